@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::cat::{Cat, CatFormat, Detail, FieldName, NameScope};
 pub(crate) use self::collect::Collect;
+pub(crate) use self::convert::{Convert, Cut, Merge};
 pub(crate) use self::json::{JsonReport, TimeForm};
 pub(crate) use self::reading::{Arithmetic, Reading, quirks};
 pub(crate) use self::selecting::Selecting;
@@ -17,6 +18,7 @@ use crate::style::When;
 
 mod cat;
 mod collect;
+mod convert;
 mod json;
 mod reading;
 mod selecting;
@@ -75,6 +77,12 @@ pub(crate) enum Verb {
     /// Print the events of traces, merged by time
     #[command(visible_alias = "dump")]
     Cat(Box<Cat>),
+    /// Write traces in another format or dialect, or parts of them
+    Convert(Box<Convert>),
+    /// Write the part of traces that is in a time range
+    Cut(Box<Cut>),
+    /// Write several traces as one
+    Merge(Box<Merge>),
     /// Write the call stacks of events as a profile
     Stacks(Box<Stacks>),
     /// Show tasks: which operations caused which, in whatever traces they are

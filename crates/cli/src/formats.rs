@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Formats, global: &Global) -> Result<Exit, Failure> {
                 "recognised_by": format.recognised_by(),
                 "options": format.options().iter().map(option_json).collect::<Vec<Json>>(),
                 "reads": true,
-                "writes": format.writes(),
+                "writes": format.writer().is_some(),
             })
         };
         object.put("formats", FORMATS.iter().map(format).collect::<Vec<Json>>());
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Formats, global: &Global) -> Result<Exit, Failure> {
         let paint = Paint::stdout(global.color);
         let mut text = String::new();
         for format in FORMATS {
-            let does = if format.writes() { "reads and writes" } else { "reads" };
+            let does = if format.writer().is_some() { "reads and writes" } else { "reads" };
             let mut root = Branch::new(format!("{}: {} ({does})", paint.name(format.name()), format.title()));
             root.line(format!("versions: {}", format.versions()));
             root.line(format!("recognised by {}", format.recognised_by()));

@@ -13,6 +13,7 @@ mod check;
 mod collect;
 mod collecting;
 mod command_line;
+mod convert;
 mod damage;
 mod exit;
 mod format_flags;
@@ -61,6 +62,9 @@ fn main() -> ExitCode {
     let result = match &args.verb {
         Verb::Info(verb) => info::run(verb, &args.global, report),
         Verb::Cat(verb) => cat::run(verb, &args.global, report),
+        Verb::Convert(verb) => convert::run(verb, &args.global, report),
+        Verb::Cut(verb) => convert::cut(verb, &args.global, report),
+        Verb::Merge(verb) => convert::merge(verb, &args.global, report),
         Verb::Stacks(verb) => stacks::run(verb, &args.global, report),
         Verb::Task(verb) => task::run(verb, &args.global, report),
         Verb::Collect(verb) => collect::run(verb, report),

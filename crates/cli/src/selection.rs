@@ -98,7 +98,8 @@ impl Selection {
         set.is_match(path) || set.is_match(name)
     }
 
-    fn wants_event(&mut self, event: &Event<'_>) -> bool {
+    /// Whether an event is wanted.
+    pub(crate) fn wants_event(&mut self, event: &Event<'_>) -> bool {
         let Some(Patterns { set, .. }) = &self.events else { return true };
         // Classes stay where they are as long as their trace is open.
         let address = std::ptr::from_ref(event.class) as usize;

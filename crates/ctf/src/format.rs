@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 
 use ichnos_io::{
     EnclosingTrace, Format, FormatOption, Hint, OpenedTraces, OptionConflict, OptionHint, OptionValue,
-    ReadOptions, Refused, Tree,
+    ReadOptions, Refused, TraceWriter, Tree,
 };
 use ichnos_model::TracerQuirk;
 
 use crate::metadata::Dialect;
 use crate::quirks::{Quirk, TRACER_QUIRKS};
 use crate::trace::{self, OpenOptions};
+use crate::writer::CtfWriter;
 
 /// The Common Trace Format.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +55,10 @@ impl Format for Ctf {
 
     fn recognised_by(&self) -> &'static str {
         "a file called `metadata`"
+    }
+
+    fn writer(&self) -> Option<&'static dyn TraceWriter> {
+        Some(&CtfWriter)
     }
 
     fn options(&self) -> &'static [FormatOption] {

@@ -43,5 +43,7 @@ pub mod stream_input;
 #[cfg(test)]
 mod test_stream;
 pub mod trace;
+mod writer;
 
 pub use format::Ctf;
+pub use writer::CtfWriter;

@@ -24,6 +24,7 @@
 
 #[cfg(feature = "collect")]
 pub mod collect;
+pub mod convert;
 mod enclosing;
 mod events;
 mod format;

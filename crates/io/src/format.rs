@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use ichnos_model::plan::PlanError;
 use ichnos_model::{ClockArithmetic, FileDiagnostic, FindMentions, Limits, TraceInput, TracerQuirk};
 
-use crate::{Collect, Datagrams, FormatOption, FormatOptions, Hint, ScanProgress, Tree};
+use crate::{Collect, Datagrams, FormatOption, FormatOptions, Hint, ScanProgress, TraceWriter, Tree};
 
 /// A format of traces that can be read.
 ///
@@ -27,9 +27,9 @@ pub trait Format: Send + Sync {
     /// By what it is recognised, for people.
     fn recognised_by(&self) -> &'static str;
 
-    /// Whether it can be written, too.
-    fn writes(&self) -> bool {
-        false
+    /// How it is written, if it can be.
+    fn writer(&self) -> Option<&'static dyn TraceWriter> {
+        None
     }
 
     /// What can be said about its traces that they do not say themselves.

@@ -24,6 +24,7 @@ mod archive;
 mod bus_error;
 mod bytes;
 mod collect;
+mod create;
 mod datagrams;
 mod decompress;
 mod entry;
@@ -36,6 +37,7 @@ mod limits;
 mod links;
 mod mapping;
 mod output;
+mod output_directory;
 mod problem;
 mod scan;
 #[cfg(unix)]
@@ -49,6 +51,10 @@ mod zip_archive;
 
 pub use bytes::Bytes;
 pub use collect::{Collect, StoreReport, TaskKey};
+pub use create::{
+    CreateError, EncodedBlock, EncodedPacket, Encoder, Lane, MessageOrder, TraceOutput, TraceWriter,
+    WriteOptions, WriteReport, WriteSource, WriteTarget,
+};
 pub use datagrams::{Datagram, Datagrams};
 pub use entry::{Entry, FileId, FileStatus};
 pub use error::IoError;
@@ -58,6 +64,7 @@ pub use hint::{Hint, OptionHint};
 pub use holes::DataRanges;
 pub use limits::IoLimits;
 pub use output::{Output, create};
+pub use output_directory::OutputDirectory;
 pub use problem::TreeProblem;
 pub use scan::{ScanProgress, ScanStep};
 #[cfg(unix)]

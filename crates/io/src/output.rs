@@ -64,7 +64,7 @@ fn create_file(path: &Path) -> io::Result<Output> {
 }
 
 /// A name that is used by nothing else, in the directory of `target`: only there a rename is atomic.
-fn beside(target: &Path) -> PathBuf {
+pub(crate) fn beside(target: &Path) -> PathBuf {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let mut name = std::ffi::OsString::from(".");

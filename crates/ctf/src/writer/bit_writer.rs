@@ -28,6 +28,11 @@ impl BitWriter {
         self.at
     }
 
+    /// The bytes of the packet up to now.
+    pub(super) fn packet(&self) -> &[u8] {
+        &self.bytes[self.begin..]
+    }
+
     /// All bytes up to now, this packet's and those of packets before.
     pub(super) fn len(&self) -> usize {
         self.bytes.len()

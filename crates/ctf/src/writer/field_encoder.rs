@@ -266,8 +266,9 @@ impl Visitor for FieldEncoder<'_> {
                     value.words.get((index / 64) as usize).copied().unwrap_or(fill) >> (index % 64) & 1
                 };
                 let groups = (value.length.max(field.length)).div_ceil(7).max(1);
-                self.out
-                    .put_groups(groups, |index| (0..7).fold(0, |group, i| group | (bit(7 * index + i) as u8) << i));
+                self.out.put_groups(groups, |index| {
+                    (0..7).fold(0, |group, i| group | (bit(7 * index + i) as u8) << i)
+                });
             }
             _ => self.fail(field, |member| EncodeError::Class { member }),
         }

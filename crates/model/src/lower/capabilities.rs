@@ -1,6 +1,6 @@
 //! What a format can hold.
 
-use crate::{Role, StringEncoding};
+use crate::{Role, Scope, StringEncoding};
 
 /// What a format, in one of its dialects, can hold.
 ///
@@ -14,6 +14,8 @@ pub struct Capabilities {
     pub bit_arrays: bool,
     /// Whether there are bits with names.
     pub bit_maps: bool,
+    /// Whether there are such of which no bit has a name.
+    pub empty_bit_maps: bool,
     /// Whether there are booleans.
     pub booleans: bool,
     /// Whether there are integers of variable length (LEB128).
@@ -26,6 +28,8 @@ pub struct Capabilities {
     pub encodings: &'static [StringEncoding],
     /// Whether strings and BLOBs can begin within a byte.
     pub sub_byte_strings: bool,
+    /// Whether strings and BLOBs can be aligned to more than bytes.
+    pub wide_string_alignment: bool,
     /// Whether the order of bits can differ from that of the bytes.
     pub bit_orders: bool,
     /// Whether there are BLOBs; otherwise they are arrays of bytes.
@@ -48,14 +52,16 @@ pub struct Capabilities {
     pub any_option_locations: bool,
     /// Whether an array can be aligned less than its elements, as in PROP-1.0.
     pub loose_array_alignment: bool,
+    /// Whether an array can be aligned more than its elements.
+    pub array_alignment: bool,
     /// Whether fields without members and elements can have attributes of their own.
     pub attributes: bool,
     /// Whether integers can have a preferred base other than 10.
     pub display_bases: bool,
     /// Whether names have to be identifiers of C.
     pub identifiers_only: bool,
-    /// The names that fields with roles must have, if they go by names.
-    pub role_name: Option<fn(Role) -> &'static str>,
+    /// The names that fields with roles must have in a scope, if roles go by names.
+    pub role_name: Option<fn(Role, Scope) -> Option<&'static str>>,
     /// Whether a data stream can have other clocks than its default clock.
     pub several_clocks: bool,
     /// Whether there are namespaces and unique identifiers of names.
@@ -90,12 +96,14 @@ impl Capabilities {
             target,
             bit_arrays: true,
             bit_maps: true,
+            empty_bit_maps: true,
             booleans: true,
             variable_length_integers: true,
             variable_length_bit_arrays: true,
             variable_length_booleans: true,
             encodings: &[Utf8, Utf16Be, Utf16Le, Utf32Be, Utf32Le],
             sub_byte_strings: true,
+            wide_string_alignment: true,
             bit_orders: true,
             blobs: true,
             guids: true,
@@ -107,6 +115,7 @@ impl Capabilities {
             variants: VariantSelection::Ranges,
             any_option_locations: true,
             loose_array_alignment: true,
+            array_alignment: true,
             attributes: true,
             display_bases: true,
             identifiers_only: false,

@@ -268,7 +268,7 @@ impl<'a> ClassLowerer<'a> {
 
     fn role_name(&self, class: &FieldClass) -> Option<&'static str> {
         let role_name = self.capabilities.role_name?;
-        class.roles.iter().next().map(role_name)
+        class.roles.iter().find_map(|role| role_name(role, self.scope))
     }
 
     /// A name as the format can have it.
@@ -324,22 +324,23 @@ impl<'a> ClassLowerer<'a> {
             FieldKind::BitArray(bits) if self.capabilities.bit_arrays => {
                 FieldKind::BitArray(self.bits(*bits))
             }
+            FieldKind::BitMap { bits, flags } if flags.is_empty() && !self.capabilities.empty_bit_maps => {
+                if self.capabilities.bit_arrays {
+                    self.lowered(Fit::SameBits, source, "bit array");
+                    self.moves[at].kind = MoveKind::BitArray;
+                    FieldKind::BitArray(self.bits(*bits))
+                } else {
+                    self.unsigned(at, source, *bits, DisplayBase::Hexadecimal)
+                }
+            }
             FieldKind::BitMap { bits, flags } if self.capabilities.bit_maps => {
                 FieldKind::BitMap { bits: self.bits(*bits), flags: flags.clone() }
             }
             FieldKind::Boolean(bits) if self.capabilities.booleans => FieldKind::Boolean(self.bits(*bits)),
             FieldKind::BitArray(bits) | FieldKind::BitMap { bits, .. } => {
-                self.lowered(Fit::SameBits, source, "unsigned integer");
-                self.moves[at].kind = MoveKind::Unsigned;
-                let preferred_base = DisplayBase::Hexadecimal;
-                let integer = IntegerProperties { preferred_base, ..IntegerProperties::default() };
-                FieldKind::Integer { bits: self.bits(*bits), integer }
+                self.unsigned(at, source, *bits, DisplayBase::Hexadecimal)
             }
-            FieldKind::Boolean(bits) => {
-                self.lowered(Fit::SameBits, source, "unsigned integer");
-                self.moves[at].kind = MoveKind::Unsigned;
-                FieldKind::Integer { bits: self.bits(*bits), integer: IntegerProperties::default() }
-            }
+            FieldKind::Boolean(bits) => self.unsigned(at, source, *bits, DisplayBase::Decimal),
             FieldKind::Integer { bits, integer } => {
                 let integer = self.integer(integer);
                 FieldKind::Integer { bits: self.bits(*bits), integer }
@@ -395,10 +396,17 @@ impl<'a> ClassLowerer<'a> {
                 if is_uuid && self.capabilities.uuid_blobs && self.capabilities.blobs {
                     return self.uuid_blob(at, source, *minimum_alignment);
                 }
+                let most = class.alignment();
+                let mut minimum_alignment = *minimum_alignment;
+                if minimum_alignment > most && !self.capabilities.array_alignment {
+                    self.note(Fit::Moved);
+                    self.lose(LossKind::Lowered, format!("alignment {minimum_alignment} -> {most}"));
+                    minimum_alignment = most;
+                }
                 FieldKind::Array {
                     element: Arc::new(class),
                     length,
-                    minimum_alignment: *minimum_alignment,
+                    minimum_alignment,
                     element_aligns: *element_aligns || !loose,
                 }
             }
@@ -487,6 +495,14 @@ impl<'a> ClassLowerer<'a> {
                 self.note(Fit::SameBits);
             }
         }
+        if let Some(name) = self.capabilities.role_name {
+            let scope = self.scope;
+            for role in roles.iter().filter(|role| name(*role, scope).is_none()) {
+                self.note(Fit::SameBits);
+                self.lose(LossKind::Dropped, format!("role {role}"));
+                roles.remove(role);
+            }
+        }
         let mut attributes = source.attributes.clone();
         if !self.capabilities.attributes && !attributes.is_empty() {
             self.note(Fit::SameBits);
@@ -494,6 +510,20 @@ impl<'a> ClassLowerer<'a> {
             attributes = Attributes::default();
         }
         FieldClass { kind, roles, clock_updates, attributes, declared_at: source.declared_at }
+    }
+
+    /// An unsigned integer of the same bits.
+    fn unsigned(
+        &mut self,
+        at: usize,
+        source: &FieldClass,
+        bits: BitField,
+        preferred_base: DisplayBase,
+    ) -> FieldKind {
+        self.lowered(Fit::SameBits, source, "unsigned integer");
+        self.moves[at].kind = MoveKind::Unsigned;
+        let integer = IntegerProperties { preferred_base, ..IntegerProperties::default() };
+        FieldKind::Integer { bits: self.bits(bits), integer }
     }
 
     fn bits(&mut self, bits: BitField) -> BitField {
@@ -518,6 +548,11 @@ impl<'a> ClassLowerer<'a> {
     fn byte_alignment(&mut self, alignment: u64) -> u64 {
         if alignment < 8 && !self.capabilities.sub_byte_strings {
             self.note(Fit::Moved);
+            return 8;
+        }
+        if alignment > 8 && !self.capabilities.wide_string_alignment {
+            self.note(Fit::Moved);
+            self.lose(LossKind::Lowered, format!("alignment {alignment} -> 8"));
             return 8;
         }
         alignment

@@ -230,6 +230,7 @@ impl<V: Visitor> Visitor for Mover<'_, V> {
     fn bit_map(&mut self, field: Field<'_>, bits: u64) {
         self.pass(field, |visitor, target, kind| match kind {
             MoveKind::Unsigned => visitor.unsigned(target, bits),
+            MoveKind::BitArray => visitor.bit_array(target, bits),
             _ => visitor.bit_map(target, bits),
         });
     }

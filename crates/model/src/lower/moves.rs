@@ -35,6 +35,8 @@ pub(super) enum MoveKind {
     Dropped,
     /// Bits of any kind become an unsigned integer.
     Unsigned,
+    /// A bit map becomes a bit array.
+    BitArray,
     /// A text is written in UTF-8.
     Transcoded,
     /// A text ends at its first U+0000.

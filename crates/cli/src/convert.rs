@@ -1,0 +1,187 @@
+//! `ichnos convert` and the verbs that edit traces: what is read is written.
+
+use std::path::Path;
+
+use ichnos::Reader;
+use ichnos::convert::{ConvertError, ConvertOptions, Select};
+use ichnos::io::{TraceWriter, WriteReport};
+use ichnos::model::lower::{LossKind, LossTable};
+
+use crate::args::{Arithmetic, Convert, Cut, Global, Merge};
+use crate::exit::{Exit, Failure};
+use crate::input;
+use crate::interrupt;
+use crate::report::Report;
+use crate::scan;
+use crate::selection::Selection;
+use crate::style::{count, grouped, safe};
+
+/// `ichnos cut`.
+pub(crate) fn cut(args: &Cut, global: &Global, report: Report) -> Result<Exit, Failure> {
+    let selecting = &args.convert.selecting;
+    if selecting.begin().is_none() && selecting.end().is_none() {
+        return Err(Failure::new("cut needs --begin or --end").help("`ichnos convert` writes all of a trace"));
+    }
+    run(&args.convert, global, report)
+}
+
+/// `ichnos merge`.
+pub(crate) fn merge(args: &Merge, global: &Global, report: Report) -> Result<Exit, Failure> {
+    write(&args.convert, true, global, report)
+}
+
+/// `ichnos convert`.
+pub(crate) fn run(args: &Convert, global: &Global, report: Report) -> Result<Exit, Failure> {
+    write(args, false, global, report)
+}
+
+fn write(args: &Convert, merges: bool, global: &Global, report: Report) -> Result<Exit, Failure> {
+    let writing = &args.writing;
+    let path = writing.output.as_deref();
+    let (_, writer) = writer(writing.to.as_deref(), path)?;
+    let selection = Selection::new(&args.selecting, args.clock_gmt, None)?;
+    let session =
+        input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
+    let damaged = input::report_problems(&session, report);
+    let window = selection.times.window(&session)?;
+    let mut reader = session
+        .reader(window, |stream| selection.wants_file(&stream.name))
+        .map_err(|error| input::failure(&error))?;
+    if selection.stream_intersection {
+        reader
+            .intersect_streams()
+            .map_err(|error| Failure::new(format!("--stream-intersection: {error}")))?;
+    }
+    input::report_empty_traces(&session, report);
+    interrupt::watch();
+    let mut options = ConvertOptions::default();
+    options.write.dialect.clone_from(&writing.to_dialect);
+    options.write.packet_size = writing.packet_size;
+    options.write.index = writing.index;
+    options.write.merge = merges;
+    options.write.limits = args.reading.limits().model;
+    options.strict = args.reading.strict;
+    options.threads = threads(args);
+    options.stop = Some(interrupt::flag());
+    let make = || -> Select<'_> {
+        let mut selection = selection.clone();
+        Box::new(move |event| selection.wants_event(event))
+    };
+    if !selection.wants_all_events() {
+        options.select = Some(&make);
+    }
+    let written = convert(&reader, writer, path.filter(|_| !writing.dry_run), &options);
+    let (written, failed) = match written {
+        Ok(written) => (written, None),
+        Err(ConvertError::Stopped) => return Ok(interrupt::exit()),
+        Err(ConvertError::Losses(losses)) => {
+            let mut written = WriteReport::default();
+            written.losses = losses;
+            let failure = Failure::new("something would be lost, and nothing was written")
+                .help("--losses lists it; without --strict it is written all the same");
+            (written, Some(failure))
+        }
+        Err(error) => return Err(Failure::new(error.to_string())),
+    };
+    report_written(args, &written, report);
+    match failed {
+        Some(failure) => Err(failure),
+        None if damaged => Ok(Exit::Damaged),
+        None => Ok(Exit::Success),
+    }
+}
+
+fn convert(
+    reader: &Reader<'_>,
+    writer: &dyn TraceWriter,
+    path: Option<&Path>,
+    options: &ConvertOptions<'_>,
+) -> Result<WriteReport, ConvertError> {
+    reader.convert(writer, path.map(Path::to_owned), options)
+}
+
+/// How many threads to use.
+fn threads(args: &Convert) -> usize {
+    let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+    args.writing.threads.map_or_else(processors, usize::from)
+}
+
+/// The writer of a format, or of what a path is called.
+fn writer(
+    format: Option<&str>,
+    path: Option<&Path>,
+) -> Result<(&'static str, &'static dyn TraceWriter), Failure> {
+    let found = ichnos::convert::writer(format, path.unwrap_or_else(|| Path::new("")));
+    found.ok_or_else(|| {
+        let names: Vec<&str> = ichnos::FORMATS
+            .iter()
+            .filter(|format| format.writer().is_some())
+            .map(|format| format.name())
+            .collect();
+        let shown = path.map_or_else(String::new, |path| safe(&path.display().to_string()).into_owned());
+        Failure::new(format!("the name `{shown}` does not say which format to write"))
+            .help(format!("name it with --to: {}", names.join(", ")))
+    })
+}
+
+/// Prints what was written, and what was lost.
+fn report_written(args: &Convert, written: &WriteReport, report: Report) {
+    let losses = &written.losses;
+    if args.writing.json {
+        println!("{}", json(written));
+    } else if args.writing.losses {
+        print_losses(losses);
+    }
+    if !losses.is_empty() {
+        let counts: Vec<String> = LossKind::ALL
+            .into_iter()
+            .filter(|kind| losses.count(*kind) > 0)
+            .map(|kind| format!("{} {kind}", grouped(losses.count(kind))))
+            .collect();
+        let more = if args.writing.losses || args.writing.json { "" } else { "; --losses lists them" };
+        report.notice(&format!("not carried over as it was: {}{more}", counts.join(", ")));
+    }
+    report.note(&format!(
+        "{}, {} of them copied; {} encoded; {}",
+        count(written.packets, "packet"),
+        grouped(written.copied_packets),
+        count(written.events, "event"),
+        count(written.bytes, "byte"),
+    ));
+}
+
+fn print_losses(losses: &LossTable) {
+    for (loss, count) in losses.iter() {
+        let place = match (loss.class.as_str(), loss.field.as_str()) {
+            ("", "") => "trace".to_owned(),
+            ("", field) => field.to_owned(),
+            (class, "") => class.to_owned(),
+            (class, field) => format!("{class}: {field}"),
+        };
+        println!("{:<8} {:>8}  {}  {}", loss.kind, grouped(count), safe(&place), safe(&loss.what));
+    }
+}
+
+fn json(written: &WriteReport) -> serde_json::Value {
+    let losses: Vec<serde_json::Value> = written
+        .losses
+        .iter()
+        .map(|(loss, count)| {
+            serde_json::json!({
+                "kind": loss.kind.name(),
+                "class": loss.class,
+                "field": loss.field,
+                "what": loss.what,
+                "count": count,
+            })
+        })
+        .collect();
+    serde_json::json!({
+        "paths": written.paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>(),
+        "bytes": written.bytes,
+        "packets": written.packets,
+        "copied-packets": written.copied_packets,
+        "encoded-events": written.events,
+        "losses": losses,
+    })
+}

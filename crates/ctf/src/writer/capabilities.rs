@@ -1,0 +1,99 @@
+//! What the dialects can hold.
+
+use ichnos_model::StringEncoding;
+use ichnos_model::lower::{Capabilities, VariantSelection};
+
+use crate::metadata::Dialect;
+use crate::metadata::write::tsdl_name_of_role;
+
+/// What a dialect can hold.
+pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
+    let none = Capabilities {
+        guids: false,
+        padding: false,
+        prefixed_strings: false,
+        packets: true,
+        ..Capabilities::all(dialect.title())
+    };
+    match dialect {
+        Dialect::Spec2 => Capabilities {
+            variable_length_bit_arrays: false,
+            variable_length_booleans: false,
+            sub_byte_strings: false,
+            wide_string_alignment: false,
+            nulls: false,
+            unions: false,
+            any_option_locations: false,
+            loose_array_alignment: false,
+            several_clocks: false,
+            log_levels: false,
+            empty_bit_maps: false,
+            ..none
+        },
+        Dialect::Prop2 => Capabilities {
+            bit_maps: false,
+            empty_bit_maps: false,
+            bit_orders: false,
+            variable_length_booleans: false,
+            encodings: &[StringEncoding::Utf8],
+            sub_byte_strings: false,
+            wide_string_alignment: false,
+            nulls: false,
+            unions: false,
+            any_option_locations: false,
+            loose_array_alignment: false,
+            array_alignment: false,
+            several_clocks: false,
+            namespaces: false,
+            named_origins: false,
+            uuid_blobs: false,
+            log_levels: false,
+            ..none
+        },
+        Dialect::Prop1 => Capabilities {
+            bit_maps: false,
+            empty_bit_maps: false,
+            bit_orders: false,
+            encodings: &[StringEncoding::Utf8],
+            blobs: false,
+            optionals: false,
+            variants: VariantSelection::Labels,
+            namespaces: false,
+            named_origins: false,
+            uuid_blobs: false,
+            ..none
+        },
+        Dialect::Ctf18 => Capabilities {
+            bit_arrays: false,
+            bit_maps: false,
+            empty_bit_maps: false,
+            booleans: false,
+            bit_orders: false,
+            variable_length_integers: false,
+            variable_length_bit_arrays: false,
+            variable_length_booleans: false,
+            encodings: &[StringEncoding::Utf8],
+            sub_byte_strings: false,
+            wide_string_alignment: false,
+            blobs: false,
+            nulls: false,
+            unions: false,
+            optionals: false,
+            variants: VariantSelection::Labels,
+            any_option_locations: false,
+            loose_array_alignment: false,
+            array_alignment: false,
+            attributes: false,
+            identifiers_only: true,
+            role_name: Some(role_name),
+            namespaces: false,
+            named_origins: false,
+            uuid_blobs: false,
+            ..none
+        },
+    }
+}
+
+fn role_name(role: ichnos_model::Role, scope: ichnos_model::Scope) -> Option<&'static str> {
+    tsdl_name_of_role(role, scope).map(|(name, _)| name)
+}

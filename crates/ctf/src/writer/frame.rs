@@ -1,0 +1,82 @@
+//! Packet headers and contexts and event record headers for traces that have none.
+
+use std::sync::Arc;
+
+use ichnos_model::lower::Capabilities;
+use ichnos_model::{DisplayBase, FieldClass, FieldKind, Length, Member, Role, Roles, TraceClass};
+
+/// Magic number of packets.
+pub(super) const MAGIC: u32 = 0xc1fc_1fc1;
+
+/// Adds what the packets and event records of a trace begin with, where its class has nothing of that.
+pub(super) fn add_frame(class: &mut TraceClass, capabilities: &Capabilities) {
+    let name = |role: Role, scope| match capabilities.role_name {
+        Some(name) => name(role, scope).unwrap_or(role.name()),
+        None => default_name(role),
+    };
+    let integer = |bits: u64, role: Role| {
+        let mut class = FieldClass::unsigned(bits);
+        class.roles = Roles::only(role);
+        class
+    };
+    let header = ichnos_model::Scope::PacketHeader;
+    let member = |role, scope, class| Member::new(name(role, scope), class);
+    let mut magic = integer(32, Role::PacketMagicNumber);
+    if let FieldKind::Integer { integer, .. } = &mut magic.kind {
+        integer.preferred_base = DisplayBase::Hexadecimal;
+    }
+    let mut members = vec![member(Role::PacketMagicNumber, header, magic)];
+    if class.uuid.is_some() {
+        members.push(member(Role::MetadataStreamUuid, header, uuid_class(capabilities)));
+    }
+    members.push(member(Role::DataStreamClassId, header, integer(64, Role::DataStreamClassId)));
+    members.push(member(Role::DataStreamId, header, integer(64, Role::DataStreamId)));
+    class.packet_header = Some(Arc::new(FieldClass::structure(members)));
+    for stream in &mut class.data_streams {
+        let context = ichnos_model::Scope::PacketContext;
+        let mut roles = vec![Role::PacketTotalLength, Role::PacketContentLength];
+        if stream.default_clock.is_some() {
+            roles.extend([Role::Timestamp, Role::PacketEndTimestamp]);
+        }
+        roles.extend([Role::DiscardedEventCounter, Role::PacketSequenceNumber]);
+        let members = roles.into_iter().map(|role| member(role, context, integer(64, role)));
+        stream.packet_context = Some(Arc::new(FieldClass::structure(members)));
+        let scope = ichnos_model::Scope::EventRecordHeader;
+        let mut members =
+            vec![member(Role::EventRecordClassId, scope, integer(64, Role::EventRecordClassId))];
+        if stream.default_clock.is_some() {
+            members.push(member(Role::Timestamp, scope, integer(64, Role::Timestamp)));
+        }
+        stream.event_record_header = Some(Arc::new(FieldClass::structure(members)));
+    }
+}
+
+/// The class of the UUID in packet headers.
+fn uuid_class(capabilities: &Capabilities) -> FieldClass {
+    let kind = if capabilities.uuid_blobs {
+        let media_type = "application/octet-stream".to_owned();
+        FieldKind::Blob { length: Length::Static(16), media_type, alignment: 8 }
+    } else {
+        let element = Arc::new(FieldClass::unsigned(8));
+        let length = Length::Static(16);
+        FieldKind::Array { element, length, minimum_alignment: 8, element_aligns: true }
+    };
+    FieldClass { roles: Roles::only(Role::MetadataStreamUuid), ..FieldClass::new(kind) }
+}
+
+/// The name of a field with a role, where it is free.
+fn default_name(role: Role) -> &'static str {
+    match role {
+        Role::PacketMagicNumber => "magic",
+        Role::MetadataStreamUuid => "uuid",
+        Role::DataStreamClassId => "stream_id",
+        Role::DataStreamId => "stream_instance_id",
+        Role::PacketTotalLength => "packet_size",
+        Role::PacketContentLength => "content_size",
+        Role::PacketEndTimestamp => "timestamp_end",
+        Role::DiscardedEventCounter => "events_discarded",
+        Role::PacketSequenceNumber => "packet_seq_num",
+        Role::EventRecordClassId => "id",
+        Role::Timestamp => "timestamp",
+    }
+}

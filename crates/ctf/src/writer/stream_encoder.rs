@@ -1,0 +1,690 @@
+//! Encodes the packets of a data stream.
+
+use std::io;
+use std::sync::Arc;
+
+use ichnos_io::{EncodedBlock, EncodedPacket, Encoder};
+use ichnos_model::lower::{EventLosses, Fit, Loss, LossKind, LoweredEvent, LoweredTrace, ValueLosses};
+use ichnos_model::plan::align;
+use ichnos_model::{
+    BitField, ByteOrder, DataStream, Discarded, Event, FieldClass, FieldKind, Message, Packet, Role, Scope,
+    Window,
+};
+
+use super::bit_writer::BitWriter;
+use super::field_encoder::{EncodeError, FieldEncoder, Layout, Placed, RoleValues};
+use super::frame::MAGIC;
+
+/// What is given out at once, in bytes, if there is as much.
+const BLOCK: usize = 1 << 20;
+
+/// How large a packet gets that is not made of another one, in bytes.
+const PACKET: u64 = 256 << 10;
+
+/// Most lanes of a data stream whose events are not in order of time.
+const MOST_LANES: usize = 16;
+
+/// What all encoders of a data stream have in common.
+#[derive(Debug)]
+pub(super) struct StreamRules {
+    pub(super) lowered: Arc<LoweredTrace>,
+    pub(super) stream: Arc<DataStream>,
+    /// Number of the data stream in the output.
+    pub(super) number: usize,
+    /// Whether packets are made of those of the source; otherwise it has none.
+    pub(super) mirrors: bool,
+    /// Whether packets can be copied as they are.
+    pub(super) copies_packets: bool,
+    /// Whether events can be copied, if their class allows it.
+    pub(super) copies_events: bool,
+    /// Most bytes of a packet, if that is wanted.
+    pub(super) packet_size: Option<u64>,
+    /// In which packets are to begin and end.
+    pub(super) window: Window,
+    /// How event record headers say their time.
+    pub(super) timestamp: Timestamps,
+}
+
+/// How event records say their time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Timestamps {
+    /// Bits of the shortest field that does; 64 if none is shorter.
+    pub(super) bits: u64,
+}
+
+impl Timestamps {
+    /// Those of a data stream class.
+    pub(super) fn of(header: Option<&FieldClass>) -> Self {
+        fn shortest(class: &FieldClass) -> u64 {
+            let own = match &class.kind {
+                FieldKind::Integer { bits, .. } if class.roles.has(Role::Timestamp) => bits.length,
+                _ => 64,
+            };
+            match &class.kind {
+                FieldKind::Structure { members, .. } => {
+                    members.iter().map(|member| shortest(&member.class)).fold(own, u64::min)
+                }
+                FieldKind::Variant { options, .. } => {
+                    options.iter().map(|option| shortest(&option.class)).fold(own, u64::min)
+                }
+                FieldKind::Optional { field, .. } => own.min(shortest(field)),
+                _ => own,
+            }
+        }
+        Self { bits: header.map_or(64, shortest) }
+    }
+}
+
+/// How events of a class are encoded.
+#[derive(Debug)]
+struct ClassEncoding {
+    lowered: Arc<LoweredEvent>,
+    id: u64,
+    /// The largest alignment of anything in its records, if these can be copied.
+    copy: Option<u64>,
+    losses: EventLosses,
+}
+
+/// A packet that is being encoded.
+#[derive(Debug, Default)]
+struct OpenPacket {
+    placed: Vec<Placed>,
+    /// Its header and context, to begin further packets with.
+    head: Vec<u8>,
+    head_bits: u64,
+    begin: u64,
+    /// Value of the default clock behind the last event.
+    now: u64,
+    source_end: Option<u64>,
+    events: u64,
+}
+
+/// Packets of one file.
+#[derive(Debug, Default)]
+struct Packets {
+    out: BitWriter,
+    open: Option<OpenPacket>,
+    encoded: Vec<EncodedPacket>,
+    events: u64,
+    copied_packets: u64,
+    /// Number of the packet, where there are none in the source.
+    sequence: u64,
+    discarded: u64,
+    /// Value of the default clock at the end of the last packet.
+    end: u64,
+    has_packets: bool,
+    /// How many packets there are more than in the source.
+    inserted: u64,
+}
+
+/// Encodes the messages of a data stream.
+#[derive(Debug)]
+pub(super) struct StreamEncoder {
+    rules: Arc<StreamRules>,
+    classes: Vec<Option<ClassEncoding>>,
+    /// By lane: one, unless events are not in order.
+    lanes: Vec<Packets>,
+    blocks: Vec<EncodedBlock>,
+    lengths: Vec<Option<i128>>,
+    packet_losses: ValueLosses,
+}
+
+impl StreamEncoder {
+    pub(super) fn new(rules: Arc<StreamRules>) -> Self {
+        Self {
+            rules,
+            classes: Vec::new(),
+            lanes: vec![Packets::default()],
+            blocks: Vec::new(),
+            lengths: Vec::new(),
+            packet_losses: ValueLosses::default(),
+        }
+    }
+
+    fn lose(&self, kind: LossKind, class: &str, field: &str, what: &str) {
+        let loss = Loss { kind, class: class.to_owned(), field: field.to_owned(), what: what.to_owned() };
+        self.rules.lowered.lose(loss, 1);
+    }
+
+    /// How the class of an event is encoded; notes it when it is met for the first time.
+    fn class(&mut self, event: &Event<'_>) -> io::Result<Option<usize>> {
+        let Some(index) = event.class_index() else { return Ok(None) };
+        if let Some(Some(_)) = self.classes.get(index) {
+            return Ok(Some(index));
+        }
+        let lowered = self.rules.lowered.event(event).map_err(io::Error::other)?;
+        let Some(lowered) = lowered else { return Ok(None) };
+        let id = u64::try_from(lowered.class().id)
+            .map_err(|_| io::Error::other("the id of an event record class has more than 64 bits"))?;
+        let copy = (self.rules.copies_events && lowered.fit() <= Fit::SameBits).then(|| {
+            let stream = event.stream.class();
+            let classes = [
+                stream.event_record_header.as_ref(),
+                stream.common_context.as_ref(),
+                event.class.specific_context.as_ref(),
+                event.class.payload.as_ref(),
+            ];
+            classes.into_iter().flatten().map(|class| most_alignment(class, 0)).fold(8, u64::max)
+        });
+        if self.classes.len() <= index {
+            self.classes.resize_with(index + 1, || None);
+        }
+        self.classes[index] = Some(ClassEncoding { lowered, id, copy, losses: EventLosses::default() });
+        Ok(Some(index))
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
+        let Some(class) = self.class(event)? else {
+            self.lose(LossKind::Dropped, event.name(), "", "event of an unknown class");
+            return Ok(());
+        };
+        let cycles = event.clock.map(|clock| clock.cycles);
+        let lane = if self.rules.mirrors { 0 } else { self.lane(cycles, event.name()) };
+        let cycles = match (self.rules.mirrors, cycles) {
+            (false, Some(cycles)) => Some(cycles.max(self.lanes[lane].end)),
+            _ => cycles,
+        };
+        self.make_room(lane, cycles)?;
+        let rules = &*self.rules;
+        let packets = &mut self.lanes[lane];
+        let Some(open) = &mut packets.open else { return Ok(()) };
+        let Some(Some(class)) = self.classes.get_mut(class) else { return Ok(()) };
+        let begin = packets.out.at();
+        if !(rules.mirrors && copy_event(&mut packets.out, event, class.copy)) {
+            let encoded = encode_event(&mut packets.out, &mut self.lengths, rules, class, event, cycles);
+            match encoded {
+                Ok(cut) => {
+                    if cut > 0 {
+                        let (class, field) = (event.name().to_owned(), "payload".to_owned());
+                        let what = "rest of a text behind U+0000".to_owned();
+                        rules.lowered.lose(Loss { kind: LossKind::Dropped, class, field, what }, cut);
+                    }
+                }
+                Err(problem) => {
+                    packets.out.go_back(begin);
+                    let (class, field) = (event.name().to_owned(), String::new());
+                    let what = format!("event that cannot be written: {problem}");
+                    rules.lowered.lose(Loss { kind: LossKind::Dropped, class, field, what }, 1);
+                    return Ok(());
+                }
+            }
+        }
+        open.events += 1;
+        packets.events += 1;
+        if let Some(cycles) = cycles {
+            open.now = cycles;
+            packets.end = packets.end.max(cycles);
+        }
+        Ok(())
+    }
+
+    /// The lane whose last event is no later than an event.
+    fn lane(&mut self, cycles: Option<u64>, name: &str) -> usize {
+        let Some(cycles) = cycles else { return 0 };
+        if let Some(lane) = self.lanes.iter().position(|packets| packets.end <= cycles) {
+            return lane;
+        }
+        if self.lanes.len() < MOST_LANES {
+            self.lanes.push(Packets::default());
+            return self.lanes.len() - 1;
+        }
+        self.lose(
+            LossKind::Rounded,
+            name,
+            "",
+            "time before that of earlier events: the time of the last one",
+        );
+        0
+    }
+
+    /// Has a packet open in which there is room for an event of a time.
+    fn make_room(&mut self, lane: usize, cycles: Option<u64>) -> io::Result<()> {
+        let rules = Arc::clone(&self.rules);
+        let packets = &mut self.lanes[lane];
+        let most = rules.packet_size.or((!rules.mirrors).then_some(PACKET));
+        if let Some(open) = &packets.open {
+            let is_full = most.is_some_and(|most| packets.out.at() / 8 >= most) && open.events > 0;
+            let wraps = rules.mirrors
+                && rules.timestamp.bits < 64
+                && cycles.is_some_and(|cycles| cycles.wrapping_sub(open.now) >> rules.timestamp.bits != 0);
+            if is_full || wraps {
+                let end = if wraps && !is_full { open.now } else { cycles.unwrap_or(open.now).max(open.now) };
+                if rules.mirrors {
+                    self.split_packet(lane, end, cycles);
+                } else {
+                    let end = open.now;
+                    self.close_own(lane, end);
+                }
+            }
+        }
+        if self.lanes[lane].open.is_none() && !rules.mirrors {
+            let begin = cycles.unwrap_or(0).max(self.lanes[lane].end);
+            self.open_own(lane, begin);
+        }
+        Ok(())
+    }
+
+    /// Ends the open packet, which is made of one of the source, and begins another one with the same context.
+    fn split_packet(&mut self, lane: usize, end: u64, begin: Option<u64>) {
+        let packets = &mut self.lanes[lane];
+        let Some(open) = packets.open.take() else { return };
+        let (head, head_bits, placed) = (open.head.clone(), open.head_bits, open.placed.clone());
+        let next = OpenPacket {
+            begin: begin.unwrap_or(open.begin),
+            now: begin.unwrap_or(open.now),
+            source_end: open.source_end,
+            head,
+            head_bits,
+            placed,
+            events: 0,
+        };
+        close_packet(packets, open, Some(end));
+        packets.inserted += 1;
+        let out = &mut packets.out;
+        out.begin_packet();
+        out.bytes(&next.head);
+        out.go_back(next.head_bits);
+        for placed in &next.placed {
+            match placed.role {
+                Role::Timestamp => patch(out, placed, next.begin),
+                Role::PacketSequenceNumber => patch(out, placed, placed.value.wrapping_add(packets.inserted)),
+                _ => {}
+            }
+        }
+        packets.open = Some(next);
+    }
+
+    /// Opens a packet where the source has none.
+    fn open_own(&mut self, lane: usize, begin: u64) {
+        let rules = &*self.rules;
+        let trace = rules.lowered.trace();
+        let has_clock = trace
+            .class
+            .data_streams
+            .get(rules.stream.class_index)
+            .is_some_and(|class| class.default_clock.is_some());
+        let class_id = class_id(trace, rules.stream.class_index);
+        let stream_id = stream_id(rules, lane);
+        let packets = &mut self.lanes[lane];
+        let out = &mut packets.out;
+        let mut placed = Vec::new();
+        out.begin_packet();
+        let order = ByteOrder::LittleEndian;
+        let bits = BitField::new(64, order, 8);
+        out.put(MAGIC.into(), 32, order);
+        if let Some(uuid) = trace.class.uuid {
+            out.bytes(uuid.as_bytes());
+        }
+        out.put(class_id, 64, order);
+        out.put(stream_id, 64, order);
+        let mut put = |out: &mut BitWriter, role, value| {
+            placed.push(Placed { role, at: out.at(), layout: Layout::Bits(bits), value });
+            out.put(value, 64, order);
+        };
+        put(out, Role::PacketTotalLength, 0);
+        put(out, Role::PacketContentLength, 0);
+        if has_clock {
+            put(out, Role::Timestamp, begin);
+            put(out, Role::PacketEndTimestamp, begin);
+        }
+        put(out, Role::DiscardedEventCounter, packets.discarded);
+        put(out, Role::PacketSequenceNumber, packets.sequence);
+        packets.has_packets = true;
+        packets.open = Some(OpenPacket { placed, begin, now: begin, ..OpenPacket::default() });
+    }
+
+    fn close_own(&mut self, lane: usize, end: u64) {
+        let packets = &mut self.lanes[lane];
+        let Some(open) = packets.open.take() else { return };
+        packets.end = packets.end.max(end);
+        close_packet(packets, open, Some(end));
+        packets.sequence += 1;
+    }
+
+    /// Opens a packet that is made of one of the source.
+    fn open_mirrored(&mut self, packet: &Packet<'_>) -> io::Result<()> {
+        let rules = Arc::clone(&self.rules);
+        let packets = &mut self.lanes[0];
+        if let Some(open) = packets.open.take() {
+            // Its end was lost in damage.
+            close_packet(packets, open, None);
+        }
+        packets.out.begin_packet();
+        let mut placed = Vec::new();
+        for scope in [Scope::PacketHeader, Scope::PacketContext] {
+            let roles = RoleValues::default();
+            let mut encoder =
+                FieldEncoder::new(&mut packets.out, roles, Some(&mut placed), &mut self.lengths);
+            let visited = rules.lowered.visit_packet(packet, scope, &mut encoder, &mut self.packet_losses);
+            let problem = encoder.error.take().map(|error| error.to_string());
+            let problem = problem.or_else(|| visited.err().map(|error| error.to_string()));
+            if let Some(problem) = problem {
+                packets.out.go_back(0);
+                self.lose(
+                    LossKind::Dropped,
+                    "",
+                    "packet.context",
+                    &format!("packet that cannot be written: {problem}"),
+                );
+                return Ok(());
+            }
+        }
+        let packets = &mut self.lanes[0];
+        let cycles = |value: Option<ichnos_model::ClockValue>| value.map(|value| value.cycles);
+        let head_bits = packets.out.at();
+        let head = packets.out.packet().to_vec();
+        let mut begin = cycles(packet.begin).unwrap_or(0);
+        if packets.inserted > 0 {
+            for placed in placed.iter_mut().filter(|placed| placed.role == Role::PacketSequenceNumber) {
+                placed.value = placed.value.wrapping_add(packets.inserted);
+                patch(&mut packets.out, placed, placed.value);
+            }
+        }
+        if let Some(first) = window_cycles(&rules.stream, rules.window.begin)
+            && packet.begin.is_some_and(|begin| begin.cycles < first)
+        {
+            begin = first;
+            for placed in placed.iter().filter(|placed| placed.role == Role::Timestamp) {
+                patch(&mut packets.out, placed, begin);
+            }
+        }
+        packets.has_packets = true;
+        let source_end = cycles(packet.end);
+        let open = OpenPacket { placed, head, head_bits, begin, now: begin, source_end, events: 0 };
+        packets.open = Some(open);
+        Ok(())
+    }
+
+    fn close_mirrored(&mut self, packet: &Packet<'_>) {
+        let rules = Arc::clone(&self.rules);
+        let packets = &mut self.lanes[0];
+        let Some(open) = packets.open.take() else { return };
+        let mut end = None;
+        if let Some(last) = window_cycles(&rules.stream, rules.window.end)
+            && packet.end.is_some_and(|end| end.cycles > last)
+        {
+            end = Some(last.max(open.now));
+        } else if packets.inserted > 0 {
+            end = packet.end.map(|end| end.cycles.max(open.now));
+        }
+        close_packet(packets, open, end);
+    }
+
+    /// Takes a loss of events where the source has no packets: between two packets of the output.
+    fn discarded_events(&mut self, discarded: &Discarded<'_>) {
+        if self.rules.mirrors {
+            // The counters of its packets say it.
+            return;
+        }
+        let Some(count) = discarded.count else {
+            return self.lose(LossKind::Dropped, "", "", "loss of an unknown number of events");
+        };
+        if discarded.thread.is_some() {
+            self.lose(LossKind::Dropped, "", "", "thread of discarded events");
+        }
+        let last = self.lanes[0].open.as_ref().map_or(self.lanes[0].end, |open| open.now);
+        let begin = discarded.begin.map_or(last, |begin| begin.cycles).max(last);
+        let end = discarded.end.map_or(begin, |end| end.cycles).max(begin);
+        if self.lanes[0].open.is_none() && !self.lanes[0].has_packets {
+            // The first packet shows what the counter was before.
+            self.open_own(0, begin);
+        }
+        self.close_own(0, begin);
+        self.lanes[0].discarded = self.lanes[0].discarded.wrapping_add(count);
+        self.open_own(0, begin);
+        self.close_own(0, end);
+    }
+
+    /// Moves what is complete into blocks.
+    fn collect(&mut self, is_end: bool) {
+        for (lane, packets) in self.lanes.iter_mut().enumerate() {
+            if packets.open.is_some() || packets.encoded.is_empty() || !is_end && packets.out.len() < BLOCK {
+                continue;
+            }
+            self.blocks.push(EncodedBlock {
+                stream: self.rules.number,
+                part: lane,
+                bytes: packets.out.take(),
+                packets: std::mem::take(&mut packets.encoded),
+                events: std::mem::take(&mut packets.events),
+                copied_packets: std::mem::take(&mut packets.copied_packets),
+            });
+        }
+    }
+}
+
+impl Encoder for StreamEncoder {
+    fn message(&mut self, message: &Message<'_>) -> io::Result<()> {
+        match message {
+            Message::Event(event) => return self.event(event),
+            Message::PacketBegin(packet) if self.rules.mirrors => self.open_mirrored(packet)?,
+            Message::PacketEnd(packet) if self.rules.mirrors => self.close_mirrored(packet),
+            Message::DiscardedEvents(discarded) => self.discarded_events(discarded),
+            Message::DiscardedPackets(_) if !self.rules.mirrors => {
+                self.lose(LossKind::Dropped, "", "", "loss of packets");
+            }
+            Message::Damage(damage) => {
+                let what = format!("damaged data: {}", damage.kind);
+                self.lose(LossKind::Dropped, "", "", &what);
+            }
+            _ => {}
+        }
+        self.collect(false);
+        Ok(())
+    }
+
+    fn copy_packet(&mut self, packet: &Packet<'_>) -> io::Result<bool> {
+        let rules = &*self.rules;
+        let is_within = |time: Option<ichnos_model::ClockValue>| {
+            let Some(time) = time else { return rules.window == Window::default() };
+            rules.window.begin.is_none_or(|begin| time.nanoseconds >= begin)
+                && rules.window.end.is_none_or(|end| time.nanoseconds <= end)
+        };
+        let packets = &mut self.lanes[0];
+        let bytes = packet.scopes.bits.data;
+        let is_whole = bytes.len() as u64 * 8 == packet.total_length;
+        if !rules.copies_packets
+            || packets.inserted > 0
+            || packets.open.is_some()
+            || !is_whole
+            || !is_within(packet.begin)
+            || !is_within(packet.end)
+        {
+            return Ok(false);
+        }
+        packets.out.begin_packet();
+        packets.out.bytes(bytes);
+        let cycles = |value: Option<ichnos_model::ClockValue>| value.map_or(0, |value| value.cycles);
+        packets.encoded.push(EncodedPacket {
+            total: packet.total_length,
+            content: packet.content_length,
+            begin: cycles(packet.begin),
+            end: cycles(packet.end),
+            discarded: packet.discarded_counter.unwrap_or(0),
+            sequence: packet.sequence_number.unwrap_or(0),
+        });
+        packets.copied_packets += 1;
+        packets.has_packets = true;
+        self.collect(false);
+        Ok(true)
+    }
+
+    fn take(&mut self) -> Option<EncodedBlock> {
+        self.blocks.pop()
+    }
+
+    fn finish(&mut self) -> io::Result<Vec<EncodedBlock>> {
+        for lane in 0..self.lanes.len() {
+            if self.rules.mirrors {
+                let packets = &mut self.lanes[lane];
+                if let Some(open) = packets.open.take() {
+                    close_packet(packets, open, None);
+                }
+            } else if let Some(open) = &self.lanes[lane].open {
+                let end = open.now;
+                self.close_own(lane, end);
+            }
+        }
+        self.collect(true);
+        for (index, class) in self.classes.iter().enumerate() {
+            if let Some(class) = class {
+                self.rules.lowered.add_losses(&class.lowered, index, &class.losses);
+            }
+        }
+        Ok(std::mem::take(&mut self.blocks))
+    }
+}
+
+/// Id of a data stream class.
+fn class_id(trace: &ichnos_model::Trace, class: usize) -> u64 {
+    trace.class.data_streams.get(class).map_or(0, |class| class.id as u64)
+}
+
+/// Id of the data stream that a lane is.
+fn stream_id(rules: &StreamRules, lane: usize) -> u64 {
+    (rules.number as u64) << 8 | lane as u64
+}
+
+/// The first or last value of the default clock that is in a window.
+fn window_cycles(stream: &DataStream, time: Option<i128>) -> Option<u64> {
+    let clock = stream.clock()?;
+    let time = time?;
+    // The clock is monotonous: the value is found by halving.
+    let (mut low, mut high) = (0u64, u64::MAX);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if clock.nanoseconds(middle) >= time {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    Some(low)
+}
+
+/// The largest alignment of anything in a class.
+fn most_alignment(class: &FieldClass, depth: u32) -> u64 {
+    if depth > 64 {
+        return 1 << 20;
+    }
+    let own = class.alignment();
+    let of = |class: &FieldClass| most_alignment(class, depth + 1);
+    match &class.kind {
+        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
+            members.iter().map(|member| of(&member.class)).fold(own, u64::max)
+        }
+        FieldKind::Array { element, .. } => own.max(of(element)),
+        FieldKind::Optional { field, .. } => own.max(of(field)),
+        FieldKind::Variant { options, .. } => {
+            options.iter().map(|option| of(&option.class)).fold(own, u64::max)
+        }
+        _ => own,
+    }
+}
+
+/// Copies the bytes of an event record, if they mean the same there.
+#[inline]
+fn copy_event(out: &mut BitWriter, event: &Event<'_>, copy: Option<u64>) -> bool {
+    let Some(most) = copy else { return false };
+    let scopes = &event.scopes;
+    let Some(header) = scopes.begins.get(Scope::EventRecordHeader as usize) else { return false };
+    if scopes.values.is_some() || scopes.end == 0 {
+        return false;
+    }
+    // Between the record before and this one there are only bits of alignment, which are the same if both begin at
+    // the same place between two of the largest alignments.
+    let begin = header.bit;
+    if (begin ^ out.at()) & (most - 1) != 0 || begin % 8 != 0 || scopes.end % 8 != 0 {
+        return false;
+    }
+    let (Ok(begin), Ok(end)) = (usize::try_from(begin / 8), usize::try_from(scopes.end / 8)) else {
+        return false;
+    };
+    let Some(bytes) = scopes.bits.bytes().get(begin..end) else { return false };
+    out.bytes(bytes);
+    true
+}
+
+/// Encodes an event record; gives how many of its texts were cut.
+fn encode_event(
+    out: &mut BitWriter,
+    lengths: &mut Vec<Option<i128>>,
+    rules: &StreamRules,
+    class: &mut ClassEncoding,
+    event: &Event<'_>,
+    cycles: Option<u64>,
+) -> Result<u64, String> {
+    let ClassEncoding { lowered, losses, id, .. } = class;
+    let problem = |visited: Result<(), ichnos_model::decode::DecodeError>, error: Option<EncodeError>| match (
+        visited, error,
+    ) {
+        (_, Some(error)) => Err(error.to_string()),
+        (Err(error), None) => Err(error.to_string()),
+        (Ok(()), None) => Ok(()),
+    };
+    let mut cut = 0;
+    if rules.mirrors {
+        // What it says of the time is right: it is checked before that no bits of it are missing.
+        let roles = RoleValues { timestamp: cycles, ..RoleValues::default() };
+        let mut encoder = FieldEncoder::new(out, roles, None, lengths);
+        let visited = rules.lowered.visit(lowered, event, Scope::EventRecordHeader, &mut encoder, losses);
+        problem(visited, encoder.error.take())?;
+    } else {
+        out.put(*id, 64, ByteOrder::LittleEndian);
+        if let Some(cycles) = cycles {
+            out.put(cycles, 64, ByteOrder::LittleEndian);
+        }
+    }
+    for scope in [Scope::CommonContext, Scope::SpecificContext, Scope::Payload] {
+        let mut encoder = FieldEncoder::new(out, RoleValues::default(), None, lengths);
+        let visited = rules.lowered.visit(lowered, event, scope, &mut encoder, losses);
+        cut += encoder.cut;
+        problem(visited, encoder.error.take())?;
+    }
+    Ok(cut)
+}
+
+/// Ends a packet; `end`: another time than the one that is written already.
+fn close_packet(packets: &mut Packets, open: OpenPacket, end: Option<u64>) {
+    let out = &mut packets.out;
+    let content = out.at();
+    let total = align(content, 8).unwrap_or(content);
+    out.pad_to(total);
+    let mut encoded = EncodedPacket {
+        total,
+        content,
+        begin: open.begin,
+        end: end.or(open.source_end).unwrap_or(open.now),
+        ..EncodedPacket::default()
+    };
+    for placed in &open.placed {
+        match placed.role {
+            Role::PacketTotalLength => patch(out, placed, total),
+            Role::PacketContentLength => patch(out, placed, content),
+            Role::PacketEndTimestamp => {
+                if let Some(end) = end {
+                    patch(out, placed, end);
+                }
+            }
+            Role::DiscardedEventCounter => encoded.discarded = placed.value,
+            Role::PacketSequenceNumber => encoded.sequence = placed.value,
+            _ => {}
+        }
+    }
+    packets.encoded.push(encoded);
+}
+
+/// Writes a field anew.
+fn patch(out: &mut BitWriter, placed: &Placed, value: u64) {
+    match placed.layout {
+        Layout::Bits(bits) => out.patch(placed.at, value, bits),
+        Layout::Groups(groups) => {
+            for index in 0..groups {
+                let more = if index + 1 < groups { 0x80 } else { 0 };
+                let group = value.checked_shr(7 * index as u32).unwrap_or(0) & 0x7f;
+                let bits = BitField::new(8, ByteOrder::LittleEndian, 8);
+                out.patch(placed.at + 8 * index, group | more, bits);
+            }
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! The files of the traces that are written.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ichnos_io::{
+    CreateError, EncodedBlock, Encoder, Lane, OutputDirectory, TraceOutput, WriteOptions, WriteReport,
+    WriteSource, WriteTarget,
+};
+use ichnos_model::lower::{LossTable, LowerOptions, LoweredTrace};
+use ichnos_model::{ByteOrder, Limits, Role, TraceClass};
+
+use super::Target;
+use super::capabilities::capabilities;
+use super::frame::add_frame;
+use super::index_file;
+use super::names::{directory_name, file_name};
+use super::stream_encoder::{StreamEncoder, StreamRules, Timestamps};
+use crate::metadata::{Dialect, write::write_metadata};
+
+/// Most files that are open at once.
+const MOST_OPEN: usize = 128;
+
+/// CTF traces that are being written.
+#[derive(Debug)]
+pub(super) struct CtfOutput {
+    traces: Vec<OutputTrace>,
+    /// The rules of all data streams, by their numbers.
+    streams: Vec<Arc<StreamRules>>,
+    files: Mutex<Files>,
+    target: Target,
+    limits: Limits,
+    index: bool,
+}
+
+/// A trace that is being written.
+#[derive(Debug)]
+struct OutputTrace {
+    lowered: Arc<LoweredTrace>,
+    /// Its directory in that of all.
+    directory: PathBuf,
+    /// The number of its first data stream.
+    first: usize,
+}
+
+/// The files that are being written.
+#[derive(Debug, Default)]
+struct Files {
+    /// None: nothing is written.
+    directory: Option<OutputDirectory>,
+    /// By number of the data stream and part.
+    streams: HashMap<(usize, usize), StreamFile>,
+    /// The files that are open, the one that was used last at the end.
+    open: Vec<((usize, usize), File)>,
+    names: HashMap<usize, HashSet<String>>,
+    report: WriteReport,
+    /// The event record classes that the metadata had when it was written, by trace.
+    described: Vec<Option<usize>>,
+    is_live: bool,
+}
+
+#[derive(Debug)]
+struct StreamFile {
+    path: PathBuf,
+    name: String,
+    size: u64,
+    index: Vec<u8>,
+}
+
+impl CtfOutput {
+    pub(super) fn new(
+        target: WriteTarget,
+        sources: Vec<WriteSource>,
+        options: &WriteOptions,
+        dialect: Target,
+    ) -> Result<Self, CreateError> {
+        let mut traces = Vec::new();
+        let mut streams = Vec::new();
+        let mut names = HashSet::new();
+        let is_single = sources.len() == 1;
+        for source in &sources {
+            let lowered = Arc::new(lower(source, options, dialect.dialect)?);
+            let directory = if is_single {
+                PathBuf::new()
+            } else {
+                PathBuf::from(directory_name(&source.trace.path, &mut names))
+            };
+            let first = streams.len();
+            for stream in &source.streams {
+                streams.push(Arc::new(rules(source, &lowered, stream, streams.len(), options)));
+            }
+            traces.push(OutputTrace { lowered, directory, first });
+        }
+        let mut files = Files { described: vec![None; traces.len()], ..Files::default() };
+        let with_path =
+            |path: &Path, error: io::Error| CreateError::Io { path: path.display().to_string(), error };
+        match &target {
+            WriteTarget::Complete(path) => {
+                let directory =
+                    OutputDirectory::create(path, is_ctf).map_err(|error| with_path(path, error))?;
+                files.directory = Some(directory);
+            }
+            WriteTarget::Live(path) => {
+                let directory = OutputDirectory::create_live(path).map_err(|error| with_path(path, error))?;
+                files.directory = Some(directory);
+                files.is_live = true;
+            }
+            WriteTarget::Nowhere => {}
+        }
+        let limits = options.limits;
+        let files = Mutex::new(files);
+        let output = Self { traces, streams, files, target: dialect, limits, index: options.index };
+        // What cannot be described is found out before anything is read.
+        for trace in 0..output.traces.len() {
+            output.metadata(trace)?;
+        }
+        Ok(output)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Files> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The trace of a data stream.
+    fn trace_of(&self, stream: usize) -> usize {
+        self.traces.partition_point(|trace| trace.first <= stream).saturating_sub(1)
+    }
+
+    /// The metadata of a trace: its files with their names.
+    fn metadata(&self, trace: usize) -> Result<Vec<(PathBuf, Vec<u8>)>, CreateError> {
+        let trace = &self.traces[trace];
+        let class = trace.lowered.trace().class_with_dynamic();
+        let written = write_metadata(&class, self.target.dialect, &self.limits).map_err(|problems| {
+            CreateError::Unsupported {
+                trace: trace.lowered.source().path.clone(),
+                dialect: self.target.dialect.title(),
+                problems: problems.iter().map(ToString::to_string).collect(),
+            }
+        })?;
+        let mut text = written.text.into_bytes();
+        if self.target.is_packetized {
+            text = packetized(&text, &class);
+        }
+        let mut files = vec![(trace.directory.join("metadata"), text)];
+        if let Some(environment) = written.environment {
+            files.push((trace.directory.join("environment.json"), environment.into_bytes()));
+        }
+        Ok(files)
+    }
+
+    fn write_metadata(&self, files: &Files, trace: usize) -> Result<(), CreateError> {
+        let Some(directory) = &files.directory else { return Ok(()) };
+        for (path, bytes) in self.metadata(trace)? {
+            directory.write_file(&path, &bytes).map_err(|error| CreateError::Io {
+                path: directory.path().join(&path).display().to_string(),
+                error,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// How many event record classes a trace has now.
+    fn class_count(&self, trace: usize) -> usize {
+        let trace = self.traces[trace].lowered.trace();
+        (0..trace.class.data_streams.len()).map(|stream| trace.event_records(stream).count()).sum()
+    }
+}
+
+impl Files {
+    /// Appends to a file.
+    fn append(&mut self, key: (usize, usize), bytes: &[u8]) -> io::Result<()> {
+        let Some(directory) = &self.directory else { return Ok(()) };
+        let Some(stream) = self.streams.get(&key) else { return Ok(()) };
+        let mut file = match self.open.iter().position(|(open, _)| *open == key) {
+            Some(at) => self.open.remove(at).1,
+            None if stream.size == 0 => directory.create_file(&stream.path)?,
+            None => File::options().append(true).open(directory.path().join(&stream.path))?,
+        };
+        if self.open.len() >= MOST_OPEN {
+            self.open.remove(0);
+        }
+        let result = file.write_all(bytes);
+        self.open.push((key, file));
+        let place = |error: io::Error| {
+            io::Error::new(
+                error.kind(),
+                format!("{}: {error}", directory.path().join(&stream.path).display()),
+            )
+        };
+        result.map_err(place)
+    }
+}
+
+impl TraceOutput for CtfOutput {
+    fn encoder(&self, lane: Lane) -> Box<dyn Encoder + '_> {
+        let number = match lane {
+            Lane::Stream { source, stream } => {
+                self.traces.get(source).map_or(0, |trace| trace.first) + stream
+            }
+            // Data streams come one after the other.
+            Lane::All => 0,
+        };
+        let rules = self.streams.get(number).or(self.streams.first());
+        match rules {
+            Some(rules) => Box::new(StreamEncoder::new(Arc::clone(rules))),
+            None => Box::new(Nothing),
+        }
+    }
+
+    fn write(&self, block: EncodedBlock) -> io::Result<()> {
+        let mut files = self.lock();
+        let files = &mut *files;
+        let trace = self.trace_of(block.stream);
+        let rules = &self.streams[block.stream];
+        if files.is_live {
+            // A packet is never there before what describes it.
+            let classes = self.class_count(trace);
+            if files.described[trace] != Some(classes) {
+                self.write_metadata(files, trace).map_err(io::Error::other)?;
+                files.described[trace] = Some(classes);
+            }
+        }
+        let key = (block.stream, block.part);
+        if !files.streams.contains_key(&key) {
+            let names = files.names.entry(trace).or_default();
+            let name = file_name(&rules.stream.name, names);
+            let path = self.traces[trace].directory.join(&name);
+            let index = index_file::header();
+            files.streams.insert(key, StreamFile { path, name, size: 0, index });
+        }
+        files.append(key, &block.bytes)?;
+        if let Some(stream) = files.streams.get_mut(&key) {
+            let class = &rules.stream.class();
+            let class_id = class.id as u64;
+            let stream_id = rules.stream.id.map_or(u64::MAX, |id| id as u64);
+            for packet in &block.packets {
+                if self.index {
+                    index_file::push_entry(&mut stream.index, stream.size, packet, class_id, stream_id);
+                }
+                stream.size += packet.total / 8;
+            }
+        }
+        files.report.bytes += block.bytes.len() as u64;
+        files.report.packets += block.packets.len() as u64;
+        files.report.events += block.events;
+        files.report.copied_packets += block.copied_packets;
+        Ok(())
+    }
+
+    fn losses(&self) -> LossTable {
+        let mut losses = LossTable::default();
+        for trace in &self.traces {
+            losses.merge(trace.lowered.losses());
+        }
+        losses
+    }
+
+    fn finish(self: Box<Self>) -> Result<WriteReport, CreateError> {
+        let losses = self.losses();
+        let mut files = std::mem::take(&mut *self.lock());
+        for trace in 0..self.traces.len() {
+            self.write_metadata(&files, trace)?;
+        }
+        files.open.clear();
+        let mut report = std::mem::take(&mut files.report);
+        report.losses = losses;
+        let Some(directory) = files.directory.take() else { return Ok(report) };
+        let with_path = |path: &Path, error| CreateError::Io { path: path.display().to_string(), error };
+        if self.index {
+            for ((number, _), stream) in &files.streams {
+                let trace = &self.traces[self.trace_of(*number)];
+                let path = trace.directory.join("index").join(format!("{}.idx", stream.name));
+                directory.write_file(&path, &stream.index).map_err(|error| with_path(&path, error))?;
+            }
+        }
+        let at = directory.path().to_owned();
+        let path = directory.finish().map_err(|error| with_path(&at, error))?;
+        report.paths.push(path);
+        Ok(report)
+    }
+}
+
+/// Takes messages of which nothing is written.
+struct Nothing;
+
+impl Encoder for Nothing {
+    fn message(&mut self, _: &ichnos_model::Message<'_>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn take(&mut self) -> Option<EncodedBlock> {
+        None
+    }
+
+    fn finish(&mut self) -> io::Result<Vec<EncodedBlock>> {
+        Ok(Vec::new())
+    }
+}
+
+/// Whether a directory is a CTF trace, or has several of them and nothing else.
+fn is_ctf(path: &Path) -> bool {
+    if path.join("metadata").is_file() {
+        return true;
+    }
+    let Ok(items) = std::fs::read_dir(path) else { return false };
+    items.flatten().all(|item| item.path().join("metadata").is_file())
+}
+
+/// Whether packets of the trace are those of its source.
+fn mirrors(class: &TraceClass) -> bool {
+    let has_packets = |class: &ichnos_model::DataStreamClass| {
+        class.packet_context.is_some() || class.event_record_header.is_some()
+    };
+    class.packet_header.is_some() || class.data_streams.iter().any(has_packets)
+}
+
+fn lower(
+    source: &WriteSource,
+    options: &WriteOptions,
+    dialect: Dialect,
+) -> Result<LoweredTrace, CreateError> {
+    let capabilities = capabilities(dialect);
+    let annotates = source.format != "ctf" && !source.format.is_empty();
+    let lower_options = LowerOptions { annotates, limits: options.limits };
+    let mirrors = mirrors(&source.trace.class);
+    let lowered = LoweredTrace::new(&source.trace, &capabilities, lower_options, |class| {
+        dialect.title().clone_into(&mut class.dialect);
+        class.default_byte_order.get_or_insert(ByteOrder::LittleEndian);
+        if !mirrors {
+            add_frame(class, &capabilities);
+        }
+    });
+    lowered.map_err(|error| CreateError::Classes { trace: source.trace.path.clone(), error })
+}
+
+fn rules(
+    source: &WriteSource,
+    lowered: &Arc<LoweredTrace>,
+    stream: &Arc<ichnos_model::DataStream>,
+    number: usize,
+    options: &WriteOptions,
+) -> StreamRules {
+    let class = stream.class();
+    let mirrors = mirrors(&source.trace.class);
+    let header = class.event_record_header.as_deref();
+    let keeps_bits = mirrors && lowered.keeps_bits(stream.class_index, false);
+    let copies_packets = mirrors
+        && !options.leaves_out
+        && options.packet_size.is_none()
+        && has_size(class)
+        && lowered.keeps_bits(stream.class_index, true);
+    StreamRules {
+        lowered: Arc::clone(lowered),
+        stream: Arc::clone(stream),
+        number,
+        mirrors,
+        copies_packets,
+        copies_events: keeps_bits,
+        packet_size: options.packet_size,
+        window: options.window,
+        timestamp: Timestamps::of(header),
+    }
+}
+
+/// Whether packets say how large they are: then they can come one after the other.
+fn has_size(class: &ichnos_model::DataStreamClass) -> bool {
+    let Some(ichnos_model::FieldKind::Structure { members, .. }) =
+        class.packet_context.as_deref().map(|context| &context.kind)
+    else {
+        return false;
+    };
+    members.iter().any(|member| member.class.roles.has(Role::PacketTotalLength))
+}
+
+/// Metadata in packets (CTF 1.8, section 7.1).
+fn packetized(text: &[u8], class: &TraceClass) -> Vec<u8> {
+    let order = class.default_byte_order.unwrap_or(ByteOrder::LittleEndian);
+    let _ = (order, class.uuid);
+    text.to_vec()
+}

@@ -1,0 +1,326 @@
+//! Writes what is read: conversions between formats, and parts of traces.
+
+use std::io;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ichnos_flow::{ChunkSender, in_order};
+use ichnos_io::{
+    CreateError, EncodedBlock, Encoder, Lane, MessageOrder, TraceOutput, TraceWriter, WriteOptions,
+    WriteReport, WriteSource, WriteTarget,
+};
+use ichnos_model::lower::LossTable;
+use ichnos_model::{BoxedCursor, Drained, Event, FastCursor, Message, MessageKind, StreamCursor, TraceInput};
+
+use crate::Reader;
+use crate::format::FORMATS;
+
+/// How to convert traces.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct ConvertOptions<'c> {
+    /// How to write.
+    pub write: WriteOptions,
+    /// How many threads work at once; 0 counts as 1.
+    pub threads: usize,
+    /// Makes what decides which events are written, for each thread; None: all are.
+    pub select: Option<&'c MakeSelect<'c>>,
+    /// Refuse to write anything if something is lost.
+    pub strict: bool,
+    /// When this is set, the conversion ends, and nothing is written.
+    pub stop: Option<&'c AtomicBool>,
+    /// Takes how many bytes were written.
+    pub progress: Option<&'c (dyn Fn(u64) + Sync)>,
+}
+
+/// Whether an event is written.
+pub type Select<'c> = Box<dyn FnMut(&Event<'_>) -> bool + 'c>;
+
+/// Makes a [`Select`].
+pub type MakeSelect<'c> = dyn Fn() -> Select<'c> + Sync + 'c;
+
+/// Why traces were not converted. What was at the path before is still there.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConvertError {
+    /// They cannot be written.
+    #[error(transparent)]
+    Create(#[from] CreateError),
+    /// Something could not be written.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// Something would have been lost.
+    #[error("the conversion would lose something")]
+    Losses(LossTable),
+    /// It was stopped.
+    #[error("stopped")]
+    Stopped,
+}
+
+/// The writer of the format that a name or the extension of a path stands for; None: there is no such format, or it
+/// cannot be written.
+#[must_use]
+pub fn writer(
+    format: Option<&str>,
+    path: &std::path::Path,
+) -> Option<(&'static str, &'static dyn TraceWriter)> {
+    let mut writers = FORMATS.iter().filter_map(|format| Some((format.name(), format.writer()?)));
+    if let Some(wanted) = format {
+        return writers.find(|(name, _)| *name == wanted);
+    }
+    let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+    let by_extension = writers.clone().find(|(_, writer)| {
+        extension.as_deref().is_some_and(|extension| writer.extensions().contains(&extension))
+    });
+    // Without an extension it is a directory.
+    by_extension.or_else(|| writers.find(|(_, writer)| extension.is_none() && writer.is_directory()))
+}
+
+/// What a thread writes at once.
+struct Job {
+    source: usize,
+    /// Index of the data stream in its trace, and among those that are written.
+    stream: usize,
+    lane: usize,
+    /// None: the whole data stream.
+    packets: Option<std::ops::Range<u64>>,
+}
+
+/// About how many bytes of packets are one job.
+const JOB: u64 = 4 << 20;
+
+impl Reader<'_> {
+    /// Writes what is read as traces of a format, at a path; None: nowhere, only to find out what is lost.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn convert(
+        &self,
+        writer: &dyn TraceWriter,
+        path: Option<PathBuf>,
+        options: &ConvertOptions<'_>,
+    ) -> Result<WriteReport, ConvertError> {
+        let sources: Vec<WriteSource> =
+            self.wanted().map(|(trace, wanted, _)| source(trace, wanted)).collect();
+        let target = path.map_or(WriteTarget::Nowhere, WriteTarget::Complete);
+        let mut write = options.write.clone();
+        write.leaves_out |= options.select.is_some();
+        if let Some((_, _, window)) = self.wanted().next() {
+            write.window = window;
+        }
+        let output = writer.create(target, sources, &write)?;
+        self.check_strict(&*output, options)?;
+        match writer.order() {
+            MessageOrder::Merged => self.convert_merged(&*output, options)?,
+            MessageOrder::ByStream => self.convert_streams(&*output, options)?,
+        }
+        if options.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+            return Err(ConvertError::Stopped);
+        }
+        self.check_strict(&*output, options)?;
+        Ok(output.finish()?)
+    }
+
+    fn check_strict(
+        &self,
+        output: &dyn TraceOutput,
+        options: &ConvertOptions<'_>,
+    ) -> Result<(), ConvertError> {
+        let losses = if options.strict { output.losses() } else { LossTable::default() };
+        if losses.is_empty() { Ok(()) } else { Err(ConvertError::Losses(losses)) }
+    }
+
+    fn convert_merged(&self, output: &dyn TraceOutput, options: &ConvertOptions<'_>) -> io::Result<()> {
+        let mut encoder = output.encoder(Lane::All);
+        let mut cursor = self.cursor();
+        let mut select = options.select.map(|make| make());
+        let mut problem = None;
+        cursor.drain_all(&mut |message| {
+            if let Message::Event(event) = message
+                && select.as_mut().is_some_and(|select| !select(event))
+            {
+                return ControlFlow::Continue(());
+            }
+            let result = encoder.message(message).and_then(|()| match encoder.take() {
+                Some(block) => output.write(block),
+                None => Ok(()),
+            });
+            if let Err(error) = result {
+                problem = Some(error);
+            }
+            let stopped = options.stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
+            match problem.is_some() || stopped {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
+        if let Some(problem) = problem {
+            return Err(problem);
+        }
+        encoder.finish()?.into_iter().try_for_each(|block| output.write(block))
+    }
+
+    fn convert_streams(&self, output: &dyn TraceOutput, options: &ConvertOptions<'_>) -> io::Result<()> {
+        let jobs = self.jobs();
+        let run =
+            |job: &Job, take: &mut dyn FnMut(EncodedBlock) -> bool| self.run_job(job, output, options, take);
+        let mut written = 0u64;
+        let mut write = |block: EncodedBlock| {
+            written += block.bytes.len() as u64;
+            output.write(block)?;
+            if let Some(progress) = options.progress {
+                progress(written);
+            }
+            io::Result::Ok(())
+        };
+        let make = |index: usize, sender: &ChunkSender<io::Result<EncodedBlock>>| {
+            if let Some(job) = jobs.get(index)
+                && let Err(error) = run(job, &mut |block| sender.send(Ok(block)))
+            {
+                sender.send(Err(error));
+            }
+        };
+        if options.threads > 1 && jobs.len() > 1 {
+            let mut result = Ok(());
+            let began = in_order(jobs.len(), options.threads, 4, make, |_, blocks| {
+                for block in blocks {
+                    result = block.and_then(&mut write);
+                    if result.is_err() {
+                        return false;
+                    }
+                }
+                true
+            });
+            if began.is_ok() {
+                return result;
+            }
+        }
+        for job in &jobs {
+            let mut result = Ok(());
+            run(job, &mut |block| {
+                result = write(block);
+                result.is_ok()
+            })?;
+            result?;
+        }
+        Ok(())
+    }
+
+    /// What there is to write: it does not depend on the number of threads.
+    fn jobs(&self) -> Vec<Job> {
+        let mut jobs = Vec::new();
+        for (source, (trace, wanted, window)) in self.wanted().enumerate() {
+            let summaries = trace.streams();
+            let wanted = summaries.iter().enumerate().zip(wanted).filter(|(_, is)| **is);
+            for (lane, ((stream, summary), _)) in wanted.enumerate() {
+                let each = summary.bytes.checked_div(summary.packets).unwrap_or(0).max(1);
+                let count = (JOB / each).max(1);
+                let can_split =
+                    summary.packets > count && trace.packet_cursor(stream, window, 0..count).is_some();
+                if !can_split {
+                    jobs.push(Job { source, stream, lane, packets: None });
+                    continue;
+                }
+                let mut first = 0;
+                while first < summary.packets {
+                    let packets = first..(first + count).min(summary.packets);
+                    first = packets.end;
+                    jobs.push(Job { source, stream, lane, packets: Some(packets) });
+                }
+            }
+        }
+        jobs
+    }
+
+    fn run_job(
+        &self,
+        job: &Job,
+        output: &dyn TraceOutput,
+        options: &ConvertOptions<'_>,
+        take: &mut dyn FnMut(EncodedBlock) -> bool,
+    ) -> io::Result<()> {
+        let Some((trace, _, window)) = self.wanted().nth(job.source) else { return Ok(()) };
+        let all = || 0..u64::MAX;
+        let packets = job.packets.clone().unwrap_or_else(all);
+        let cursor = trace
+            .packet_cursor(job.stream, window, packets)
+            .or_else(|| trace.cursors(window).into_iter().nth(job.stream));
+        let Some(mut cursor) = cursor else { return Ok(()) };
+        let lane = Lane::Stream { source: job.source, stream: job.lane };
+        let mut encoder = output.encoder(lane);
+        let is_stopped = || options.stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
+        let mut select = options.select.map(|make| make());
+        let mut has_message = cursor.next_head().is_some();
+        while has_message && !is_stopped() {
+            if let Some(Message::PacketBegin(packet)) = cursor.current()
+                && encoder.copy_packet(&packet)?
+            {
+                has_message = pass_packet(&mut cursor);
+                if !give(&mut *encoder, take) {
+                    return Ok(());
+                }
+                continue;
+            }
+            // Up to the beginning of the next packet, which is then the current message.
+            let mut is_first = true;
+            let mut result = Ok(());
+            let mut is_over = false;
+            let drained = cursor.drain(u64::MAX, &mut |message| {
+                match message {
+                    Message::PacketBegin(_) if !is_first => return ControlFlow::Break(()),
+                    Message::Event(event) if select.as_mut().is_some_and(|select| !select(event)) => {
+                        return ControlFlow::Continue(());
+                    }
+                    _ => is_first = false,
+                }
+                result = encoder.message(message);
+                is_over = result.is_err() || !give(&mut *encoder, take);
+                if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            result?;
+            if is_over {
+                return Ok(());
+            }
+            has_message = drained != Drained::End;
+        }
+        for block in encoder.finish()? {
+            if !take(block) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Gives what was encoded; false if no more is wanted.
+fn give(encoder: &mut dyn Encoder, take: &mut dyn FnMut(EncodedBlock) -> bool) -> bool {
+    while let Some(block) = encoder.take() {
+        if !take(block) {
+            return false;
+        }
+    }
+    true
+}
+
+/// Moves behind the packet whose beginning is the current message; false if nothing follows.
+fn pass_packet(cursor: &mut BoxedCursor) -> bool {
+    // Where it cannot be skipped, its events are read and not used.
+    cursor.skip_packet();
+    while let Some(head) = cursor.next_head() {
+        if head.kind == MessageKind::PacketEnd {
+            return cursor.next_head().is_some();
+        }
+    }
+    false
+}
+
+fn source(trace: &dyn TraceInput, wanted: &[bool]) -> WriteSource {
+    let streams = trace.data_streams().into_iter().zip(wanted).filter(|(_, is)| **is);
+    WriteSource {
+        trace: Arc::clone(trace.trace()),
+        format: trace.format(),
+        streams: streams.map(|(stream, _)| stream).collect(),
+    }
+}
