@@ -2,6 +2,7 @@
 //! beside the project.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
 
+mod comparable;
 mod decode_suite;
 mod encoder;
 mod fault_injection;
