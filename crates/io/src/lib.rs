@@ -38,6 +38,7 @@ mod mapping;
 mod output;
 mod problem;
 mod scan;
+mod schema_language;
 #[cfg(unix)]
 mod signals;
 mod standard_output;
@@ -60,6 +61,7 @@ pub use limits::IoLimits;
 pub use output::{Output, create};
 pub use problem::TreeProblem;
 pub use scan::{ScanProgress, ScanStep};
+pub use schema_language::{SchemaLanguage, WriteSchema, WrittenSchema};
 #[cfg(unix)]
 pub use signals::ignores_signal;
 pub use tree::{Tree, TreeOptions};
