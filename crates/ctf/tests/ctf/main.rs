@@ -24,6 +24,7 @@ mod prop2_roles;
 mod prop2_values;
 mod properties;
 mod proposal_cases;
+mod random_class;
 mod reading;
 mod stream_failures;
 #[allow(dead_code)]
