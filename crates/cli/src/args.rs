@@ -15,6 +15,7 @@ pub(crate) use self::task::{
     Task, TaskDiffArgs, TaskGraphArgs, TaskGraphFormat, TaskListArgs, TaskOne, TaskReading, TaskVerb,
 };
 use crate::style::When;
+use crate::written_schema;
 
 mod cat;
 mod collect;
@@ -171,6 +172,11 @@ pub(crate) enum FailOn {
 pub(crate) struct Schema {
     #[command(flatten)]
     pub(crate) reading: Reading,
+    /// Print the schema in this language, to be used elsewhere
+    ///
+    /// What the language cannot express is an error that lists it; then nothing is printed.
+    #[arg(long = "as", value_name = "LANGUAGE", value_parser = written_schema::parser(), conflicts_with = "json")]
+    pub(crate) language: Option<String>,
     #[command(flatten)]
     pub(crate) report: JsonReport,
 }

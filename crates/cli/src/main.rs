@@ -44,6 +44,7 @@ mod time;
 mod time_range;
 mod tree;
 mod unmatched;
+mod written_schema;
 
 use std::process::ExitCode;
 

@@ -99,3 +99,10 @@ pub(crate) fn print_as_it_is(text: &str) -> io::Result<()> {
     output.write_all(text.as_bytes())?;
     output.finish()
 }
+
+/// Prints a whole text for other programs that has texts of a trace in it.
+pub(crate) fn print_source(text: &str) -> io::Result<()> {
+    let mut output = Destination::new(ichnos::io::create(None)?, TerminalText::Lines { colors: false });
+    output.write_all(text.as_bytes())?;
+    output.finish()
+}

@@ -14,14 +14,16 @@ use crate::progress::Progress;
 use crate::report::Report;
 use crate::style::{Paint, safe};
 use crate::tree::Branch;
-use crate::{input, output, scan};
+use crate::{input, output, scan, written_schema};
 
 pub(crate) fn run(args: &args::Schema, global: &Global, report: Report) -> Result<Exit, Failure> {
     let session =
         input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
     let damaged = input::report_problems(&session, report);
     meet_classes(&session, global, report);
-    if args.report.json {
+    if let Some(language) = &args.language {
+        written_schema::print(language, &session, args.reading.limits().model, report)?;
+    } else if args.report.json {
         let mut object = js::document("schema");
         let traces = session.traces().iter().map(|trace| {
             let mut object = Object::default();

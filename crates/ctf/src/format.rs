@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use ichnos_io::{
     EnclosingTrace, Format, FormatOption, Hint, OpenedTraces, OptionConflict, OptionHint, OptionValue,
-    ReadOptions, Refused, TraceWriter, Tree,
+    ReadOptions, Refused, SchemaLanguage, TraceWriter, Tree, WrittenSchema,
 };
-use ichnos_model::TracerQuirk;
+use ichnos_model::{Limits, TraceClass, TracerQuirk};
 
-use crate::metadata::Dialect;
+use crate::metadata::{Dialect, write_metadata};
 use crate::quirks::{Quirk, TRACER_QUIRKS};
 use crate::trace::{self, OpenOptions};
 use crate::writer::CtfWriter;
@@ -40,6 +40,32 @@ const OPTIONS: &[FormatOption] = &[
         .unprefixed(),
 ];
 
+const LANGUAGES: &[SchemaLanguage] = &[
+    SchemaLanguage::new("tsdl", "metadata of CTF 1.8", |class, limits| schema(class, Dialect::Ctf18, limits))
+        .aliases(&["ctf1", "ctf1.8"]),
+    SchemaLanguage::new("prop1", "metadata of CTF 2 as in its first proposal", |class, limits| {
+        schema(class, Dialect::Prop1, limits)
+    }),
+    SchemaLanguage::new("prop2", "metadata of CTF 2 as in its second proposal", |class, limits| {
+        schema(class, Dialect::Prop2, limits)
+    }),
+    SchemaLanguage::new("spec2", "metadata of CTF 2 as specified", |class, limits| {
+        schema(class, Dialect::Spec2, limits)
+    })
+    .aliases(&["ctf2"]),
+];
+
+fn schema(class: &TraceClass, dialect: Dialect, limits: &Limits) -> Result<WrittenSchema, Vec<String>> {
+    let written = write_metadata(class, dialect, limits)
+        .map_err(|unsupported| unsupported.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    let mut schema = WrittenSchema::new(written.text);
+    if written.environment.is_some() {
+        let message = format!("the environment is not part of metadata of {dialect}, but a file beside it");
+        schema.notices.push(message);
+    }
+    Ok(schema)
+}
+
 impl Format for Ctf {
     fn name(&self) -> &'static str {
         "ctf"
@@ -67,6 +93,10 @@ impl Format for Ctf {
 
     fn quirks(&self) -> &'static [TracerQuirk] {
         &TRACER_QUIRKS
+    }
+
+    fn schema_languages(&self) -> &'static [SchemaLanguage] {
+        LANGUAGES
     }
 
     fn probe(&self, tree: &Tree, options: &ReadOptions) -> bool {

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use ichnos_model::plan::PlanError;
 use ichnos_model::{ClockArithmetic, FileDiagnostic, FindMentions, Limits, TraceInput, TracerQuirk};
 
-use crate::{Collect, Datagrams, FormatOption, FormatOptions, Hint, ScanProgress, TraceWriter, Tree};
+use crate::{
+    Collect, Datagrams, FormatOption, FormatOptions, Hint, ScanProgress, SchemaLanguage, TraceWriter, Tree,
+};
 
 /// A format of traces that can be read.
 ///
@@ -40,6 +42,11 @@ pub trait Format: Send + Sync {
     /// The known bugs of tracers that reading works around, unless
     /// [`ReadOptions::without_quirks`] names them.
     fn quirks(&self) -> &'static [TracerQuirk] {
+        &[]
+    }
+
+    /// The languages in which it writes schemas of traces.
+    fn schema_languages(&self) -> &'static [SchemaLanguage] {
         &[]
     }
 

@@ -40,6 +40,7 @@ mod output;
 mod output_directory;
 mod problem;
 mod scan;
+mod schema_language;
 #[cfg(unix)]
 mod signals;
 mod standard_output;
@@ -67,6 +68,7 @@ pub use output::{Output, create};
 pub use output_directory::OutputDirectory;
 pub use problem::TreeProblem;
 pub use scan::{ScanProgress, ScanStep};
+pub use schema_language::{SchemaLanguage, WriteSchema, WrittenSchema};
 #[cfg(unix)]
 pub use signals::ignores_signal;
 pub use tree::{Tree, TreeOptions};

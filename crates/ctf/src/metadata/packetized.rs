@@ -1,4 +1,4 @@
-//! Metadata in packets (CTF 1.8, section 7.1): takes the packets off, the text stays.
+//! Metadata in packets (CTF 1.8, section 7.1): takes the packets off, and puts a text into packets.
 
 use ichnos_model::{ByteOrder, Diagnostic, Limits, TextPosition, Uuid};
 
@@ -6,6 +6,8 @@ use super::Problems;
 
 const MAGIC: u32 = 0x75d1_1d57;
 const HEADER_BYTES: usize = 37;
+/// The size is 32 bits in bits.
+const MOST_PACKET_BYTES: usize = (u32::MAX / 8) as usize;
 
 /// Metadata without its packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,6 +70,69 @@ impl Header {
             checksum_scheme: *bytes.get(34)?,
             version: (*bytes.get(35)?, *bytes.get(36)?),
         })
+    }
+}
+
+/// How metadata is put into packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PacketLayout {
+    /// Size of a packet in bytes, its header included: at least 38, at most 512 MiB.
+    pub packet_bytes: u32,
+    /// Byte order of the headers: that of the trace, for readers that look at nothing else.
+    pub byte_order: ByteOrder,
+    /// UUID of the trace.
+    pub uuid: Uuid,
+}
+
+impl PacketLayout {
+    /// Packets of 4,096 bytes, as LTTng makes them.
+    #[must_use]
+    pub const fn new(byte_order: ByteOrder, uuid: Uuid) -> Self {
+        Self { packet_bytes: 4096, byte_order, uuid }
+    }
+}
+
+/// Puts a text into packets (CTF 1.8, section 7.1). Each is of the chosen size, with zeros behind its content; a size
+/// that is out of its range counts as the nearest one that is not. An empty text is one packet.
+///
+/// ```
+/// use ichnos_ctf::metadata::packetized::{PacketLayout, pack};
+/// use ichnos_model::{ByteOrder, Uuid};
+///
+/// let mut layout = PacketLayout::new(ByteOrder::BigEndian, Uuid::from_u128(7));
+/// layout.packet_bytes = 40;
+/// let packed = pack(b"/* CTF 1.8 */", &layout);
+/// assert_eq!(packed.len(), 5 * 40);
+/// assert_eq!(packed[..4], [0x75, 0xd1, 0x1d, 0x57]);
+/// assert_eq!(packed[37..43], [b'/', b'*', b' ', 0x75, 0xd1, 0x1d]);
+/// ```
+#[must_use]
+pub fn pack(text: &[u8], layout: &PacketLayout) -> Vec<u8> {
+    let bytes = (layout.packet_bytes as usize).clamp(HEADER_BYTES + 1, MOST_PACKET_BYTES);
+    let word = |value: u32| match layout.byte_order {
+        ByteOrder::LittleEndian => value.to_le_bytes(),
+        ByteOrder::BigEndian => value.to_be_bytes(),
+    };
+    let bits = |bytes: usize| word(u32::try_from(bytes * 8).unwrap_or(u32::MAX));
+    let mut packed = Vec::new();
+    let mut contents = text.chunks(bytes - HEADER_BYTES);
+    let mut content = contents.next().unwrap_or_default();
+    loop {
+        packed.extend_from_slice(&word(MAGIC));
+        packed.extend_from_slice(layout.uuid.as_bytes());
+        // No checksum.
+        packed.extend_from_slice(&word(0));
+        packed.extend_from_slice(&bits(HEADER_BYTES + content.len()));
+        packed.extend_from_slice(&bits(bytes));
+        // Neither compression nor encryption nor checksum; version 1.8.
+        packed.extend_from_slice(&[0, 0, 0, 1, 8]);
+        packed.extend_from_slice(content);
+        packed.resize(packed.len() + bytes - HEADER_BYTES - content.len(), 0);
+        match contents.next() {
+            Some(next) => content = next,
+            None => return packed,
+        }
     }
 }
 
@@ -263,6 +328,28 @@ mod tests {
             assert_eq!(read(&bytes), (Some("/* CTF 1.8 */".to_owned()), vec![]));
         }
         assert_eq!(read(b"/* CTF 1.8 */"), (None, vec![]));
+    }
+
+    #[test]
+    fn what_was_put_into_packets_comes_out() {
+        let text: Vec<u8> = (0..1000u32).map(|i| b'a' + (i % 26) as u8).collect();
+        for byte_order in [ByteOrder::LittleEndian, ByteOrder::BigEndian] {
+            for packet_bytes in [0, 38, 39, 100, 1036, 1037, 1038, 4096] {
+                for length in [0, 1, 62, 63, 64, 999, 1000] {
+                    let text = &text[..length];
+                    let layout =
+                        PacketLayout { packet_bytes, ..PacketLayout::new(byte_order, Uuid::from_u128(3)) };
+                    let packed = pack(text, &layout);
+                    assert_eq!(packed.len() % packet_bytes.max(38) as usize, 0);
+                    let mut problems = Problems::new(&Limits::default());
+                    let unpacked = unpack(&packed, &Limits::default(), &mut problems).unwrap();
+                    assert_eq!(unpacked.text, text);
+                    let (uuid, version) = (Uuid::from_u128(3), (1, 8));
+                    assert_eq!(unpacked, Unpacked { text: text.to_vec(), byte_order, uuid, version });
+                    assert!(problems.into_diagnostics().is_empty());
+                }
+            }
+        }
     }
 
     #[test]

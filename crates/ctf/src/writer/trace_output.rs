@@ -19,7 +19,7 @@ use super::frame::add_frame;
 use super::index_file;
 use super::names::{directory_name, file_name};
 use super::stream_encoder::{StreamEncoder, StreamRules, Timestamps};
-use crate::metadata::{Dialect, write::write_metadata};
+use crate::metadata::{Dialect, write_metadata};
 
 /// Most files that are open at once.
 const MOST_OPEN: usize = 128;

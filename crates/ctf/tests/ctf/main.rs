@@ -2,6 +2,7 @@
 //! beside the project.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
 
+mod comparable;
 mod decode_suite;
 mod encoder;
 mod fault_injection;
@@ -23,6 +24,7 @@ mod prop2_roles;
 mod prop2_values;
 mod properties;
 mod proposal_cases;
+mod random_class;
 mod reading;
 mod stream_failures;
 #[allow(dead_code)]

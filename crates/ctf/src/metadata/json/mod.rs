@@ -18,7 +18,7 @@ mod object;
 mod prop1;
 mod prop2;
 pub(super) mod roles;
-mod root;
+pub(super) mod root;
 mod spec2;
 mod stream;
 mod text;

@@ -31,7 +31,7 @@ pub(super) fn place_of_role(class: &FieldClass, role: Role) -> Option<TextPositi
 }
 
 /// Whether a class or one within has a role.
-pub(super) fn has_role(class: &FieldClass, role: Role) -> bool {
+pub(in crate::metadata) fn has_role(class: &FieldClass, role: Role) -> bool {
     class.roles.has(role) || inner(class).into_iter().any(|class| has_role(class, role))
 }
 

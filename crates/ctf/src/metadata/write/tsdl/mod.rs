@@ -8,10 +8,11 @@ pub use roles::tsdl_name_of_role;
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use ichnos_model::{
     BitField, ByteOrder, ClockClass, ClockOrigin, DataStreamClass, EventRecordClass, FieldClass, FieldKind,
-    Limits, Scope, TraceClass, Value,
+    Limits, Role, Scope, TraceClass, Value,
 };
 
 use self::types::{TypeWriter, is_constant, name_of};
@@ -19,6 +20,7 @@ use super::places::Place;
 use super::sizes::roots_of;
 use super::unsupported::{Refusals, Unsupported};
 use super::{attributes, clocks};
+use crate::metadata::json::root::has_role;
 
 /// Writes a trace class.
 pub(super) fn write(
@@ -207,7 +209,9 @@ impl<'c> Writer<'c> {
         self.types.default_clock = stream.default_clock;
         self.types.first_clock = None;
         self.open("stream");
-        self.set("id", stream.id);
+        if !self.is_stream_id_implied(stream.id) {
+            self.set("id", stream.id);
+        }
         let roots = roots_of(self.trace, Some(stream), None);
         let fields = [
             ("packet.context", Scope::PacketContext, &stream.packet_context),
@@ -222,6 +226,15 @@ impl<'c> Writer<'c> {
         self.close();
     }
 
+    /// Whether nothing says which data stream class a packet is of, because there is only one: Babeltrace 2 refuses ids
+    /// then.
+    fn is_stream_id_implied(&self, id: u128) -> bool {
+        let has_role = |class: &Arc<FieldClass>| has_role(class, Role::DataStreamClassId);
+        id == 0
+            && self.trace.data_streams.len() == 1
+            && !self.trace.packet_header.as_ref().is_some_and(has_role)
+    }
+
     fn event(&mut self, stream: &'c DataStreamClass, event: &'c EventRecordClass) {
         self.refuse_if(u64::try_from(event.id).is_err(), "an id of more than 64 bits");
         self.refuse_if(event.namespace.is_some(), "a namespace of an event record class");
@@ -231,8 +244,14 @@ impl<'c> Writer<'c> {
         if let Some(name) = &event.name {
             self.set_text("name", name);
         }
-        self.set("id", event.id);
-        self.set("stream_id", stream.id);
+        let has_role = |class: &Arc<FieldClass>| has_role(class, Role::EventRecordClassId);
+        let is_implied = event.id == 0 && !stream.event_record_header.as_ref().is_some_and(has_role);
+        if !is_implied || stream.event_records.len() > 1 {
+            self.set("id", event.id);
+        }
+        if !self.is_stream_id_implied(stream.id) {
+            self.set("stream_id", stream.id);
+        }
         if let Some(level) = event.log_level {
             self.set("loglevel", level);
         }

@@ -1,0 +1,49 @@
+//! `ichnos schema --as`: the schema of a trace in a language that a format declares.
+
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use ichnos::io::SchemaLanguage;
+use ichnos::model::Limits;
+use ichnos::{FORMATS, Session};
+
+use crate::exit::Failure;
+use crate::output;
+use crate::report::Report;
+
+/// How many things that cannot be expressed an error shows.
+const SHOWN: usize = 20;
+
+/// The names of all languages.
+pub(crate) fn parser() -> PossibleValuesParser {
+    PossibleValuesParser::new(languages().map(|language| {
+        PossibleValue::new(language.name).aliases(language.aliases.iter().copied()).help(language.title)
+    }))
+}
+
+fn languages() -> impl Iterator<Item = &'static SchemaLanguage> {
+    FORMATS.iter().flat_map(|format| format.schema_languages())
+}
+
+/// Prints the schema of the only trace.
+pub(crate) fn print(name: &str, session: &Session, limits: Limits, report: Report) -> Result<(), Failure> {
+    let is_named = |language: &&SchemaLanguage| language.name == name || language.aliases.contains(&name);
+    let Some(language) = languages().find(is_named) else {
+        return Err(Failure::new(format!("there is no schema language `{name}`")));
+    };
+    let [trace] = session.traces() else {
+        let paths = session.traces().iter().map(|trace| trace.path().to_owned());
+        let message = format!("--as {name}: there are {} traces, not one", session.traces().len());
+        return Err(Failure::new(message).details(paths.take(SHOWN).collect()).help("name one of them"));
+    };
+    let class = trace.trace().class_with_dynamic();
+    let written = (language.write)(&class, &limits).map_err(|mut unsupported| {
+        let more = unsupported.len().saturating_sub(SHOWN);
+        unsupported.truncate(SHOWN);
+        if more > 0 {
+            unsupported.push(format!("and {more} more"));
+        }
+        let message = format!("{}: the schema cannot be expressed as {}", trace.path(), language.title);
+        Failure::new(message).details(unsupported)
+    })?;
+    written.notices.iter().for_each(|notice| report.notice(&format!("{}: {notice}", trace.path())));
+    Ok(output::print_source(&written.text)?)
+}
