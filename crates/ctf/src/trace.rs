@@ -412,6 +412,7 @@ impl<'a> Described<'a> {
     }
 
     fn open(mut self, options: &OpenOptions) -> Result<CtfTrace, TraceError> {
+        metadata::take_over_annotations(&mut self.class, &self.limits);
         add_log_roles(&mut self.class);
         let path = match self.directories.as_slice() {
             [only] => only.path.clone(),

@@ -2,6 +2,8 @@
 //!
 //! They travel along untouched. The values are those of JSON, because CTF 2 writes them so.
 
+use std::fmt::{self, Write as _};
+
 /// A value of an attribute, of an extension or of the environment.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
@@ -23,6 +25,50 @@ pub enum Value {
 }
 
 impl Eq for Value {}
+
+impl fmt::Display for Value {
+    /// Writes it as JSON, in one line; a number is written as it was.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Null => f.write_str("null"),
+            Self::Boolean(boolean) => write!(f, "{boolean}"),
+            Self::Integer(integer) => write!(f, "{integer}"),
+            Self::Number(number) => f.write_str(number),
+            Self::Text(text) => write_text(f, text),
+            Self::Array(values) => {
+                f.write_str("[")?;
+                for (index, value) in values.iter().enumerate() {
+                    f.write_str(if index > 0 { "," } else { "" })?;
+                    value.fmt(f)?;
+                }
+                f.write_str("]")
+            }
+            Self::Map(entries) => {
+                f.write_str("{")?;
+                for (index, (name, value)) in entries.iter().enumerate() {
+                    f.write_str(if index > 0 { "," } else { "" })?;
+                    write_text(f, name)?;
+                    f.write_str(":")?;
+                    value.fmt(f)?;
+                }
+                f.write_str("}")
+            }
+        }
+    }
+}
+
+/// Writes a text as a string of JSON.
+fn write_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    f.write_char('"')?;
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => write!(f, "\\{c}")?,
+            c if c < ' ' || c == '\u{7f}' => write!(f, "\\u{:04x}", u32::from(c))?,
+            c => f.write_char(c)?,
+        }
+    }
+    f.write_char('"')
+}
 
 impl Value {
     /// The value of `name` in a [map](Value::Map).
@@ -94,6 +140,19 @@ impl Attributes {
             Some((_, old)) => *old = value,
             None => entries.push((namespace, value)),
         }
+    }
+}
+
+impl Attributes {
+    /// Takes the value under a namespace away; gives it.
+    pub fn remove(&mut self, namespace: &str) -> Option<Value> {
+        let entries = &mut self.0.as_mut()?.0;
+        let at = entries.iter().position(|(key, _)| key == namespace)?;
+        let (_, value) = entries.remove(at);
+        if entries.is_empty() {
+            self.0 = None;
+        }
+        Some(value)
     }
 }
 

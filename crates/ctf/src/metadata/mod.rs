@@ -5,6 +5,7 @@
 //!       -> tsdl | json::{prop1, prop2, spec2} -> TraceClass -> check (all dialects) -> Metadata
 //! ```
 
+mod annotations;
 mod check;
 mod choices;
 mod clocks;
@@ -18,6 +19,8 @@ mod read;
 pub mod tsdl;
 pub mod write;
 
+pub use annotations::ANNOTATIONS;
+pub(crate) use annotations::take_over_annotations;
 pub(crate) use check::plan_diagnostic;
 pub use dialect::Dialect;
 pub use problems::Problems;

@@ -1,7 +1,7 @@
 //! What the dialects can hold.
 
 use ichnos_model::StringEncoding;
-use ichnos_model::lower::{Capabilities, VariantSelection};
+use ichnos_model::lower::{Capabilities, Environment, VariantSelection};
 
 use crate::metadata::Dialect;
 use crate::metadata::write::tsdl_name_of_role;
@@ -26,7 +26,10 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
             any_option_locations: false,
             loose_array_alignment: false,
             several_clocks: false,
-            log_levels: false,
+            environment: Environment::Scalars,
+            clock_uuids: false,
+            call_sites: false,
+            timestamps_anywhere: false,
             empty_bit_maps: false,
             ..none
         },
@@ -44,10 +47,12 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
             loose_array_alignment: false,
             array_alignment: false,
             several_clocks: false,
-            namespaces: false,
+            trace_names: false,
+            uids: false,
+            clock_identities: false,
+            call_sites: false,
+            timestamps_anywhere: false,
             named_origins: false,
-            uuid_blobs: false,
-            log_levels: false,
             ..none
         },
         Dialect::Prop1 => Capabilities {
@@ -58,7 +63,13 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
             blobs: false,
             optionals: false,
             variants: VariantSelection::Labels,
-            namespaces: false,
+            trace_names: false,
+            environment: Environment::None,
+            uids: false,
+            clock_identities: false,
+            clock_descriptions: false,
+            call_sites: false,
+            clocks_without_timestamps: false,
             named_origins: false,
             uuid_blobs: false,
             ..none
@@ -86,7 +97,13 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
             attributes: false,
             identifiers_only: true,
             role_name: Some(role_name),
+            trace_names: false,
+            environment: Environment::Simple,
+            stream_names: false,
             namespaces: false,
+            uids: false,
+            clock_identities: false,
+            clocks_without_timestamps: false,
             named_origins: false,
             uuid_blobs: false,
             ..none

@@ -10,8 +10,8 @@ use ichnos_io::{
     CreateError, EncodedBlock, Encoder, Lane, OutputDirectory, TraceOutput, WriteOptions, WriteReport,
     WriteSource, WriteTarget,
 };
-use ichnos_model::lower::{LossTable, LowerOptions, LoweredTrace};
-use ichnos_model::{ByteOrder, Limits, Role, TraceClass};
+use ichnos_model::lower::{LossTable, LowerOptions, LoweredTrace, take_annotations};
+use ichnos_model::{ByteOrder, FieldKind, Limits, Role, TraceClass, Value};
 
 use super::Target;
 use super::capabilities::capabilities;
@@ -19,7 +19,8 @@ use super::frame::add_frame;
 use super::index_file;
 use super::names::{directory_name, file_name};
 use super::stream_encoder::{StreamEncoder, StreamRules, Timestamps};
-use crate::metadata::{Dialect, write_metadata};
+use crate::metadata::{ANNOTATIONS, Dialect, write_metadata};
+use crate::packet::Clocks;
 
 /// Most files that are open at once.
 const MOST_OPEN: usize = 128;
@@ -90,7 +91,14 @@ impl CtfOutput {
             };
             let first = streams.len();
             for stream in &source.streams {
-                streams.push(Arc::new(rules(source, &lowered, stream, streams.len(), options)));
+                streams.push(Arc::new(rules(
+                    source,
+                    &lowered,
+                    stream,
+                    streams.len(),
+                    options,
+                    dialect.dialect,
+                )));
             }
             traces.push(OutputTrace { lowered, directory, first });
         }
@@ -132,7 +140,12 @@ impl CtfOutput {
     /// The metadata of a trace: its files with their names.
     fn metadata(&self, trace: usize) -> Result<Vec<(PathBuf, Vec<u8>)>, CreateError> {
         let trace = &self.traces[trace];
-        let class = trace.lowered.trace().class_with_dynamic();
+        let mut class = trace.lowered.trace().class_with_dynamic();
+        if !capabilities(self.target.dialect).attributes
+            && let Some(annotations) = take_annotations(class.to_mut())
+        {
+            class.to_mut().environment.push((ANNOTATIONS.to_owned(), Value::Text(annotations.to_string())));
+        }
         let written = write_metadata(&class, self.target.dialect, &self.limits).map_err(|problems| {
             CreateError::Unsupported {
                 trace: trace.lowered.source().path.clone(),
@@ -309,12 +322,27 @@ fn is_ctf(path: &Path) -> bool {
     items.flatten().all(|item| item.path().join("metadata").is_file())
 }
 
-/// Whether packets of the trace are those of its source.
-fn mirrors(class: &TraceClass) -> bool {
+/// Whether packets of the trace are those of its source: this has packets, and what they say of the time means the
+/// same in the dialect.
+fn mirrors(class: &TraceClass, dialect: Dialect) -> bool {
     let has_packets = |class: &ichnos_model::DataStreamClass| {
         class.packet_context.is_some() || class.event_record_header.is_some()
     };
-    class.packet_header.is_some() || class.data_streams.iter().any(has_packets)
+    if class.packet_header.is_none() && !class.data_streams.iter().any(has_packets) {
+        return false;
+    }
+    let begins = |class: &ichnos_model::DataStreamClass| {
+        let Some(FieldKind::Structure { members, .. }) =
+            class.packet_context.as_deref().map(|root| &root.kind)
+        else {
+            return false;
+        };
+        members.iter().any(|member| member.class.roles.has(Role::Timestamp))
+    };
+    let clocks_are_set =
+        class.data_streams.iter().all(|class| class.default_clock.is_none() || begins(class));
+    let goes_on = |name: &str| Clocks::of(&TraceClass { dialect: name.to_owned(), ..class.clone() }).go_on;
+    clocks_are_set || goes_on(&class.dialect) == goes_on(dialect.title())
 }
 
 fn lower(
@@ -325,7 +353,7 @@ fn lower(
     let capabilities = capabilities(dialect);
     let annotates = source.format != "ctf" && !source.format.is_empty();
     let lower_options = LowerOptions { annotates, limits: options.limits };
-    let mirrors = mirrors(&source.trace.class);
+    let mirrors = mirrors(&source.trace.class, dialect);
     let lowered = LoweredTrace::new(&source.trace, &capabilities, lower_options, |class| {
         dialect.title().clone_into(&mut class.dialect);
         class.default_byte_order.get_or_insert(ByteOrder::LittleEndian);
@@ -342,9 +370,10 @@ fn rules(
     stream: &Arc<ichnos_model::DataStream>,
     number: usize,
     options: &WriteOptions,
+    dialect: Dialect,
 ) -> StreamRules {
     let class = stream.class();
-    let mirrors = mirrors(&source.trace.class);
+    let mirrors = mirrors(&source.trace.class, dialect);
     let header = class.event_record_header.as_deref();
     let keeps_bits = mirrors && lowered.keeps_bits(stream.class_index, false);
     let copies_packets = mirrors
@@ -367,7 +396,7 @@ fn rules(
 
 /// Whether packets say how large they are: then they can come one after the other.
 fn has_size(class: &ichnos_model::DataStreamClass) -> bool {
-    let Some(ichnos_model::FieldKind::Structure { members, .. }) =
+    let Some(FieldKind::Structure { members, .. }) =
         class.packet_context.as_deref().map(|context| &context.kind)
     else {
         return false;

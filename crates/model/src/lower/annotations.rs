@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use crate::{
-    Attributes, DataStreamClass, EventRecordClass, EventRole, FieldClass, FieldKind, LevelScale, LevelStep,
-    LogLevel, LogRole, LogSeverity, Meaning, Scope, TraceClass, Value,
+    Attributes, DataStreamClass, EventRecordClass, EventRole, FieldClass, FieldKind, Length, LevelScale,
+    LevelStep, LogLevel, LogRole, LogSeverity, Meaning, Scope, TraceClass, Value, VariableLengthValue,
+    WallClock,
 };
 
 /// The namespace of the attributes that ichnos writes.
@@ -81,19 +82,206 @@ fn member_name(root: &FieldClass, index: usize) -> Option<&str> {
     }
 }
 
+/// What a lowered field was, if it was more than its lowered class says.
+pub(super) fn annotate_field(source: &FieldClass, attributes: &mut Attributes) {
+    let entries = match &source.kind {
+        FieldKind::Guid { .. } => vec![("type".to_owned(), Value::Text("guid".to_owned()))],
+        _ => match source.integer().and_then(|integer| integer.wall_clock) {
+            Some(clock) => {
+                let epoch = ("epoch-seconds".to_owned(), Value::Integer(clock.epoch_seconds().into()));
+                let frequency = ("frequency".to_owned(), Value::Integer(clock.frequency().into()));
+                vec![("wall-clock".to_owned(), Value::Map(vec![epoch, frequency]))]
+            }
+            None => return,
+        },
+    };
+    attributes.set(NAMESPACE, Value::Map(entries));
+}
+
 /// Takes over what [`annotate`] wrote, where nothing else is known of a class.
 pub fn apply_annotations(class: &mut TraceClass) {
     for stream in &mut class.data_streams {
+        let roots = [&mut stream.packet_context, &mut stream.event_record_header, &mut stream.common_context];
+        roots.into_iter().flatten().for_each(apply_to_fields);
         let mut records = std::mem::take(&mut stream.event_records);
         for record in &mut records {
-            if record.attributes.get(NAMESPACE).is_some() {
+            let fields = [&record.specific_context, &record.payload];
+            let is_annotated = record.attributes.get(NAMESPACE).is_some()
+                || fields.into_iter().flatten().any(|field| has_annotations(field));
+            if is_annotated {
                 let mut known = (**record).clone();
+                let fields = [&mut known.specific_context, &mut known.payload];
+                fields.into_iter().flatten().for_each(apply_to_fields);
                 apply(&mut known, stream);
                 *record = Arc::new(known);
             }
         }
         stream.event_records = records;
     }
+}
+
+/// The classes in a class.
+fn inner(class: &FieldClass) -> Vec<&Arc<FieldClass>> {
+    match &class.kind {
+        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
+            members.iter().map(|member| &member.class).collect()
+        }
+        FieldKind::Array { element, .. } => vec![element],
+        FieldKind::Optional { field, .. } => vec![field],
+        FieldKind::Variant { options, .. } => options.iter().map(|option| &option.class).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The same, to change them.
+fn inner_mut(class: &mut FieldClass) -> Vec<&mut Arc<FieldClass>> {
+    match &mut class.kind {
+        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
+            members.iter_mut().map(|member| &mut member.class).collect()
+        }
+        FieldKind::Array { element, .. } => vec![element],
+        FieldKind::Optional { field, .. } => vec![field],
+        FieldKind::Variant { options, .. } => options.iter_mut().map(|option| &mut option.class).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Classes are no deeper than [`Limits::depth`](crate::Limits::depth) allows.
+fn has_annotations(class: &FieldClass) -> bool {
+    class.attributes.get(NAMESPACE).is_some() || inner(class).into_iter().any(|class| has_annotations(class))
+}
+
+fn apply_to_fields(class: &mut Arc<FieldClass>) {
+    if !has_annotations(class) {
+        return;
+    }
+    let known = Arc::make_mut(class);
+    if let Some(own) = known.attributes.get(NAMESPACE) {
+        let is_guid = own.get("type").and_then(Value::as_text) == Some("guid");
+        let number = |name: &str| own.get("wall-clock").and_then(|clock| clock.get(name)?.as_integer());
+        let epoch = number("epoch-seconds").and_then(|epoch| i64::try_from(epoch).ok());
+        let frequency = number("frequency").and_then(|frequency| u64::try_from(frequency).ok());
+        let wall_clock = epoch.zip(frequency).and_then(|(epoch, frequency)| WallClock::new(epoch, frequency));
+        let alignment = known.alignment();
+        match &mut known.kind {
+            FieldKind::Blob { length: Length::Static(16), .. } if is_guid => {
+                known.kind = FieldKind::Guid { alignment };
+            }
+            FieldKind::Array { element, length: Length::Static(16), .. } if is_guid && is_byte(element) => {
+                known.kind = FieldKind::Guid { alignment };
+            }
+            FieldKind::Integer { integer, .. }
+            | FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
+                integer.wall_clock = wall_clock.or(integer.wall_clock);
+            }
+            _ => {}
+        }
+    }
+    inner_mut(known).into_iter().for_each(apply_to_fields);
+}
+
+/// Whether it is the class of a byte that begins where the one before ends.
+fn is_byte(class: &FieldClass) -> bool {
+    matches!(&class.kind, FieldKind::Integer { bits, .. } if bits.length == 8 && bits.alignment <= 8)
+}
+
+/// Takes all annotations out of the event record classes of a trace and their fields, for metadata that have no
+/// attributes; None: there are none.
+pub fn take_annotations(class: &mut TraceClass) -> Option<Value> {
+    let mut all = Vec::new();
+    for stream in &mut class.data_streams {
+        let stream_id = stream.id;
+        let number = |id: u128| i128::try_from(id).map_or(Value::Null, Value::Integer);
+        let mut take = |path: Vec<Value>, value: Value| {
+            all.push(Value::Map(vec![("at".to_owned(), Value::Array(path)), ("is".to_owned(), value)]));
+        };
+        let roots = [
+            (Scope::PacketContext, &mut stream.packet_context),
+            (Scope::EventRecordHeader, &mut stream.event_record_header),
+            (Scope::CommonContext, &mut stream.common_context),
+        ];
+        for (scope, root) in roots {
+            let path = vec![number(stream_id), Value::Null, Value::Text(scope.name().to_owned())];
+            if let Some(root) = root {
+                take_from_fields(root, &path, &mut take);
+            }
+        }
+        for record in &mut stream.event_records {
+            let fields = [&record.specific_context, &record.payload];
+            let is_annotated = record.attributes.get(NAMESPACE).is_some()
+                || fields.into_iter().flatten().any(|field| has_annotations(field));
+            if !is_annotated {
+                continue;
+            }
+            let known = Arc::make_mut(record);
+            let path = vec![number(stream_id), number(known.id)];
+            if let Some(value) = known.attributes.remove(NAMESPACE) {
+                take(path.clone(), value);
+            }
+            let roots =
+                [(Scope::SpecificContext, &mut known.specific_context), (Scope::Payload, &mut known.payload)];
+            for (scope, root) in roots {
+                if let Some(root) = root {
+                    let scope = Value::Text(scope.name().to_owned());
+                    take_from_fields(root, &[&path[..], &[scope]].concat(), &mut take);
+                }
+            }
+        }
+    }
+    (!all.is_empty()).then_some(Value::Array(all))
+}
+
+fn take_from_fields(class: &mut Arc<FieldClass>, path: &[Value], take: &mut dyn FnMut(Vec<Value>, Value)) {
+    if !has_annotations(class) {
+        return;
+    }
+    let known = Arc::make_mut(class);
+    if let Some(value) = known.attributes.remove(NAMESPACE) {
+        take(path.to_vec(), value);
+    }
+    for (index, class) in inner_mut(known).into_iter().enumerate() {
+        take_from_fields(class, &[path, &[Value::Integer(index as i128)]].concat(), take);
+    }
+}
+
+/// Puts annotations back that [`take_annotations`] has taken out.
+pub fn put_annotations(class: &mut TraceClass, annotations: &Value) {
+    let Value::Array(all) = annotations else { return };
+    for entry in all {
+        let (Some(Value::Array(path)), Some(value)) = (entry.get("at"), entry.get("is")) else { continue };
+        put(class, path, value.clone());
+    }
+}
+
+fn put(class: &mut TraceClass, path: &[Value], value: Value) -> Option<()> {
+    let number = |value: &Value| u128::try_from(value.as_integer()?).ok();
+    let (stream, path) = path.split_first()?;
+    let stream_id = number(stream)?;
+    let stream = class.data_streams.iter_mut().find(|stream| stream.id == stream_id)?;
+    let (record, path) = path.split_first()?;
+    let mut record = match number(record) {
+        Some(id) => Some(Arc::make_mut(stream.event_records.iter_mut().find(|record| record.id == id)?)),
+        None => None,
+    };
+    let Some((scope, path)) = path.split_first() else {
+        record?.attributes.set(NAMESPACE, value);
+        return Some(());
+    };
+    let scope = Scope::from_name(scope.as_text()?)?;
+    let mut field = match (scope, &mut record) {
+        (Scope::PacketContext, None) => stream.packet_context.as_mut(),
+        (Scope::EventRecordHeader, None) => stream.event_record_header.as_mut(),
+        (Scope::CommonContext, None) => stream.common_context.as_mut(),
+        (Scope::SpecificContext, Some(record)) => record.specific_context.as_mut(),
+        (Scope::Payload, Some(record)) => record.payload.as_mut(),
+        _ => None,
+    }?;
+    for index in path {
+        let index = usize::try_from(index.as_integer()?).ok()?;
+        field = inner_mut(Arc::make_mut(field)).into_iter().nth(index)?;
+    }
+    Arc::make_mut(field).attributes.set(NAMESPACE, value);
+    Some(())
 }
 
 fn apply(class: &mut EventRecordClass, stream: &DataStreamClass) {

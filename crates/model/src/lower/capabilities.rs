@@ -64,10 +64,28 @@ pub struct Capabilities {
     pub role_name: Option<fn(Role, Scope) -> Option<&'static str>>,
     /// Whether a data stream can have other clocks than its default clock.
     pub several_clocks: bool,
-    /// Whether there are namespaces and unique identifiers of names.
+    /// Whether traces have names.
+    pub trace_names: bool,
+    /// What the environment can have.
+    pub environment: Environment,
+    /// Whether data stream classes have names.
+    pub stream_names: bool,
+    /// Whether names of data stream classes and event record classes have namespaces.
     pub namespaces: bool,
-    /// Whether event record classes have log levels and `model.emf.uri` other than as attributes.
-    pub log_levels: bool,
+    /// Whether there are unique identifiers beside names.
+    pub uids: bool,
+    /// Whether clocks have namespaces, unique identifiers and an accuracy.
+    pub clock_identities: bool,
+    /// Whether clocks have UUIDs.
+    pub clock_uuids: bool,
+    /// Whether clocks have descriptions.
+    pub clock_descriptions: bool,
+    /// Whether there are call sites.
+    pub call_sites: bool,
+    /// Whether fields outside of packet contexts and event record headers can bring clocks up to date.
+    pub timestamps_anywhere: bool,
+    /// Whether a data stream can have a clock that no field brings up to date.
+    pub clocks_without_timestamps: bool,
     /// Whether clocks can count from a named origin.
     pub named_origins: bool,
     /// Whether UUIDs of UUID roles are BLOBs; otherwise they are arrays of bytes.
@@ -85,6 +103,19 @@ pub enum VariantSelection {
     Labels,
     /// Values of an integer.
     Ranges,
+}
+
+/// What the environment of a trace can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Environment {
+    /// There is none.
+    None,
+    /// Strings, and integers from -2^63 to 2^64 - 1, under names that are identifiers.
+    Simple,
+    /// Strings and integers.
+    Scalars,
+    /// Everything.
+    Any,
 }
 
 impl Capabilities {
@@ -121,8 +152,17 @@ impl Capabilities {
             identifiers_only: false,
             role_name: None,
             several_clocks: true,
+            trace_names: true,
+            environment: Environment::Any,
+            stream_names: true,
             namespaces: true,
-            log_levels: true,
+            uids: true,
+            clock_identities: true,
+            clock_uuids: true,
+            clock_descriptions: true,
+            call_sites: true,
+            timestamps_anywhere: true,
+            clocks_without_timestamps: true,
             named_origins: true,
             uuid_blobs: true,
             packets: true,

@@ -4,9 +4,11 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::annotations::annotate_field;
 use super::capabilities::{Capabilities, VariantSelection};
 use super::loss_table::{Loss, LossKind, LossTable};
 use super::moves::{Fit, MoveKind, NONE, NodeMove, ScopeMoves};
+use super::objects::strip;
 use crate::plan::steps::{NodeId, Op, Plan, Slot, align};
 use crate::{
     Attributes, BitField, ByteOrder, DisplayBase, FieldClass, FieldKind, FieldLocation, IntegerProperties,
@@ -24,6 +26,8 @@ pub(super) struct ClassLowerer<'a> {
     /// What the class is called in the loss table.
     pub(super) class_name: &'a str,
     pub(super) losses: &'a mut LossTable,
+    /// Whether to note what a field was beyond its lowered class.
+    pub(super) annotates: bool,
     moves: Vec<NodeMove>,
     members: Vec<Option<usize>>,
     next: NodeId,
@@ -60,6 +64,7 @@ impl<'a> ClassLowerer<'a> {
         default_clock: Option<u16>,
         class_name: &'a str,
         losses: &'a mut LossTable,
+        annotates: bool,
     ) -> Self {
         Self {
             capabilities,
@@ -68,6 +73,7 @@ impl<'a> ClassLowerer<'a> {
             default_clock,
             class_name,
             losses,
+            annotates,
             moves: vec![NodeMove::DROPPED; plan.nodes.len()],
             members: Vec::new(),
             next: 0,
@@ -191,7 +197,9 @@ impl<'a> ClassLowerer<'a> {
         let mut names = HashSet::new();
         options.iter().all(|option| {
             let Some(name) = &option.name else { return false };
-            is_identifier(name)
+            let is_kept =
+                !self.capabilities.identifiers_only || is_identifier(name) && !name.starts_with('_');
+            is_kept
                 && names.insert(name)
                 && mappings.ranges_of(name).is_some_and(|ranges| ranges.to_set() == option.ranges)
         })
@@ -231,7 +239,11 @@ impl<'a> ClassLowerer<'a> {
         let source = node.name.as_deref().unwrap_or("value");
         self.path.push(source.to_owned());
         let role_name = self.role_name(&node.class);
-        let wanted = role_name.map_or_else(|| self.name(source), Cow::Borrowed);
+        let wanted = match role_name {
+            Some(name) => Cow::Borrowed(name),
+            None if self.is_role_name(source) => Cow::Owned(format!("{source}_field")),
+            None => self.name(source),
+        };
         let name = unique(&wanted, names);
         if name != source {
             self.note(Fit::SameBits);
@@ -269,6 +281,15 @@ impl<'a> ClassLowerer<'a> {
     fn role_name(&self, class: &FieldClass) -> Option<&'static str> {
         let role_name = self.capabilities.role_name?;
         class.roles.iter().find_map(|role| role_name(role, self.scope))
+    }
+
+    /// Whether a field of this name would get a role by it.
+    fn is_role_name(&self, name: &str) -> bool {
+        let Some(role_name) = self.capabilities.role_name else { return false };
+        Role::ALL
+            .into_iter()
+            .filter(|role| !matches!(role, Role::Timestamp | Role::PacketEndTimestamp))
+            .any(|role| role_name(role, self.scope) == Some(name))
     }
 
     /// A name as the format can have it.
@@ -503,11 +524,23 @@ impl<'a> ClassLowerer<'a> {
                 roles.remove(role);
             }
         }
+        let is_elsewhere = !matches!(self.scope, Scope::PacketContext | Scope::EventRecordHeader);
+        if !self.capabilities.timestamps_anywhere && is_elsewhere && roles.has(Role::Timestamp) {
+            self.note(Fit::SameBits);
+            self.lose(LossKind::Dropped, "update of the clock".to_owned());
+            roles.remove(Role::Timestamp);
+        }
         let mut attributes = source.attributes.clone();
-        if !self.capabilities.attributes && !attributes.is_empty() {
+        if !self.capabilities.attributes && strip(&mut attributes) {
             self.note(Fit::SameBits);
             self.lose(LossKind::Dropped, "attributes".to_owned());
-            attributes = Attributes::default();
+        }
+        let is_lowered_guid = matches!(source.kind, FieldKind::Guid { .. }) && !self.capabilities.guids;
+        if self.annotates
+            && (is_lowered_guid || source.integer().is_some_and(|integer| integer.wall_clock.is_some()))
+        {
+            self.note(Fit::SameBits);
+            annotate_field(source, &mut attributes);
         }
         FieldClass { kind, roles, clock_updates, attributes, declared_at: source.declared_at }
     }
@@ -751,7 +784,7 @@ fn only(value: usize) -> RangeSet {
 fn option_names(options: &[VariantOption]) -> impl Iterator<Item = Cow<'_, str>> {
     let mut names = HashSet::new();
     options.iter().enumerate().map(move |(index, option)| match &option.name {
-        Some(name) => Cow::Owned(unique(&identifier(name), &mut names)),
+        Some(name) => Cow::Owned(unique(&identifier(name.trim_start_matches('_')), &mut names)),
         None => Cow::Owned(unique(&format!("option{index}"), &mut names)),
     })
 }
@@ -781,7 +814,7 @@ fn is_identifier(name: &str) -> bool {
 }
 
 /// The identifier that a name becomes.
-fn identifier(name: &str) -> Cow<'_, str> {
+pub(super) fn identifier(name: &str) -> Cow<'_, str> {
     if is_identifier(name) {
         return Cow::Borrowed(name);
     }

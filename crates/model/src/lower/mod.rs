@@ -20,8 +20,8 @@
 //! | a message that is more than a field | a further member of the payload |
 //! | name that is no identifier | identifier like it |
 
-pub use self::annotations::{NAMESPACE, annotate, apply_annotations};
-pub use self::capabilities::{Capabilities, VariantSelection};
+pub use self::annotations::{NAMESPACE, annotate, apply_annotations, put_annotations, take_annotations};
+pub use self::capabilities::{Capabilities, Environment, VariantSelection};
 pub use self::loss_table::{Loss, LossKind, LossTable};
 pub use self::mover::ValueLosses;
 pub use self::moves::{Fit, ScopeMoves};
@@ -33,4 +33,5 @@ mod class;
 mod loss_table;
 mod mover;
 mod moves;
+mod objects;
 mod trace;

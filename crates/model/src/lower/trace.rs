@@ -10,6 +10,7 @@ use super::class::{ClassLowerer, short_name};
 use super::loss_table::{Loss, LossKind, LossTable};
 use super::mover::{Ends, Mover, ValueLosses};
 use super::moves::{Fit, ScopeMoves};
+use super::objects::{lower_event, lower_objects};
 use crate::decode::DecodeError;
 use crate::plan::steps::NodeId;
 use crate::plan::{EventRecordPlans, Plan, PlanError};
@@ -508,37 +509,8 @@ impl TraceLowerer<'_> {
             }
             class.data_streams[index].event_records = lowered;
         }
-        self.trace(&mut class);
+        lower_objects(&mut class, self.capabilities, self.losses);
         (class, header_moves.unwrap_or_default(), parts)
-    }
-
-    /// What is not in field classes.
-    fn trace(&mut self, class: &mut TraceClass) {
-        let mut lose = |kind, what: &str| {
-            let loss = Loss { kind, class: String::new(), field: String::new(), what: what.to_owned() };
-            self.losses.add(loss, 1);
-        };
-        if !self.capabilities.namespaces {
-            if class.namespace.take().is_some() {
-                lose(LossKind::Dropped, "namespace of the trace");
-            }
-            if class.uid.take().is_some() {
-                lose(LossKind::Dropped, "unique identifier of the trace");
-            }
-            for clock in &mut class.clocks {
-                if clock.namespace.take().is_some() {
-                    lose(LossKind::Dropped, "namespace of a clock");
-                }
-                if clock.uid.take().is_some() {
-                    lose(LossKind::Dropped, "unique identifier of a clock");
-                }
-            }
-            for stream in &mut class.data_streams {
-                if stream.namespace.take().is_some() || stream.uid.take().is_some() {
-                    lose(LossKind::Dropped, "namespace or unique identifier of a data stream class");
-                }
-            }
-        }
     }
 
     fn scope(
@@ -549,7 +521,18 @@ impl TraceLowerer<'_> {
         name: &str,
     ) -> Option<(Arc<FieldClass>, ScopeMoves)> {
         let plan = plan?;
-        Some(ClassLowerer::new(self.capabilities, plan, scope, clock, name, self.losses).lower())
+        Some(
+            ClassLowerer::new(
+                self.capabilities,
+                plan,
+                scope,
+                clock,
+                name,
+                self.losses,
+                self.options.annotates,
+            )
+            .lower(),
+        )
     }
 
     fn stream(&mut self, source: &Trace, index: usize, class: &mut DataStreamClass) -> StreamParts {
@@ -571,7 +554,15 @@ impl TraceLowerer<'_> {
                     _ => (Vec::new(), 8),
                 };
             let first = class.common_context.as_deref().map_or(1, count_nodes);
-            let lowerer = ClassLowerer::new(self.capabilities, plan, Scope::Resource, clock, "", self.losses);
+            let lowerer = ClassLowerer::new(
+                self.capabilities,
+                plan,
+                Scope::Resource,
+                clock,
+                "",
+                self.losses,
+                self.options.annotates,
+            );
             let moves = lowerer.lower_members_into(first, &mut members);
             let what = "resource -> common context".to_owned();
             let field = short_name(Scope::Resource).to_owned();
@@ -625,10 +616,7 @@ impl TraceLowerer<'_> {
         {
             text = Some((self.add_message(&mut class, &mut payload_moves), log_text));
         }
-        if !self.capabilities.namespaces && (class.namespace.take().is_some() | class.uid.take().is_some()) {
-            let what = "namespace or unique identifier".to_owned();
-            self.losses.add(Loss { kind: LossKind::Dropped, class: name, field: String::new(), what }, 1);
-        }
+        lower_event(&mut class, self.capabilities, self.losses);
         if self.options.annotates
             && let Some(stream) = trace.data_streams.get(stream)
         {

@@ -57,3 +57,10 @@ pub fn recognise(text: &[u8]) -> Option<Dialect> {
         _ => None,
     }
 }
+
+/// The value that a text is in JSON; None if it is not.
+pub(crate) fn value_of_text(text: &str, limits: &ichnos_model::Limits) -> Option<ichnos_model::Value> {
+    let mut problems = crate::metadata::Problems::new(limits);
+    let node = text::single_value(text.as_bytes(), limits, &mut problems)?;
+    (problems.errors() == 0).then(|| node.to_value())
+}

@@ -1,0 +1,246 @@
+//! What is lowered beside field classes: the trace, its clocks, its data stream classes.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::annotations::NAMESPACE;
+use super::capabilities::{Capabilities, Environment};
+use super::class::identifier;
+use super::loss_table::{Loss, LossKind, LossTable};
+use crate::{Attributes, ClockOrigin, EventRecordClass, FieldClass, FieldKind, Member, TraceClass, Value};
+
+/// Lowers what is not in field classes and event record classes.
+pub(super) fn lower_objects(class: &mut TraceClass, capabilities: &Capabilities, losses: &mut LossTable) {
+    let mut lose = |kind, what: String| {
+        losses.add(Loss { kind, class: String::new(), field: String::new(), what }, 1);
+    };
+    let mut drop = |was_there: bool, what: &str| {
+        if was_there {
+            lose(LossKind::Dropped, what.to_owned());
+        }
+    };
+    if !capabilities.trace_names {
+        // A name that there is no room for is worth a line of the environment.
+        let name = class.name.take();
+        let has_room = capabilities.environment != Environment::None;
+        if let Some(name) = name.clone().filter(|_| has_room && class.environment("trace_name").is_none()) {
+            class.environment.push(("trace_name".to_owned(), Value::Text(name)));
+        }
+        drop(name.is_some() && !has_room, "name of the trace");
+        drop(class.namespace.take().is_some(), "namespace of the trace");
+        drop(class.uid.take().is_some(), "unique identifier of the trace");
+    }
+    if !capabilities.attributes {
+        drop(strip(&mut class.attributes), "attributes of the trace");
+    }
+    if !capabilities.call_sites {
+        drop(!std::mem::take(&mut class.call_sites).is_empty(), "call sites");
+    }
+    for clock in &mut class.clocks {
+        if !capabilities.clock_identities {
+            drop(clock.namespace.take().is_some(), "namespace of a clock");
+            drop(clock.accuracy.take().is_some(), "accuracy of a clock");
+            let uid = clock.uid.take();
+            if let (Some(uid), None) = (uid.as_deref().and_then(|uid| uid.parse().ok()), clock.uuid) {
+                clock.uuid = Some(uid);
+            } else {
+                drop(uid.is_some(), "unique identifier of a clock");
+            }
+        }
+        if !capabilities.clock_uuids && clock.uid.is_some() {
+            drop(clock.uuid.take().is_some(), "UUID of a clock with another unique identifier");
+        }
+        if !capabilities.clock_descriptions {
+            drop(clock.description.take().is_some(), "description of a clock");
+        }
+        if !capabilities.named_origins && matches!(clock.origin, ClockOrigin::Named { .. }) {
+            clock.origin = ClockOrigin::Unknown;
+            drop(true, "origin of a clock");
+        }
+        if !capabilities.attributes {
+            drop(strip(&mut clock.attributes), "attributes of a clock");
+        }
+    }
+    if capabilities.identifiers_only {
+        rename_clocks(class, losses);
+    }
+    lower_environment(class, capabilities.environment, losses);
+    for index in 0..class.data_streams.len() {
+        lower_stream(class, index, capabilities, losses);
+    }
+}
+
+fn lower_stream(class: &mut TraceClass, index: usize, capabilities: &Capabilities, losses: &mut LossTable) {
+    let mut drop = |was_there: bool, what: &str| {
+        if was_there {
+            let loss = Loss {
+                kind: LossKind::Dropped,
+                class: String::new(),
+                field: String::new(),
+                what: what.to_owned(),
+            };
+            losses.add(loss, 1);
+        }
+    };
+    let stream = &mut class.data_streams[index];
+    if !capabilities.stream_names {
+        drop(stream.name.take().is_some(), "name of a data stream class");
+    }
+    if !capabilities.namespaces {
+        drop(stream.namespace.take().is_some(), "namespace of a data stream class");
+    }
+    if !capabilities.uids {
+        drop(stream.uid.take().is_some(), "unique identifier of a data stream class");
+    }
+    if !capabilities.attributes {
+        drop(strip(&mut stream.attributes), "attributes of a data stream class");
+    }
+    if !capabilities.several_clocks {
+        drop(!std::mem::take(&mut stream.other_clocks).is_empty(), "further clocks of a data stream class");
+    }
+    if !capabilities.attributes {
+        for root in [&mut stream.packet_context, &mut stream.event_record_header, &mut stream.common_context]
+        {
+            drop(root.as_mut().is_some_and(strip_members), "attributes of members");
+        }
+    }
+}
+
+/// Lowers what an event record class says beside its field classes.
+pub(super) fn lower_event(class: &mut EventRecordClass, capabilities: &Capabilities, losses: &mut LossTable) {
+    let name = class.name.clone().unwrap_or_default();
+    let mut drop = |was_there: bool, what: &str| {
+        if was_there {
+            let (class, field) = (name.clone(), String::new());
+            losses.add(Loss { kind: LossKind::Dropped, class, field, what: what.to_owned() }, 1);
+        }
+    };
+    if !capabilities.namespaces {
+        drop(class.namespace.take().is_some(), "namespace of the event record class");
+    }
+    if !capabilities.uids {
+        drop(class.uid.take().is_some(), "unique identifier of the event record class");
+    }
+    if !capabilities.attributes {
+        drop(strip(&mut class.attributes), "attributes of the event record class");
+        for root in [&mut class.specific_context, &mut class.payload] {
+            drop(root.as_mut().is_some_and(strip_members), "attributes of members");
+        }
+    }
+}
+
+/// Takes attributes away, but our own; whether there were any.
+pub(super) fn strip(attributes: &mut Attributes) -> bool {
+    let own = attributes.get(NAMESPACE).cloned();
+    let had_others = attributes.iter().any(|(namespace, _)| namespace != NAMESPACE);
+    *attributes = Attributes::default();
+    if let Some(own) = own {
+        attributes.set(NAMESPACE, own);
+    }
+    had_others
+}
+
+/// Takes the attributes of members and options away; whether there were any.
+fn strip_members(class: &mut Arc<FieldClass>) -> bool {
+    fn has_any(class: &FieldClass, depth: u32) -> bool {
+        if depth > 1000 {
+            return false;
+        }
+        match &class.kind {
+            FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => members
+                .iter()
+                .any(|member| !member.attributes.is_empty() || has_any(&member.class, depth + 1)),
+            FieldKind::Array { element, .. } => has_any(element, depth + 1),
+            FieldKind::Optional { field, .. } => has_any(field, depth + 1),
+            FieldKind::Variant { options, .. } => options
+                .iter()
+                .any(|option| !option.attributes.is_empty() || has_any(&option.class, depth + 1)),
+            _ => false,
+        }
+    }
+    fn stripped(class: &Arc<FieldClass>) -> Arc<FieldClass> {
+        let mut class = (**class).clone();
+        let members = |members: &mut Vec<Member>| {
+            for member in members {
+                strip(&mut member.attributes);
+                member.class = stripped(&member.class);
+            }
+        };
+        match &mut class.kind {
+            FieldKind::Structure { members: own, .. } | FieldKind::Union { members: own, .. } => members(own),
+            FieldKind::Array { element, .. } => *element = stripped(element),
+            FieldKind::Optional { field, .. } => *field = stripped(field),
+            FieldKind::Variant { options, .. } => {
+                for option in options {
+                    strip(&mut option.attributes);
+                    option.class = stripped(&option.class);
+                }
+            }
+            _ => {}
+        }
+        Arc::new(class)
+    }
+    let had_any = has_any(class, 0);
+    if had_any {
+        *class = stripped(class);
+    }
+    had_any
+}
+
+/// Gives clocks ids that are identifiers and differ.
+fn rename_clocks(class: &mut TraceClass, losses: &mut LossTable) {
+    let mut names = HashSet::new();
+    for clock in &mut class.clocks {
+        let source = clock.name.clone().unwrap_or_else(|| clock.id.clone());
+        let wanted = identifier(&source).into_owned();
+        let mut name = wanted.clone();
+        let mut number = 2u64;
+        while !names.insert(name.clone()) {
+            name = format!("{wanted}_{number}");
+            number += 1;
+        }
+        if name != source {
+            let what = format!("clock `{source}` -> `{name}`");
+            losses.add(Loss { kind: LossKind::Renamed, class: String::new(), field: String::new(), what }, 1);
+        }
+        clock.id.clone_from(&name);
+        clock.name = Some(name);
+    }
+}
+
+fn lower_environment(class: &mut TraceClass, environment: Environment, losses: &mut LossTable) {
+    let mut lose = |kind, what: String| {
+        losses.add(Loss { kind, class: String::new(), field: String::new(), what }, 1);
+    };
+    let is_identifier = |name: &str| {
+        let is_first = |c: char| c.is_ascii_alphabetic() || c == '_';
+        name.starts_with(is_first)
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))
+    };
+    let is_small = |integer: i128| (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&integer);
+    let mut names = HashSet::new();
+    for (name, value) in std::mem::take(&mut class.environment) {
+        let fits = match (environment, &value) {
+            (Environment::None, _) => false,
+            (Environment::Any, _) | (_, Value::Text(_)) => true,
+            (Environment::Simple, Value::Integer(integer)) => is_small(*integer),
+            (Environment::Scalars, Value::Integer(_)) => true,
+            _ => false,
+        };
+        if !fits {
+            lose(LossKind::Dropped, format!("environment entry `{name}`"));
+            continue;
+        }
+        let mut lowered = name.clone();
+        if environment == Environment::Simple && !is_identifier(&name) {
+            lowered = identifier(&name).into_owned();
+        }
+        while !names.insert(lowered.clone()) {
+            lowered.push('_');
+        }
+        if lowered != name {
+            lose(LossKind::Renamed, format!("environment entry `{name}` -> `{lowered}`"));
+        }
+        class.environment.push((lowered, value));
+    }
+}
