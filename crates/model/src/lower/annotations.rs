@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::{
-    Attributes, DataStreamClass, EventRecordClass, EventRole, FieldClass, FieldKind, Length, LevelScale,
-    LevelStep, LogLevel, LogRole, LogSeverity, Meaning, Scope, TraceClass, Value, VariableLengthValue,
-    WallClock,
+    Attributes, DataStreamClass, EventRecordClass, EventRole, FieldClass, FieldKind, IntegerProperties,
+    IntegerRange, Length, LevelScale, LevelStep, LogLevel, LogRole, LogSeverity, Mapping, Mappings,
+    MappingsBuilder, Meaning, Ranges, Scope, TraceClass, Value, VariableLengthValue, WallClock,
 };
 
 /// The namespace of the attributes that ichnos writes.
@@ -82,20 +82,50 @@ fn member_name(root: &FieldClass, index: usize) -> Option<&str> {
     }
 }
 
-/// What a lowered field was, if it was more than its lowered class says.
-pub(super) fn annotate_field(source: &FieldClass, attributes: &mut Attributes) {
-    let entries = match &source.kind {
-        FieldKind::Guid { .. } => vec![("type".to_owned(), Value::Text("guid".to_owned()))],
-        _ => match source.integer().and_then(|integer| integer.wall_clock) {
-            Some(clock) => {
-                let epoch = ("epoch-seconds".to_owned(), Value::Integer(clock.epoch_seconds().into()));
-                let frequency = ("frequency".to_owned(), Value::Integer(clock.frequency().into()));
-                vec![("wall-clock".to_owned(), Value::Map(vec![epoch, frequency]))]
-            }
-            None => return,
-        },
+/// Notes that a field was added by lowering: readers do not report it then.
+pub(super) fn annotate_added(what: &str, attributes: &mut Attributes) {
+    attributes.set(NAMESPACE, Value::Map(vec![("added".to_owned(), Value::Text(what.to_owned()))]));
+}
+
+/// Notes what a lowered field was, if it was more than its lowered class says; whether that is so.
+pub(super) fn annotate_field(source: &FieldClass, attributes: &mut Attributes) -> bool {
+    let text = |text: &str| Value::Text(text.to_owned());
+    let mut entries = Vec::new();
+    let kind = match &source.kind {
+        FieldKind::Guid { .. } => Some("guid"),
+        FieldKind::Boolean(_) => Some("boolean"),
+        FieldKind::BitArray(_) => Some("bit-array"),
+        FieldKind::BitMap { flags, .. } => {
+            let ranges = |ranges: Ranges<'_>| {
+                let range = |range: IntegerRange| {
+                    Value::Array(vec![Value::Integer(range.lower), Value::Integer(range.upper)])
+                };
+                Value::Array(ranges.iter().map(range).collect())
+            };
+            let flag = |flag: Mapping<'_>| (flag.name.to_owned(), ranges(flag.ranges));
+            entries.push(("flags".to_owned(), Value::Map(flags.iter().map(flag).collect())));
+            Some("bit-map")
+        }
+        FieldKind::Blob { media_type, .. } => {
+            entries.push(("media-type".to_owned(), text(media_type)));
+            Some("blob")
+        }
+        FieldKind::Optional { .. } => Some("optional"),
+        _ => None,
     };
+    if let Some(kind) = kind {
+        entries.insert(0, ("type".to_owned(), text(kind)));
+    }
+    if let Some(clock) = source.integer().and_then(|integer| integer.wall_clock) {
+        let epoch = ("epoch-seconds".to_owned(), Value::Integer(clock.epoch_seconds().into()));
+        let frequency = ("frequency".to_owned(), Value::Integer(clock.frequency().into()));
+        entries.push(("wall-clock".to_owned(), Value::Map(vec![epoch, frequency])));
+    }
+    if entries.is_empty() {
+        return false;
+    }
     attributes.set(NAMESPACE, Value::Map(entries));
+    true
 }
 
 /// Takes over what [`annotate`] wrote, where nothing else is known of a class.
@@ -156,28 +186,94 @@ fn apply_to_fields(class: &mut Arc<FieldClass>) {
         return;
     }
     let known = Arc::make_mut(class);
-    if let Some(own) = known.attributes.get(NAMESPACE) {
-        let is_guid = own.get("type").and_then(Value::as_text) == Some("guid");
-        let number = |name: &str| own.get("wall-clock").and_then(|clock| clock.get(name)?.as_integer());
-        let epoch = number("epoch-seconds").and_then(|epoch| i64::try_from(epoch).ok());
-        let frequency = number("frequency").and_then(|frequency| u64::try_from(frequency).ok());
-        let wall_clock = epoch.zip(frequency).and_then(|(epoch, frequency)| WallClock::new(epoch, frequency));
-        let alignment = known.alignment();
-        match &mut known.kind {
-            FieldKind::Blob { length: Length::Static(16), .. } if is_guid => {
-                known.kind = FieldKind::Guid { alignment };
-            }
-            FieldKind::Array { element, length: Length::Static(16), .. } if is_guid && is_byte(element) => {
-                known.kind = FieldKind::Guid { alignment };
-            }
-            FieldKind::Integer { integer, .. }
-            | FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
-                integer.wall_clock = wall_clock.or(integer.wall_clock);
-            }
-            _ => {}
-        }
+    if let Some(own) = known.attributes.get(NAMESPACE).cloned()
+        && let Some(kind) = annotated_kind(known, &own)
+    {
+        known.kind = kind;
     }
     inner_mut(known).into_iter().for_each(apply_to_fields);
+}
+
+/// What a field was before it was lowered, if its bits can be read as that.
+fn annotated_kind(known: &FieldClass, own: &Value) -> Option<FieldKind> {
+    let alignment = known.alignment();
+    if own.get("added").is_some() {
+        return match &known.kind {
+            FieldKind::Integer { bits, integer } if !integer.signed && bits.length <= 64 => {
+                Some(FieldKind::Padding(*bits))
+            }
+            FieldKind::Boolean(bits) if bits.length <= 64 => Some(FieldKind::Padding(*bits)),
+            _ => None,
+        };
+    }
+    let clock = own.get("wall-clock");
+    let number = |name: &str| clock.and_then(|clock| clock.get(name)?.as_integer());
+    let epoch = number("epoch-seconds").and_then(|epoch| i64::try_from(epoch).ok());
+    let frequency = number("frequency").and_then(|frequency| u64::try_from(frequency).ok());
+    if let Some(clock) = epoch.zip(frequency).and_then(|(epoch, frequency)| WallClock::new(epoch, frequency))
+    {
+        let mut kind = known.kind.clone();
+        match &mut kind {
+            FieldKind::Integer { integer, .. }
+            | FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
+                integer.wall_clock = Some(clock);
+            }
+            _ => return None,
+        }
+        return Some(kind);
+    }
+    let is_unsigned = |integer: &IntegerProperties| !integer.signed && integer.mappings.is_none();
+    match (own.get("type")?.as_text()?, &known.kind) {
+        ("guid", FieldKind::Blob { length: Length::Static(16), .. }) => Some(FieldKind::Guid { alignment }),
+        ("guid", FieldKind::Array { element, length: Length::Static(16), .. }) if is_byte(element) => {
+            Some(FieldKind::Guid { alignment })
+        }
+        ("boolean", FieldKind::Integer { bits, integer }) if is_unsigned(integer) => {
+            Some(FieldKind::Boolean(*bits))
+        }
+        ("bit-array", FieldKind::Integer { bits, integer }) if is_unsigned(integer) => {
+            Some(FieldKind::BitArray(*bits))
+        }
+        ("bit-map", FieldKind::Integer { bits, integer }) if is_unsigned(integer) => {
+            Some(FieldKind::BitMap { bits: *bits, flags: flags(own.get("flags")?)? })
+        }
+        ("bit-map", FieldKind::BitArray(bits)) => {
+            Some(FieldKind::BitMap { bits: *bits, flags: flags(own.get("flags")?)? })
+        }
+        ("blob", FieldKind::Array { element, length, .. }) if is_byte(element) && alignment >= 8 => {
+            let media_type = own.get("media-type").and_then(Value::as_text).unwrap_or_default().to_owned();
+            Some(FieldKind::Blob { length: length.clone(), media_type, alignment })
+        }
+        ("optional", FieldKind::Variant { options, selector, alignment: 1 }) => match options.as_slice() {
+            [none, some] if fixed_size_is_zero(&none.class) => Some(FieldKind::Optional {
+                field: Arc::clone(&some.class),
+                selector: selector.clone(),
+                ranges: Some(some.ranges.clone()),
+            }),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Whether it is a structure without members that is not aligned.
+fn fixed_size_is_zero(class: &FieldClass) -> bool {
+    matches!(&class.kind, FieldKind::Structure { members, minimum_alignment: 1 } if members.is_empty())
+}
+
+fn flags(value: &Value) -> Option<Mappings> {
+    let Value::Map(entries) = value else { return None };
+    let mut flags = MappingsBuilder::default();
+    for (name, ranges) in entries {
+        let Value::Array(ranges) = ranges else { return None };
+        flags.add_name(name);
+        for range in ranges {
+            let Value::Array(bounds) = range else { return None };
+            let [lower, upper] = bounds.as_slice() else { return None };
+            flags.add_range(IntegerRange { lower: lower.as_integer()?, upper: upper.as_integer()? });
+        }
+    }
+    Some(flags.finish())
 }
 
 /// Whether it is the class of a byte that begins where the one before ends.

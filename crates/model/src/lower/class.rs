@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::annotations::annotate_field;
+use super::annotations::{annotate_added, annotate_field};
 use super::capabilities::{Capabilities, VariantSelection};
 use super::loss_table::{Loss, LossKind, LossTable};
 use super::moves::{Fit, MoveKind, NONE, NodeMove, ScopeMoves};
@@ -33,6 +33,8 @@ pub(super) struct ClassLowerer<'a> {
     next: NodeId,
     fit: Fit,
     path: Vec<String>,
+    /// Fields in optional fields whose length a member before the optional field says, with its name.
+    hoists: Vec<(NodeId, String)>,
 }
 
 /// What has to be said before a field.
@@ -79,6 +81,7 @@ impl<'a> ClassLowerer<'a> {
             next: 0,
             fit: Fit::Same,
             path: Vec::new(),
+            hoists: Vec::new(),
         }
     }
 
@@ -222,7 +225,15 @@ impl<'a> ClassLowerer<'a> {
         self.path.push(name.to_owned());
         self.lose(LossKind::Lowered, format!("a member before it, its {}", before.name()));
         self.path.pop();
+        let mut class = class;
+        annotate_added(before.name(), &mut class.attributes);
         Member::new(name, class)
+    }
+
+    /// The field in an optional field, if its length can be said before the optional field.
+    fn hoisted(&self, id: NodeId) -> Option<NodeId> {
+        let Op::Optional { field, .. } = &self.plan.node(id).op else { return None };
+        (self.before(*field, true) == Some(Before::Length)).then_some(*field)
     }
 
     /// Appends what a member becomes.
@@ -255,6 +266,12 @@ impl<'a> ClassLowerer<'a> {
             out.push(self.extra(id, before, &extra));
             let path = vec![LocationStep::Member(extra)];
             location = Some(FieldLocation { path, ..FieldLocation::of_values() });
+        }
+        if let Some(field) = self.hoisted(id) {
+            let extra = unique(&format!("{name}_{}", Before::Length.name()), names);
+            out.push(self.extra(field, Before::Length, &extra));
+            self.moves[id as usize].hoisted = self.moves[field as usize].extra;
+            self.hoists.push((field, extra));
         }
         let class = self.class(id, location);
         if is_top {
@@ -311,6 +328,11 @@ impl<'a> ClassLowerer<'a> {
 
     /// What a field becomes that is no member: if something has to be said before it, a structure of both.
     fn element(&mut self, id: NodeId) -> FieldClass {
+        if let Some(at) = self.hoists.iter().position(|(field, _)| *field == id) {
+            let (_, name) = self.hoists.swap_remove(at);
+            let path = vec![LocationStep::Member(name)];
+            return self.class(id, Some(FieldLocation { path, ..FieldLocation::of_values() }));
+        }
         if self.before(id, false).is_none() {
             return self.class(id, None);
         }

@@ -2,7 +2,7 @@
 
 use super::moves::{MoveKind, NONE, NodeMove};
 use crate::plan::steps::{NodeId, Op, Plan};
-use crate::{Field, Real, StringEncoding, Text, Uuid, Visitor, Wide};
+use crate::{Field, FieldKind, Real, StringEncoding, Text, Uuid, Visitor, Wide};
 
 /// What is counted and kept while values are moved: of one scope of one class.
 #[derive(Clone, Debug, Default)]
@@ -46,6 +46,8 @@ pub(super) struct Mover<'m, V> {
     muted: u32,
     /// Whether the elements of an array are put together.
     gathers: bool,
+    /// An optional field that begins once the length of the field in it is known.
+    pending: Option<(NodeMove, i128)>,
 }
 
 impl<'m, V: Visitor> Mover<'m, V> {
@@ -57,7 +59,7 @@ impl<'m, V: Visitor> Mover<'m, V> {
         losses: &'m mut ValueLosses,
         ends: Ends,
     ) -> Self {
-        Self { visitor, moves, target, packet, losses, ends, muted: 0, gathers: false }
+        Self { visitor, moves, target, packet, losses, ends, muted: 0, gathers: false, pending: None }
     }
 
     /// The field of a node of the lowered class.
@@ -84,15 +86,32 @@ impl<'m, V: Visitor> Mover<'m, V> {
         {
             self.visitor.begin_structure(wrap);
         }
-        if node_move.extra != NONE
-            && let Some(before) = self.at(node_move.extra, field)
-        {
-            match before.class().kind {
-                crate::FieldKind::Boolean(_) => self.visitor.boolean(before, extra != 0, extra),
-                _ => self.visitor.unsigned(before, extra),
-            }
+        self.say_before(node_move.extra, field, extra);
+        if let Some((around, selector)) = self.pending.take() {
+            self.begin_present(around, field, selector);
         }
         Some((node_move, self.at(node_move.target, field)?))
+    }
+
+    /// Passes on what is said before a field, if there is something.
+    fn say_before(&mut self, id: NodeId, field: Field<'_>, value: u64) {
+        if id == NONE {
+            return;
+        }
+        let Some(before) = self.at(id, field) else { return };
+        match before.class().kind {
+            FieldKind::Boolean(_) => self.visitor.boolean(before, value != 0, value),
+            _ => self.visitor.unsigned(before, value),
+        }
+    }
+
+    /// Begins an optional field that is there.
+    fn begin_present(&mut self, node_move: NodeMove, field: Field<'_>, selector: i128) {
+        let Some(target) = self.at(node_move.target, field) else { return };
+        match node_move.kind {
+            MoveKind::OptionalAsVariant => self.visitor.begin_variant(target, 1, selector),
+            _ => self.visitor.begin_optional(target, true, selector),
+        }
     }
 
     fn leave(&mut self, node_move: NodeMove, field: Field<'_>) {
@@ -322,13 +341,21 @@ impl<V: Visitor> Visitor for Mover<'_, V> {
     fn begin_optional(&mut self, field: Field<'_>, present: bool, selector: i128) {
         let Some((node_move, target)) = self.enter(field, u64::from(present)) else { return };
         let selector = if node_move.extra == NONE { selector } else { i128::from(present) };
-        if node_move.kind != MoveKind::OptionalAsVariant {
-            return self.visitor.begin_optional(target, present, selector);
+        if present && node_move.hoisted != NONE {
+            self.pending = Some((node_move, selector));
+            return;
         }
-        self.visitor.begin_variant(target, usize::from(present), selector);
-        if !present && let Some(none) = self.at(node_move.inner, field) {
-            self.visitor.begin_structure(none);
-            self.visitor.end_structure(none);
+        self.say_before(node_move.hoisted, field, 0);
+        match (node_move.kind, present) {
+            (_, true) => self.begin_present(node_move, field, selector),
+            (MoveKind::OptionalAsVariant, false) => {
+                self.visitor.begin_variant(target, 0, selector);
+                if let Some(none) = self.at(node_move.inner, field) {
+                    self.visitor.begin_structure(none);
+                    self.visitor.end_structure(none);
+                }
+            }
+            (_, false) => self.visitor.begin_optional(target, false, selector),
         }
     }
 

@@ -17,13 +17,15 @@ pub(super) struct NodeMove {
     /// Of a BLOB that becomes an array its elements; of an optional field that becomes a variant the option
     /// that stands for none.
     pub(super) inner: NodeId,
+    /// Of an optional field: the member that says the length of the field in it. It lies before the optional field.
+    pub(super) hoisted: NodeId,
     pub(super) kind: MoveKind,
 }
 
 impl NodeMove {
     /// A field of which nothing is left.
     pub(super) const DROPPED: Self =
-        Self { target: NONE, wrap: NONE, extra: NONE, inner: NONE, kind: MoveKind::Dropped };
+        Self { target: NONE, wrap: NONE, extra: NONE, inner: NONE, hoisted: NONE, kind: MoveKind::Dropped };
 }
 
 /// What happens to a value.
