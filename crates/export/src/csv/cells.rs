@@ -89,7 +89,9 @@ pub(super) fn find(event: &Event<'_>, columns: &[CsvColumn]) -> Vec<ScopeCells> 
 
 impl ScopeCells {
     fn add(&mut self, column: usize, target: Target) {
-        let is_apart = |pass: &Pass| !pass.wants.iter().any(|want| want.target.is_around(&target) || target.is_around(&want.target));
+        let is_apart = |pass: &Pass| {
+            !pass.wants.iter().any(|want| want.target.is_around(&target) || target.is_around(&want.target))
+        };
         let place = match self.passes.iter().position(is_apart) {
             Some(place) => place,
             None => {
@@ -101,7 +103,11 @@ impl ScopeCells {
     }
 
     /// Writes the cells; false if the scope cannot be decoded.
-    pub(super) fn write(&self, event: &Event<'_>, cells: &mut Cells) -> Result<(), ichnos_model::decode::DecodeError> {
+    pub(super) fn write(
+        &self,
+        event: &Event<'_>,
+        cells: &mut Cells,
+    ) -> Result<(), ichnos_model::decode::DecodeError> {
         let Cells { text, places, scratch, counts } = cells;
         for pass in &self.passes {
             counts.clear();
@@ -127,7 +133,9 @@ impl Pass {
         self.wants.sort_by_key(|want| (want.target.node, want.column));
         self.by_node = vec![0; nodes];
         for (index, want) in self.wants.iter_mut().enumerate().rev() {
-            if let (Some(place), Ok(index)) = (self.by_node.get_mut(want.target.node), u32::try_from(index + 1)) {
+            if let (Some(place), Ok(index)) =
+                (self.by_node.get_mut(want.target.node), u32::try_from(index + 1))
+            {
                 *place = index;
             }
             for (node, element) in &want.target.elements {

@@ -217,15 +217,16 @@ impl Path {
     }
 
     fn find(&self, trees: &Trees<'_>, path: &str, names: bool) -> Vec<Target> {
-        let within = |wanted: &dyn Fn(&(Scope, &[&str])) -> bool, path: &str| {
-            let scopes = SCOPES.iter().filter(|scope| wanted(scope)).map(|(scope, _)| *scope);
+        let within = |scopes: &mut dyn Iterator<Item = Scope>, path: &str| {
             scopes.map(|scope| trees.find(scope, path, names)).find(|found| !found.is_empty())
         };
         // The whole path may be names, too.
-        let found = within(&|(scope, _)| self.scope.is_none_or(|wanted| wanted == *scope), path);
+        let all = SCOPES.iter().map(|(scope, _)| *scope);
+        let found = within(&mut all.filter(|scope| self.scope.is_none_or(|wanted| wanted == *scope)), path);
         let scoped = || {
             let (first, rest) = path.split_once('.').filter(|_| self.scope.is_none())?;
-            within(&|(_, known)| known.contains(&first), rest)
+            let known = SCOPES.iter().filter(|(_, known)| known.contains(&first));
+            within(&mut known.map(|(scope, _)| *scope), rest)
         };
         found.or_else(scoped).unwrap_or_default()
     }
@@ -343,7 +344,8 @@ impl<'c> Tree<'c> {
     fn has_value(&self, node: usize) -> bool {
         let end = self.0.get(node).map_or(node, |branch| branch.end);
         self.0.get(node..end).unwrap_or_default().iter().any(|branch| {
-            let is_value = child_count(branch.class) == 0 && !matches!(branch.class.kind, FieldKind::Padding(_));
+            let is_value =
+                child_count(branch.class) == 0 && !matches!(branch.class.kind, FieldKind::Padding(_));
             is_value && branch.class.roles.is_empty()
         })
     }
@@ -367,7 +369,9 @@ impl<'c> Tree<'c> {
                     path.truncate(length);
                 }
             }
-            FieldKind::Optional { .. } => self.children(node).for_each(|child| self.leaves(child, path, take)),
+            FieldKind::Optional { .. } => {
+                self.children(node).for_each(|child| self.leaves(child, path, take))
+            }
             FieldKind::Padding(_) => {}
             _ if path.is_empty() || !self.has_value(node) => {}
             _ => take(path, branch.class),

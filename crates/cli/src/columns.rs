@@ -1,0 +1,103 @@
+//! The columns of a table of events.
+
+use std::collections::HashSet;
+
+use ichnos::Session;
+use ichnos::export::{CsvColumn, CsvColumns};
+use ichnos::model::{DataStreamClass, EventRecordClass};
+
+use crate::args::{Cat, CatFormat, Global};
+use crate::exit::Failure;
+use crate::nearest::{alternatives, nearest};
+use crate::report::Report;
+use crate::schema;
+use crate::selection::Selection;
+
+/// Whether a table is printed.
+pub(crate) fn are_wanted(args: &Cat) -> bool {
+    matches!(args.format(), CatFormat::Csv | CatFormat::Tsv)
+}
+
+/// The columns that are named, or those of all fields of the selected classes. Where the classes are only known once
+/// all is read, that is done if it has to be.
+pub(crate) fn find(
+    args: &Cat,
+    session: &Session,
+    selection: &Selection,
+    global: &Global,
+    report: Report,
+) -> Result<Vec<CsvColumn>, Failure> {
+    let is_dynamic = session.is_live() || session.traces().iter().any(|trace| trace.has_dynamic_classes());
+    if args.fields.is_empty() {
+        if session.is_live() {
+            return Err(Failure::new("which fields there will be is not known before events arrive")
+                .help("name the columns by `--fields time,event,FIELD,...`"));
+        }
+        schema::meet_classes(session, global, report);
+        let mut columns = CsvColumns::new(args.time.into());
+        for_each_class(session, selection, |stream, record| columns.add(stream, record));
+        return columns.columns().ok_or_else(|| {
+            Failure::new(format!(
+                "the selected events have more than {} fields, one column each",
+                CsvColumns::MOST
+            ))
+            .help("name the columns by `--fields time,event,FIELD,...`, or select fewer events by `--event`")
+        });
+    }
+    let columns: Vec<CsvColumn> = args.fields.iter().map(|name| CsvColumn::new(name.trim())).collect();
+    let mut unknown = unknown(&columns, session, selection);
+    // Live ones are known when they arrive.
+    if !unknown.is_empty() && is_dynamic && !session.is_live() {
+        schema::meet_classes(session, global, report);
+        unknown = self::unknown(&columns, session, selection);
+    }
+    if unknown.is_empty() || session.is_live() {
+        return Ok(columns);
+    }
+    let mut known = HashSet::new();
+    for_each_class(session, selection, |stream, record| known.extend(CsvColumn::names_in(stream, record)));
+    // In an order that does not depend on that of the set.
+    let mut known: Vec<&str> = known.iter().map(String::as_str).collect();
+    known.sort_unstable();
+    let failures = unknown.into_iter().map(|name| {
+        let near = nearest(name, known.iter().copied());
+        let help = if near.is_empty() {
+            "`ichnos schema` lists the fields of each event".to_owned()
+        } else {
+            format!("did you mean {}?", alternatives(near))
+        };
+        Failure::new(format!("`--fields`: no selected event has a field `{name}`")).help(help)
+    });
+    Err(Failure::all(failures).unwrap_or_else(|| Failure::new("`--fields`: there is no such field")))
+}
+
+/// The columns that are in no event.
+fn unknown<'c>(columns: &'c [CsvColumn], session: &Session, selection: &Selection) -> Vec<&'c str> {
+    let mut unknown: Vec<&CsvColumn> = columns.iter().collect();
+    for_each_class(session, selection, |stream, record| {
+        unknown.retain(|column| !column.is_in(stream, record));
+    });
+    unknown.into_iter().map(CsvColumn::name).collect()
+}
+
+/// All classes of selected events of selected data streams, as far as they are known.
+fn for_each_class(
+    session: &Session,
+    selection: &Selection,
+    mut take: impl FnMut(&DataStreamClass, &EventRecordClass),
+) {
+    for trace in session.traces() {
+        let streams = trace.data_streams();
+        let streams = streams.iter().filter(|stream| selection.wants_file(&stream.name));
+        let classes: HashSet<usize> = streams.map(|stream| stream.class_index).collect();
+        let trace = trace.trace();
+        for (index, stream) in trace.class.data_streams.iter().enumerate() {
+            if classes.contains(&index) {
+                let records = trace.event_records(index);
+                records
+                    .filter(|record| selection.wants_class(record))
+                    .for_each(|record| take(stream, &record));
+            }
+        }
+    }
+}
