@@ -56,6 +56,10 @@ pub(crate) fn find(
     }
     let mut known = HashSet::new();
     for_each_class(session, selection, |stream, record| known.extend(CsvColumn::names_in(stream, record)));
+    // Without their scopes, too.
+    let bare = known.iter().filter_map(|name| name.split_once('.')).map(|(_, rest)| rest.to_owned());
+    let bare: Vec<String> = bare.collect();
+    known.extend(bare);
     // In an order that does not depend on that of the set.
     let mut known: Vec<&str> = known.iter().map(String::as_str).collect();
     known.sort_unstable();

@@ -82,7 +82,13 @@ pub(crate) struct Cat {
     /// default time, event, host, stream and all fields. In the format pretty: trace, trace:hostname,
     /// trace:domain, trace:procname, trace:vpid, loglevel, emf, callsite, all or none; by default host name,
     /// process name and process id.
-    #[arg(long, value_name = "FIELD", value_delimiter = ',', help_heading = "Formats pretty, csv and tsv")]
+    #[arg(
+        long,
+        value_name = "FIELD",
+        value_delimiter = ',',
+        hide_short_help = true,
+        help_heading = "Formats pretty, csv and tsv"
+    )]
     pub(crate) fields: Vec<String>,
     /// Scopes to print names in, comma-separated
     #[arg(
@@ -104,21 +110,21 @@ pub(crate) struct Cat {
     pub(crate) details: Vec<(Detail, bool)>,
 
     /// Also print packets, with their headers and contexts (jsonl only)
-    #[arg(long, help_heading = "Formats jsonl and log-json")]
+    #[arg(long, help_heading = "Formats for programs")]
     pub(crate) packets: bool,
     // Applies to the formats `jsonl` and `log-json`.
-    /// How to write integers
+    /// How to write integers (jsonl, log-json)
     ///
     /// Some readers keep only 53 bits of a number, among them jq 1.6 and JavaScript.
     #[arg(long, value_enum, value_name = "FORM", default_value_t = IntegerForm::Number,
-          help_heading = "Formats jsonl and log-json")]
+          help_heading = "Formats for programs")]
     pub(crate) integers: IntegerForm,
     // Applies to the formats `jsonl`, `log-json`, `csv` and `tsv`.
-    /// How to write times since the Unix epoch
+    /// How to write times since the Unix epoch (also csv, tsv)
     ///
     /// Times of other clocks are always written in nanoseconds.
     #[arg(long, value_enum, value_name = "FORM", default_value_t = TimeForm::Ns,
-          help_heading = "Formats jsonl, log-json, csv and tsv")]
+          help_heading = "Formats for programs")]
     pub(crate) time: TimeForm,
 }
 
