@@ -35,7 +35,7 @@ pub(crate) fn find(
         }
         schema::meet_classes(session, global, report);
         let mut columns = CsvColumns::new(args.time.into());
-        for_each_class(session, selection, |stream, record| columns.add(stream, record));
+        for_each_class(session, Some(selection), |stream, record| columns.add(stream, record));
         return columns.columns().ok_or_else(|| {
             Failure::new(format!(
                 "the selected events have more than {} fields, one column each",
@@ -45,17 +45,19 @@ pub(crate) fn find(
         });
     }
     let columns: Vec<CsvColumn> = args.fields.iter().map(|name| CsvColumn::new(name.trim())).collect();
-    let mut unknown = unknown(&columns, session, selection);
+    let mut unknown = unknown(&columns, session, Some(selection));
     // Live ones are known when they arrive.
     if !unknown.is_empty() && is_dynamic && !session.is_live() {
         schema::meet_classes(session, global, report);
-        unknown = self::unknown(&columns, session, selection);
+        unknown = self::unknown(&columns, session, Some(selection));
     }
     if unknown.is_empty() || session.is_live() {
         return Ok(columns);
     }
     let mut known = HashSet::new();
-    for_each_class(session, selection, |stream, record| known.extend(CsvColumn::names_in(stream, record)));
+    for_each_class(session, Some(selection), |stream, record| {
+        known.extend(CsvColumn::names_in(stream, record))
+    });
     // Without their scopes, too.
     let bare = known.iter().filter_map(|name| name.split_once('.')).map(|(_, rest)| rest.to_owned());
     let bare: Vec<String> = bare.collect();
@@ -63,9 +65,12 @@ pub(crate) fn find(
     // In an order that does not depend on that of the set.
     let mut known: Vec<&str> = known.iter().map(String::as_str).collect();
     known.sort_unstable();
+    let nowhere = self::unknown(&columns, session, None);
     let failures = unknown.into_iter().map(|name| {
         let near = nearest(name, known.iter().copied());
-        let help = if near.is_empty() {
+        let help = if !nowhere.contains(&name) {
+            "events have it that --event or --stream leaves out".to_owned()
+        } else if near.is_empty() {
             "`ichnos schema` lists the fields of each event".to_owned()
         } else {
             format!("did you mean {}?", alternatives(near))
@@ -76,7 +81,7 @@ pub(crate) fn find(
 }
 
 /// The columns that are in no event.
-fn unknown<'c>(columns: &'c [CsvColumn], session: &Session, selection: &Selection) -> Vec<&'c str> {
+fn unknown<'c>(columns: &'c [CsvColumn], session: &Session, selection: Option<&Selection>) -> Vec<&'c str> {
     let mut unknown: Vec<&CsvColumn> = columns.iter().collect();
     for_each_class(session, selection, |stream, record| {
         unknown.retain(|column| !column.is_in(stream, record));
@@ -84,22 +89,24 @@ fn unknown<'c>(columns: &'c [CsvColumn], session: &Session, selection: &Selectio
     unknown.into_iter().map(CsvColumn::name).collect()
 }
 
-/// All classes of selected events of selected data streams, as far as they are known.
+/// All classes of selected events of selected data streams, as far as they are known; without a selection, all.
 fn for_each_class(
     session: &Session,
-    selection: &Selection,
+    selection: Option<&Selection>,
     mut take: impl FnMut(&DataStreamClass, &EventRecordClass),
 ) {
     for trace in session.traces() {
         let streams = trace.data_streams();
-        let streams = streams.iter().filter(|stream| selection.wants_file(&stream.name));
+        let streams = streams
+            .iter()
+            .filter(|stream| selection.is_none_or(|selection| selection.wants_file(&stream.name)));
         let classes: HashSet<usize> = streams.map(|stream| stream.class_index).collect();
         let trace = trace.trace();
         for (index, stream) in trace.class.data_streams.iter().enumerate() {
             if classes.contains(&index) {
                 let records = trace.event_records(index);
                 records
-                    .filter(|record| selection.wants_class(record))
+                    .filter(|record| selection.is_none_or(|selection| selection.wants_class(record)))
                     .for_each(|record| take(stream, &record));
             }
         }

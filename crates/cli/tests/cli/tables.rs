@@ -58,7 +58,8 @@ def members(value, path):
     """What a path leads to in an object: names may have points."""
     if path == "":
         return [value]
-    if isinstance(value, dict):
+    # Integers with names and bit maps have no members.
+    if isinstance(value, dict) and set(value) not in ({"value", "labels"}, {"bits"}, {"bits", "flags"}):
         for name, member in value.items():
             if path == name:
                 return [member]
