@@ -24,7 +24,8 @@ use crate::unmatched;
 
 pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, Failure> {
     // Before anything is read: mistakes in patterns should not take an hour to be reported.
-    let selection = Selection::new(&args.selecting, args.clock_gmt, args.limit)?;
+    let mut selection = Selection::new(&args.selecting, args.clock_gmt, args.limit)?;
+    selection.reads_all &= args.tail.is_none();
     let arithmetic = match args.format() {
         CatFormat::Pretty | CatFormat::Details => Arithmetic::Babeltrace,
         _ => Arithmetic::Exact,

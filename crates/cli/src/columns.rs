@@ -7,10 +7,10 @@ use ichnos::export::{CsvColumn, CsvColumns};
 use ichnos::model::{DataStreamClass, EventRecordClass};
 
 use crate::args::{Cat, CatFormat, Global};
+use crate::classes;
 use crate::exit::Failure;
 use crate::nearest::{alternatives, nearest};
 use crate::report::Report;
-use crate::schema;
 use crate::selection::Selection;
 
 /// Whether a table is printed.
@@ -33,7 +33,7 @@ pub(crate) fn find(
             return Err(Failure::new("which fields there will be is not known before events arrive")
                 .help("name the columns by `--fields time,event,FIELD,...`"));
         }
-        schema::meet_classes(session, global, report);
+        classes::meet(session, global, report);
         let mut columns = CsvColumns::new(args.time.into());
         for_each_class(session, Some(selection), |stream, record| columns.add(stream, record));
         return columns.columns().ok_or_else(|| {
@@ -48,7 +48,7 @@ pub(crate) fn find(
     let mut unknown = unknown(&columns, session, Some(selection));
     // Live ones are known when they arrive.
     if !unknown.is_empty() && is_dynamic && !session.is_live() {
-        schema::meet_classes(session, global, report);
+        classes::meet(session, global, report);
         unknown = self::unknown(&columns, session, Some(selection));
     }
     if unknown.is_empty() || session.is_live() {

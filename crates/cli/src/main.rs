@@ -10,6 +10,7 @@ mod args;
 mod beginning;
 mod cat;
 mod check;
+mod classes;
 mod collect;
 mod collecting;
 mod columns;

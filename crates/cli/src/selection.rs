@@ -54,6 +54,8 @@ pub(crate) struct Selection {
     pub(crate) stream_intersection: bool,
     /// Most events to print.
     pub(crate) limit: Option<u64>,
+    /// Whether all that is selected is read.
+    pub(crate) reads_all: bool,
     known_classes: HashMap<usize, bool>,
 }
 
@@ -66,6 +68,7 @@ impl Selection {
             times: TimeRange { begin: args.begin(), end: args.end(), gmt },
             stream_intersection: args.stream_intersection,
             limit,
+            reads_all: limit.is_none(),
             known_classes: HashMap::new(),
         })
     }
