@@ -35,7 +35,14 @@ pub(crate) fn find(
         }
         classes::meet(session, global, report);
         let mut columns = CsvColumns::new(args.time.into());
-        for_each_class(session, Some(selection), |stream, record| columns.add(stream, record));
+        let mut last: Option<*const DataStreamClass> = None;
+        for_each_class(session, Some(selection), |stream, record| {
+            // Classes stay where they are as long as the session is open.
+            if last.replace(stream) != Some(std::ptr::from_ref(stream)) {
+                columns.add_stream(stream);
+            }
+            columns.add(record);
+        });
         return columns.columns().ok_or_else(|| {
             Failure::new(format!(
                 "the selected events have more than {} fields, one column each",

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use ichnos_model::{DataStream, Event, Message, Sink, Value};
 
-use self::cells::{Cells, ScopeCells};
+use self::cells::{Cells, CommonKeys, ScopeCells};
 pub use self::columns::{CsvColumn, CsvColumns};
 use self::columns::{Property, Source};
 use crate::number;
@@ -64,6 +64,7 @@ impl Default for CsvOptions {
 struct StreamClassState {
     time: TimeWriter,
     host: Option<Box<str>>,
+    keys: CommonKeys,
 }
 
 /// Writes a line with the names of columns, and a line of cells for each event; the documentation of the project has
@@ -124,6 +125,7 @@ impl<W: TextWriter> Csv<W> {
                 Some(Value::Text(name)) => Some(name.as_str().into()),
                 _ => None,
             },
+            keys: CommonKeys::default(),
         });
     }
 
@@ -133,7 +135,7 @@ impl<W: TextWriter> Csv<W> {
         }
         let options = &self.options;
         let Some(((), known, classes)) = self.streams.get_mut(event.stream) else { return Ok(()) };
-        let scopes = classes.of(event, || cells::find(event, &options.columns));
+        let scopes = classes.of(event, || cells::find(event, &options.columns, &mut known.keys));
         self.cells.clear(options.columns.len());
         for scope in scopes {
             self.output.failures.note(scope.write(event, &mut self.cells));

@@ -184,8 +184,7 @@ mod tests {
         fixture.reports_what_is_undecoded(&mut Details::new(io::sink(), DetailsOptions::default()));
         fixture.reports_what_is_undecoded(&mut JsonLines::new(io::sink(), JsonLinesOptions::default()));
         fixture.reports_what_is_undecoded(&mut Log::new(io::sink(), LogOptions::default()));
-        let mut csv = CsvOptions::default();
-        csv.columns = [CsvColumn::new("a")].into();
+        let csv = CsvOptions { columns: [CsvColumn::new("a")].into(), ..CsvOptions::default() };
         fixture.reports_what_is_undecoded(&mut Csv::new(io::sink(), csv));
         fixture.reports_what_is_undecoded(&mut Null::new());
         assert_eq!(Undecoded::of(&io::Error::other("full")), None);

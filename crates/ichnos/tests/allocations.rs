@@ -97,7 +97,8 @@ fn nothing_is_allocated_for_an_event() {
                 while cursor.next_head().is_some() {}
             }
             for (index, stream) in trace.trace().class.data_streams.iter().enumerate() {
-                trace.trace().event_records(index).for_each(|record| columns.add(stream, &record));
+                columns.add_stream(stream);
+                trace.trace().event_records(index).for_each(|record| columns.add(&record));
             }
         }
         let mut table = CsvOptions::default();

@@ -1,5 +1,7 @@
 //! The cells of a line, as they are before they are quoted.
 
+use std::sync::Arc;
+
 use ichnos_model::plan::Plan;
 use ichnos_model::{Event, Field, FieldKind, Real, Scope, Text, Uuid, Visitor, Wide};
 
@@ -38,7 +40,8 @@ impl Cells {
 #[derive(Debug)]
 pub(super) struct ScopeCells {
     scope: Scope,
-    keys: Keys,
+    /// For fields that are written as JSON; none if there are none.
+    keys: Arc<Keys>,
     /// In none of them is a field that is wanted within another one.
     passes: Vec<Pass>,
 }
@@ -47,7 +50,8 @@ pub(super) struct ScopeCells {
 struct Pass {
     /// In the order of their fields.
     wants: Vec<Want>,
-    /// By index of the field: index of the first of `wants` that is of it, plus 1.
+    /// By index of the field: index of the first of `wants` that is of it, plus 1. Empty where only a few of very many
+    /// fields are wanted.
     by_node: Vec<u32>,
     /// Indexes of elements that are counted.
     counted: Vec<usize>,
@@ -61,8 +65,26 @@ struct Want {
     elements: Vec<(usize, u64)>,
 }
 
+/// The keys of scopes that all events of a data stream class have in common.
+#[derive(Debug, Default)]
+pub(super) struct CommonKeys(Vec<(Scope, Arc<Keys>)>);
+
+impl CommonKeys {
+    fn of(&mut self, event: &Event<'_>, scope: Scope) -> Arc<Keys> {
+        if matches!(scope, Scope::SpecificContext | Scope::Payload) {
+            return Arc::new(Keys::of(event.plan(scope)));
+        }
+        let known = self.0.iter().find(|(known, _)| *known == scope).map(|(_, keys)| Arc::clone(keys));
+        known.unwrap_or_else(|| {
+            let keys = Arc::new(Keys::of(event.plan(scope)));
+            self.0.push((scope, Arc::clone(&keys)));
+            keys
+        })
+    }
+}
+
 /// Finds the cells that the events of a class have.
-pub(super) fn find(event: &Event<'_>, columns: &[CsvColumn]) -> Vec<ScopeCells> {
+pub(super) fn find(event: &Event<'_>, columns: &[CsvColumn], common: &mut CommonKeys) -> Vec<ScopeCells> {
     let trees = Trees::of_event(event);
     let mut scopes: Vec<ScopeCells> = Vec::new();
     for (column, CsvColumn { source, .. }) in columns.iter().enumerate() {
@@ -72,8 +94,7 @@ pub(super) fn find(event: &Event<'_>, columns: &[CsvColumn]) -> Vec<ScopeCells> 
             let place = match scopes.iter().position(|known| known.scope == scope) {
                 Some(place) => place,
                 None => {
-                    let keys = Keys::of(event.plan(scope));
-                    scopes.push(ScopeCells { scope, keys, passes: Vec::new() });
+                    scopes.push(ScopeCells { scope, keys: Arc::default(), passes: Vec::new() });
                     scopes.len() - 1
                 }
             };
@@ -81,6 +102,10 @@ pub(super) fn find(event: &Event<'_>, columns: &[CsvColumn]) -> Vec<ScopeCells> 
         }
     }
     for scope in &mut scopes {
+        let mut wants = scope.passes.iter().flat_map(|pass| &pass.wants);
+        if wants.any(|want| want.target.end > want.target.node + 1) {
+            scope.keys = common.of(event, scope.scope);
+        }
         let nodes = event.plan(scope.scope).map_or(0, |plan| Plan::nodes(plan).count());
         scope.passes.iter_mut().for_each(|pass| pass.complete(nodes));
     }
@@ -131,7 +156,9 @@ impl Pass {
     /// Sorts what is wanted of so many fields.
     fn complete(&mut self, nodes: usize) {
         self.wants.sort_by_key(|want| (want.target.node, want.column));
-        self.by_node = vec![0; nodes];
+        // Of a context of thousands of fields, not all are kept for each of thousands of classes.
+        let is_dense = nodes / 16 <= self.wants.len() + 16;
+        self.by_node = vec![0; if is_dense { nodes } else { 0 }];
         for (index, want) in self.wants.iter_mut().enumerate().rev() {
             if let (Some(place), Ok(index)) =
                 (self.by_node.get_mut(want.target.node), u32::try_from(index + 1))
@@ -151,9 +178,14 @@ impl Pass {
 
     /// What is wanted of a field, whichever element it is.
     fn of(&self, field: Field<'_>) -> &[Want] {
-        let first = self.by_node.get(field.index()).map_or(0, |first| *first as usize);
-        let Some(from) = first.checked_sub(1).and_then(|first| self.wants.get(first..)) else { return &[] };
-        let count = from.iter().take_while(|want| want.target.node == field.index()).count();
+        let node = field.index();
+        let first = match self.by_node.get(node) {
+            Some(0) => return &[],
+            Some(first) => *first as usize - 1,
+            None => self.wants.partition_point(|want| want.target.node < node),
+        };
+        let Some(from) = self.wants.get(first..) else { return &[] };
+        let count = from.iter().take_while(|want| want.target.node == node).count();
         from.get(..count).unwrap_or_default()
     }
 }

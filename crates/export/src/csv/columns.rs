@@ -1,6 +1,7 @@
 //! Columns of a table of events: what they are called, and which fields they are.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use ichnos_model::{DataStreamClass, Event, EventRecordClass, FieldClass, FieldKind, Scope};
 
@@ -108,7 +109,8 @@ impl CsvColumn {
     #[must_use]
     pub fn names_in(stream: &DataStreamClass, record: &EventRecordClass) -> Vec<String> {
         let mut columns = CsvColumns::new(JsonTime::Both);
-        columns.add(stream, record);
+        columns.add_stream(stream);
+        columns.add(record);
         columns.columns.into_iter().map(|column| column.name).collect()
     }
 }
@@ -135,21 +137,24 @@ impl CsvColumns {
         Self { columns: wanted.map(CsvColumn::new).collect(), known: HashSet::new(), are_all: true }
     }
 
-    /// Adds the fields of the events of a class: of the packet context, the event record header, the contexts and
-    /// the payload, without those that only serve decoding. Members of structures are columns of their own;
-    /// arrays, variants and unions are one column each.
-    pub fn add(&mut self, stream: &DataStreamClass, record: &EventRecordClass) {
-        let trees = Trees::of_classes(stream, record);
-        for scope in [
-            Scope::PacketContext,
-            Scope::EventRecordHeader,
-            Scope::CommonContext,
-            Scope::SpecificContext,
-            Scope::Payload,
-        ] {
-            if let Some(tree) = trees.of(scope) {
-                tree.each_leaf(&mut |path, class| self.add_field(scope, path, class));
-            }
+    /// Adds what all events of a data stream class have: the fields of the packet context, of the event record header
+    /// and of the common context, without those that only serve decoding. Members of structures are columns of their
+    /// own; arrays, variants and unions are one column each.
+    pub fn add_stream(&mut self, stream: &DataStreamClass) {
+        self.add_scope(Scope::PacketContext, &stream.packet_context);
+        self.add_scope(Scope::EventRecordHeader, &stream.event_record_header);
+        self.add_scope(Scope::CommonContext, &stream.common_context);
+    }
+
+    /// Adds what the events of a class have besides: the fields of the specific context and of the payload.
+    pub fn add(&mut self, record: &EventRecordClass) {
+        self.add_scope(Scope::SpecificContext, &record.specific_context);
+        self.add_scope(Scope::Payload, &record.payload);
+    }
+
+    fn add_scope(&mut self, scope: Scope, root: &Option<Arc<FieldClass>>) {
+        if let Some(root) = root.as_deref().filter(|_| self.are_all) {
+            Tree::new(root).each_leaf(&mut |path, class| self.add_field(scope, path, class));
         }
     }
 

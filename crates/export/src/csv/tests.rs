@@ -58,9 +58,11 @@ fn columns(names: &[&str]) -> Arc<[CsvColumn]> {
 fn default_columns(fixture: &Fixture, time: JsonTime) -> Arc<[CsvColumn]> {
     let mut columns = CsvColumns::new(time);
     let class = fixture.stream.class();
-    columns.add(class, &class.event_records[0]);
-    // Again, nothing is new.
-    columns.add(class, &class.event_records[0]);
+    // The second time, nothing is new.
+    for _ in 0..2 {
+        columns.add_stream(class);
+        columns.add(&class.event_records[0]);
+    }
     columns.columns().unwrap().into()
 }
 
@@ -133,8 +135,19 @@ fn there_are_only_so_many_columns() {
     let fixture = Fixture::new(structure(names.iter().map(|name| (name.as_str(), u8_class())).collect()));
     let class = fixture.stream.class();
     let mut columns = CsvColumns::new(JsonTime::Nanoseconds);
-    columns.add(class, &class.event_records[0]);
+    columns.add(&class.event_records[0]);
     assert!(columns.columns().is_none());
+}
+
+/// A few of very many fields.
+#[test]
+fn few_of_many_fields() {
+    let names: Vec<String> = (0..5_000).map(|i| format!("f{i}")).collect();
+    let fixture = Fixture::new(structure(names.iter().map(|name| (name.as_str(), u8_class())).collect()));
+    let options =
+        CsvOptions { columns: columns(&["f4999", "f0", "f2500", "f5000"]), ..CsvOptions::default() };
+    let bytes: Vec<u8> = (0..5_000).map(|i| (i % 251) as u8).collect();
+    assert_eq!(written(&fixture, options, &bytes), "f4999,f0,f2500,f5000\n230,0,241,\n");
 }
 
 /// Chunks are written without a first line of their own.
