@@ -36,7 +36,7 @@ pub(crate) fn run(args: &args::Schema, global: &Global, report: Report) -> Resul
     let is_nothing = selected.selection.is_some() && records.all(|count| count == 0);
     unmatched::explain(&session, &selected.selection, selected.window, u64::from(!is_nothing), report);
     if let Some(language) = &args.language {
-        written_schema::print(language, &session, args.reading.limits().model, report)?;
+        written_schema::print(language, &session, &classes, args.reading.limits().model, report)?;
     } else if args.report.json {
         let mut object = js::document("schema");
         let traces = session.traces().iter().zip(&classes).map(|(trace, class)| {
