@@ -153,7 +153,7 @@ impl Target {
 }
 
 impl Pass {
-    /// Sorts what is wanted of so many fields.
+    /// Sorts what is wanted of this number of fields.
     fn complete(&mut self, nodes: usize) {
         self.wants.sort_by_key(|want| (want.target.node, want.column));
         // Of a context of thousands of fields, not all are kept for each of thousands of classes.

@@ -130,7 +130,7 @@ fn columns_that_are_named() {
 }
 
 #[test]
-fn there_are_only_so_many_columns() {
+fn the_number_of_columns_is_limited() {
     let names: Vec<String> = (0..=CsvColumns::MOST).map(|i| format!("f{i}")).collect();
     let fixture = Fixture::new(structure(names.iter().map(|name| (name.as_str(), u8_class())).collect()));
     let class = fixture.stream.class();
