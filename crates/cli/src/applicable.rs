@@ -4,10 +4,10 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, ValueEnum};
 use ichnos::Session;
 
-use crate::args::{Cat, CatFormat, LowArgs, Reading, Verb};
+use crate::args::{Cat, CatFormat, FieldName, LowArgs, Reading, Selecting, Verb};
 use crate::exit::Failure;
 use crate::format_flags::declared;
-use crate::nearest::{alternatives, list};
+use crate::nearest::{alternatives, list, nearest};
 use crate::report::Report;
 
 /// The options of `cat` that apply to some formats only. All others apply to all of them.
@@ -17,18 +17,30 @@ const FORMATS: &[(&str, &[CatFormat])] = &[
     ("clock_gmt", PRETTY),
     ("clock_seconds", PRETTY),
     ("no_delta", PRETTY),
-    ("fields", PRETTY),
+    ("fields", FIELDS),
     ("names", PRETTY),
     ("details", &[CatFormat::Details]),
     ("packets", &[CatFormat::Jsonl]),
     ("integers", JSON),
-    ("time", JSON),
+    ("time", &[CatFormat::Jsonl, CatFormat::LogJson, CatFormat::Csv, CatFormat::Tsv]),
     ("stacks", PRINTING),
-    ("output", PRINTING),
+    ("output", WRITING),
 ];
 
 const PRINTING: &[CatFormat] =
     &[CatFormat::Pretty, CatFormat::Details, CatFormat::Jsonl, CatFormat::Log, CatFormat::LogJson];
+
+const WRITING: &[CatFormat] = &[
+    CatFormat::Pretty,
+    CatFormat::Details,
+    CatFormat::Jsonl,
+    CatFormat::Log,
+    CatFormat::LogJson,
+    CatFormat::Csv,
+    CatFormat::Tsv,
+];
+
+const FIELDS: &[CatFormat] = &[CatFormat::Pretty, CatFormat::Csv, CatFormat::Tsv];
 
 const PRETTY: &[CatFormat] = &[CatFormat::Pretty];
 
@@ -41,7 +53,7 @@ pub(crate) fn check(args: &LowArgs, matches: &ArgMatches) -> Result<(), Failure>
     let wrong = match &args.verb {
         Verb::Cat(cat) => {
             let wrong = FORMATS.iter().filter(|(id, _)| is_given(id) && !applies(id, cat));
-            Failure::all(wrong.map(|(id, formats)| {
+            let wrong = Failure::all(wrong.map(|(id, formats)| {
                 let formats = formats.iter().map(|format| name(*format)).collect::<Vec<_>>();
                 let names = alternatives(formats.iter().map(String::as_str));
                 let plural = if formats.len() > 1 { "s" } else { "" };
@@ -56,9 +68,10 @@ pub(crate) fn check(args: &LowArgs, matches: &ArgMatches) -> Result<(), Failure>
                     ),
                     _ => failure.help(format!("leave it out, or choose the format {names} by --format")),
                 }
-            }))
+            }));
+            wrong.or_else(|| no_property(cat))
         }
-        Verb::Info(info) if info.report.json && is_given("clock_gmt") => Some(
+        Verb::Info(info) if info.report.json && is_given("clock_gmt") && !has_times(&info.selecting) => Some(
             Failure::new("`--clock-gmt` does not apply to JSON: times are numbers of nanoseconds there")
                 .help("leave it out, or leave out --json"),
         ),
@@ -74,12 +87,36 @@ pub(crate) fn check(args: &LowArgs, matches: &ArgMatches) -> Result<(), Failure>
     wrong.map_or(Ok(()), Err)
 }
 
+/// What is wrong with `--fields` in the format pretty, whose properties are known without a trace.
+fn no_property(cat: &Cat) -> Option<Failure> {
+    let wrong = cat.properties().err().filter(|_| cat.format() == CatFormat::Pretty)?;
+    let known: Vec<String> = FieldName::value_variants()
+        .iter()
+        .filter_map(|field| field.to_possible_value())
+        .map(|value| value.get_name().to_owned())
+        .collect();
+    let known = || known.iter().map(String::as_str);
+    let near = nearest(wrong, known());
+    let help = if near.is_empty() {
+        format!("it prints {} before an event", alternatives(known()))
+    } else {
+        format!("did you mean {}?", alternatives(near))
+    };
+    let failure = Failure::new(format!("`--fields`: the format `pretty` has no property `{wrong}`"));
+    Some(failure.help(format!("{help}; fields of events are columns of the formats `csv` and `tsv`")))
+}
+
 /// Whether an option of `cat` applies to the format that was chosen.
 fn applies(id: &str, cat: &Cat) -> bool {
     // Times are read in the time zone, too.
-    let has_times = cat.selecting.begin().is_some() || cat.selecting.end().is_some();
+    let has_times = has_times(&cat.selecting);
     let formats = FORMATS.iter().find(|(known, _)| *known == id);
     formats.is_none_or(|(_, formats)| formats.contains(&cat.format())) || (id == "clock_gmt" && has_times)
+}
+
+/// Whether times are read.
+fn has_times(selecting: &Selecting) -> bool {
+    selecting.begin().is_some() || selecting.end().is_some()
 }
 
 fn name(format: CatFormat) -> String {
@@ -207,6 +244,7 @@ mod tests {
             "stream",
             "event",
             "limit",
+            "tail",
             "stream_intersection",
             "threads",
             "chunk_size",

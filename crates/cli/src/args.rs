@@ -106,7 +106,11 @@ pub(crate) enum Verb {
 pub(crate) struct Info {
     #[command(flatten)]
     pub(crate) reading: Reading,
+    #[command(flatten)]
+    pub(crate) selecting: Selecting,
     /// Read all events and count them, per data stream and event record class
+    ///
+    /// A selection by time or by name does so, too. Packets and sizes are always those of whole data streams.
     #[arg(long)]
     pub(crate) count: bool,
     #[command(flatten)]
@@ -117,7 +121,7 @@ pub(crate) struct Info {
     /// Times of other clocks are always written in nanoseconds.
     #[arg(long, value_enum, value_name = "FORM", default_value_t = TimeForm::Ns, requires = "json")]
     pub(crate) time: TimeForm,
-    /// Print times in GMT instead of the local time zone
+    /// Print and read times in GMT instead of the local time zone
     #[arg(long, visible_alias = "gmt")]
     pub(crate) clock_gmt: bool,
 }
@@ -131,6 +135,11 @@ pub(crate) struct Info {
 pub(crate) struct Check {
     #[command(flatten)]
     pub(crate) reading: Reading,
+    #[command(flatten)]
+    pub(crate) selecting: Selecting,
+    /// Read times in GMT instead of the local time zone
+    #[arg(long, visible_alias = "gmt", help_heading = "Selection")]
+    pub(crate) clock_gmt: bool,
     /// Check the metadata only, not the data streams
     #[arg(long)]
     pub(crate) metadata_only: bool,
@@ -177,6 +186,11 @@ pub(crate) struct Schema {
     /// What the language cannot express is an error that lists it; then nothing is printed.
     #[arg(long = "as", value_name = "LANGUAGE", value_parser = written_schema::parser(), conflicts_with = "json")]
     pub(crate) language: Option<String>,
+    #[command(flatten)]
+    pub(crate) selecting: Selecting,
+    /// Read times in GMT instead of the local time zone
+    #[arg(long, visible_alias = "gmt", help_heading = "Selection")]
+    pub(crate) clock_gmt: bool,
     #[command(flatten)]
     pub(crate) report: JsonReport,
 }

@@ -6,6 +6,7 @@ use ichnos::io::Output;
 
 use crate::args::{Arithmetic, Cat, CatFormat, Global};
 use crate::beginning;
+use crate::columns;
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::interrupt;
@@ -18,17 +19,27 @@ use crate::report::Report;
 use crate::scan;
 use crate::selection::Selection;
 use crate::style::count;
+use crate::tail::Tail;
 use crate::unmatched;
 
 pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, Failure> {
     // Before anything is read: mistakes in patterns should not take an hour to be reported.
-    let selection = Selection::new(&args.selecting, args.clock_gmt, args.limit)?;
+    let mut selection = Selection::new(&args.selecting, args.clock_gmt, args.limit)?;
+    selection.reads_all &= args.tail.is_none();
     let arithmetic = match args.format() {
         CatFormat::Pretty | CatFormat::Details => Arithmetic::Babeltrace,
         _ => Arithmetic::Exact,
     };
     let progress = scan::progress(global.progress, report);
-    let session = match beginning::open(&args.reading, arithmetic, &selection, &progress, report)? {
+    // Which columns there are can depend on all events.
+    let needs_all = selection.times.needs_end()
+        || args.tail.is_some()
+        || (columns::are_wanted(args) && args.fields.is_empty());
+    let beginning = match needs_all {
+        true => None,
+        false => beginning::open(&args.reading, arithmetic, &selection, &progress, report)?,
+    };
+    let session = match beginning {
         Some(session) => session,
         None => input::open(&args.reading, arithmetic, progress, report)?,
     };
@@ -46,6 +57,20 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
     input::report_empty_traces(&session, report);
     report_clockless_streams(&session, &selection, report);
     interrupt::watch();
+    let columns = match columns::are_wanted(args) {
+        true => Some(columns::find(args, &session, &selection, global, report)?),
+        false => None,
+    };
+    let tail = match args.tail {
+        Some(wanted) => {
+            let mut progress = Progress::new(global.progress, &session, false, report);
+            match Tail::find(&mut reader, &selection, wanted, &mut progress) {
+                Some(tail) => Some(tail),
+                None => return Ok(interrupt::exit()),
+            }
+        }
+        None => None,
+    };
     let output = match args.format() {
         CatFormat::Null => Output::nowhere(),
         _ => ichnos::io::create(args.output.as_deref())
@@ -53,7 +78,8 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
     };
     let to_terminal = output.is_terminal();
     let is_limited = selection.is_some();
-    let job = Job::new(args, global, selection, to_terminal);
+    let mut job = Job::new(args, global, selection, columns, to_terminal);
+    job.tail = tail;
     let mut output = Destination::new(output, job::terminal_text(args, global));
     let mut progress =
         Progress::new(global.progress, &session, to_terminal && args.format() != CatFormat::Null, report);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use ichnos::model::{
-    Damage, DamageKind, FileDiagnostic, FileRole, Message, MessageKind, Severity, StreamCursor, Window,
+    Damage, DamageKind, FileDiagnostic, FileRole, Message, MessageKind, Severity, StreamCursor,
 };
 use ichnos::{OpenError, Session};
 use serde_json::Value as Json;
@@ -15,20 +15,27 @@ use crate::info::losses;
 use crate::json::{self as js, Object};
 use crate::progress::Progress;
 use crate::report::Report;
+use crate::selected::Selected;
+use crate::selection::Selection;
 use crate::style::{Paint, count, grouped, safe};
 use crate::text_check::TextCheck;
-use crate::{applicable, input, limits, output, scan};
+use crate::{applicable, input, limits, output, scan, unmatched};
 
 pub(crate) fn run(args: &Check, global: &Global, report: Report) -> Result<Exit, Failure> {
     if args.fails_on(FailOn::Never) && args.fail_on.len() > 1 {
         return Err(Failure::new("`--fail-on never` cannot be combined with other values of --fail-on"));
     }
+    let selection = Selection::new(&args.selecting, args.clock_gmt, None)?;
     let mut found = Findings { most_damages: args.reading.limits().report.damage, ..Findings::default() };
     match input::try_open(&args.reading, Arithmetic::Exact, true, scan::progress(global.progress, report))? {
         Ok(session) => {
             applicable::check_reading(&args.reading, &session, report)?;
+            let mut selected = Selected::new(&session, selection)?;
             let mut progress = Progress::new(global.progress, &session, false, report);
-            found.session(&session, args, &mut progress);
+            found.session(&session, args, &mut selected, &mut progress);
+            if !args.metadata_only {
+                unmatched::explain(&session, &selected.selection, selected.window, found.events, report);
+            }
             input::print_notices(&session, report);
             input::report_empty_traces(&session, report);
         }
@@ -202,7 +209,7 @@ impl Findings {
         });
     }
 
-    fn session(&mut self, session: &Session, args: &Check, progress: &mut Progress) {
+    fn session(&mut self, session: &Session, args: &Check, selected: &mut Selected, progress: &mut Progress) {
         const REMEDY: &str = "get the file or directory again from where it was recorded, or change its mode";
         let (metadata_only, assume_correlated) = (args.metadata_only, args.reading.assume_correlated);
         session.left_out().iter().for_each(|error| self.left_out_path(error));
@@ -213,28 +220,33 @@ impl Findings {
         for refused in session.refused() {
             self.refused(&refused.path, &refused.diagnostics);
         }
-        for trace in session.traces() {
+        for (number, trace) in session.traces().iter().enumerate() {
             self.traces += 1;
             for diagnostic in trace.diagnostics() {
                 self.diagnostic(trace.path(), diagnostic);
             }
             if metadata_only {
-                self.streams += trace.data_streams().len() as u64;
+                let streams = trace.data_streams();
+                let selected = streams.iter().filter(|stream| selected.wants_stream(&stream.name));
+                self.streams += selected.count() as u64;
                 continue;
             }
-            for damage in trace.damage() {
+            for damage in trace.damage().iter().filter(|damage| selected.wants_stream(&damage.file)) {
                 self.damage(trace.path(), damage);
             }
             // Other formats say in their own words what is wrong with texts.
             let check_texts = !trace.reports_invalid_texts();
             // One after the other: there can be very many.
-            let mut cursors = trace.cursors(Window::default()).into_iter();
+            let mut cursors = selected.cursors(number, trace.as_ref()).into_iter();
             trace.for_each_stream(&mut |summary| {
+                let (name, cursor) = (&summary.stream.name, cursors.next());
+                if !selected.wants_stream(name) {
+                    return;
+                }
                 self.streams += 1;
                 self.packets += summary.packets;
-                if let Some(mut cursor) = cursors.next() {
-                    let name = &summary.stream.name;
-                    self.stream(trace.path(), name, &mut cursor, check_texts, progress);
+                if let Some(mut cursor) = cursor {
+                    self.stream(trace.path(), name, &mut cursor, check_texts, selected, progress);
                 }
             });
         }
@@ -297,13 +309,18 @@ impl Findings {
         name: &str,
         cursor: &mut dyn StreamCursor,
         check_texts: bool,
+        selected: &mut Selected,
         progress: &mut Progress,
     ) {
+        let wants_all = selected.selection.wants_all_events();
         let mut lost = Loss::default();
         let mut texts = TextCheck::default();
         while let Some(head) = cursor.next_head() {
             progress.step(u32::from(head.kind == MessageKind::Event), || head.nanoseconds());
             if head.kind == MessageKind::Event {
+                if !wants_all && !cursor.current().is_some_and(|message| selected.wants(&message)) {
+                    continue;
+                }
                 self.events += 1;
                 if !check_texts {
                     continue;

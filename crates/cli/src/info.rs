@@ -1,11 +1,12 @@
 //! `ichnos info`: what a trace is and what is in it.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use ichnos::export::rfc3339;
 use ichnos::model::{
     ClockOrigin, Damage, DamageKind, EventCounts, EventRecordClass, Message, MessageKind, StreamCursor,
-    StreamSummary, TraceInput, TracerQuirk, Window,
+    StreamSummary, TraceInput, TracerQuirk,
 };
 use ichnos::{FORMATS, Session};
 use serde_json::{Value as Json, json};
@@ -17,19 +18,25 @@ use crate::json::{self as js, Object};
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::schema::{clock_json, clock_text, value_text};
+use crate::selected::Selected;
+use crate::selection::Selection;
 use crate::style::{Paint, count, safe, size};
 use crate::time::{show, show_seconds};
 use crate::tree::Branch;
-use crate::{input, output, scan};
+use crate::{input, output, scan, unmatched};
 
 pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, Failure> {
+    let selection = Selection::new(&args.selecting, args.clock_gmt, None)?;
     let session =
         input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
     let mut damaged = input::report_problems(&session, report);
+    let mut selected = Selected::new(&session, selection)?;
+    // Only reading shows what events of a time or a name there are.
+    let counted = args.count || selected.selection.has_times() || !selected.selection.wants_all_events();
     let mut progress = Progress::new(global.progress, &session, false, report);
     let mut traces = Vec::new();
-    for trace in session.traces() {
-        let found = Summary::new(trace.as_ref(), args, &mut progress);
+    for (number, trace) in session.traces().iter().enumerate() {
+        let found = Summary::new(trace.as_ref(), number, args, counted, &mut selected, &mut progress);
         damaged |= found.damage.count > 0;
         if args.reading.strict
             && let Some(damage) = found.damage.list.first()
@@ -41,9 +48,15 @@ pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, 
         traces.push(found);
     }
     drop(progress);
+    let sum = |value: &dyn Fn(&Summary<'_>) -> u64| traces.iter().map(value).fold(0, u64::saturating_add);
+    let events = sum(&|trace| trace.sum(|stream| stream.events));
+    let is_nothing = selected.selection.is_some()
+        && (if counted { events == 0 } else { traces.iter().all(|trace| trace.number == 0) });
+    let known = if counted { events } else { 1 };
+    unmatched::explain(&session, &selected.selection, selected.window, known, report);
     input::report_empty_traces(&session, report);
     if args.report.json {
-        let document = document(&traces, &session, args);
+        let document = document(&traces, &session, counted, args.time);
         output::print_json(&document.json(), args.report.integers.into())?;
     } else {
         let paint = Paint::stdout(global.color);
@@ -52,7 +65,7 @@ pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, 
         }
         output::print_trees(traces.iter().map(|trace| trace.branch(args.clock_gmt, paint)), paint)?;
     }
-    Ok(if traces.is_empty() {
+    Ok(if traces.is_empty() || (is_nothing && !damaged) {
         Exit::Nothing
     } else if damaged {
         Exit::Damaged
@@ -87,25 +100,40 @@ struct Summary<'a> {
     number: u64,
     counted: bool,
     damage: Damages,
+    selection: Selection,
 }
 
 impl<'a> Summary<'a> {
-    fn new(input: &'a dyn TraceInput, args: &Info, progress: &mut Progress) -> Self {
-        let (counted, most) = (args.count, args.reading.limits().report.damage);
+    fn new(
+        input: &'a dyn TraceInput,
+        number: usize,
+        args: &Info,
+        counted: bool,
+        selected: &mut Selected,
+        progress: &mut Progress,
+    ) -> Self {
+        let most = args.reading.limits().report.damage;
         let mut damage = Damages::default();
-        input.damage().iter().for_each(|found| damage.add(found, most));
-        let mut found = Self { input, streams: Vec::new(), rest: Vec::new(), number: 0, counted, damage };
+        let of_no_stream = input.damage().iter().filter(|damage| selected.wants_stream(&damage.file));
+        of_no_stream.for_each(|found| damage.add(found, most));
+        let selection = selected.selection.clone();
+        let (streams, rest) = (Vec::new(), Vec::new());
+        let mut found = Self { input, streams, rest, number: 0, counted, damage, selection };
         // One after the other: there can be very many.
-        let mut cursors = counted.then(|| input.cursors(Window::default()).into_iter());
+        let mut cursors = counted.then(|| selected.cursors(number, input).into_iter());
         let shown = if args.report.json { usize::MAX } else { SHOWN_STREAMS };
+        let mut indexes = 0..;
         input.for_each_stream(&mut |summary| {
+            let (index, cursor) = (indexes.next().unwrap_or(0), cursors.as_mut().map(Iterator::next));
+            if !selected.wants_stream(&summary.stream.name) {
+                return;
+            }
             let mut stream = Stream::new(summary);
-            match cursors.as_mut().map(Iterator::next) {
+            match cursor {
                 Some(Some(mut cursor)) => {
-                    stream.count(&mut cursor, |damage| found.damage.add(damage, most), progress);
+                    stream.count(&mut cursor, selected, |damage| found.damage.add(damage, most), progress);
                 }
                 _ => {
-                    let index = found.number as usize;
                     stream.discarded_events += input.count_discarded(index).unwrap_or(0);
                     stream.summary.damage.iter().for_each(|damage| found.damage.add(damage, most));
                 }
@@ -199,13 +227,17 @@ impl Stream {
     fn count(
         &mut self,
         cursor: &mut dyn StreamCursor,
+        selected: &mut Selected,
         mut damage: impl FnMut(&Damage),
         progress: &mut Progress,
     ) {
         (self.discarded_events, self.discarded_unknown, self.discarded_packets) = (0, false, 0);
         let mut counts = EventCounts { by_class: std::mem::take(&mut self.counts), ..EventCounts::default() };
+        if selected.selection.has_times() || !selected.selection.wants_all_events() {
+            (self.begin, self.end) = (None, None);
+        }
         let mut reported = 0;
-        while let Some(head) = cursor.count_events(AT_ONCE, &mut counts) {
+        while let Some(head) = selected.count_events(cursor, AT_ONCE, &mut counts) {
             progress.add(head.nanoseconds(), counts.sum() - std::mem::replace(&mut reported, counts.sum()));
             if head.kind == MessageKind::Event {
                 continue;
@@ -235,16 +267,16 @@ impl Stream {
 // ---------------------------------------------------------------------------------------------
 // JSON
 
-fn document(traces: &[Summary<'_>], session: &Session, args: &Info) -> Object {
+fn document(traces: &[Summary<'_>], session: &Session, counted: bool, form: TimeForm) -> Object {
     let mut object = js::document("info");
     let sum = |value: &dyn Fn(&Summary<'_>) -> u64| traces.iter().map(value).fold(0, u64::saturating_add);
     range_json(
         &mut object,
         traces.iter().filter_map(Summary::range).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))),
         traces.iter().all(Summary::has_dates),
-        args.time,
+        form,
     );
-    if args.count {
+    if counted {
         object.put("events", sum(&|trace| trace.sum(|stream| stream.events)));
     }
     object.put("packets", sum(&|trace| trace.sum(|stream| stream.summary.packets)));
@@ -253,7 +285,7 @@ fn document(traces: &[Summary<'_>], session: &Session, args: &Info) -> Object {
     object.put("discarded_packets", sum(&|trace| trace.sum(|stream| stream.discarded_packets)));
     object.put("damage", sum(&|trace| trace.damage.count));
     object.put("correlated", session.uncorrelated().is_none());
-    object.put("traces", traces.iter().map(|trace| trace.json(args.time).json()).collect::<Vec<_>>());
+    object.put("traces", traces.iter().map(|trace| trace.json(form).json()).collect::<Vec<_>>());
     let refused: Vec<Json> = session
         .refused()
         .iter()
@@ -355,9 +387,15 @@ impl Summary<'_> {
     fn classes(&self) -> Vec<(u128, Arc<EventRecordClass>, u64)> {
         let trace = self.input.trace();
         let mut classes = Vec::new();
+        let of_streams: HashSet<usize> = self.all().map(|stream| stream.summary.stream.class_index).collect();
         for (i, stream) in trace.class.data_streams.iter().enumerate() {
-            let begin = classes.len() + stream.event_records.len();
-            let records = trace.event_records(i).enumerate();
+            // Without a selection, those of which there is no data stream, too.
+            if self.selection.streams.is_some() && !of_streams.contains(&i) {
+                continue;
+            }
+            let wants = |record: &Arc<EventRecordClass>| self.selection.wants_class(record);
+            let begin = classes.len() + stream.event_records.iter().filter(|record| wants(record)).count();
+            let records = trace.event_records(i).enumerate().filter(|(_, record)| wants(record));
             // Only what is shown of a class is kept: of those that are met while reading there may be many.
             let shown = |record: Arc<EventRecordClass>| {
                 let record = EventRecordClass::clone(&record);

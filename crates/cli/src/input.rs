@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ichnos::io::{Datagrams, IoError, ScanProgress};
-use ichnos::model::{ClockArithmetic, FileDiagnostic, FileRole, Severity, TraceInput};
+use ichnos::model::{ClockArithmetic, EventCounts, FileDiagnostic, FileRole, Severity, TraceInput, Window};
 use ichnos::{NoTrace, OpenError, OpenOptions, OptionError, Session};
 
 use crate::applicable;
@@ -278,14 +278,37 @@ pub(crate) fn report_empty_traces(session: &Session, report: Report) {
 pub(crate) fn start(session: &Session) -> Option<i128> {
     let begins = session.traces().iter().flat_map(|trace| trace.streams());
     begins.filter_map(|stream| stream.time_range.map(|(begin, _)| begin)).min().or_else(|| {
-        let cursors =
-            session.traces().iter().flat_map(|trace| trace.cursors(ichnos::model::Window::default()));
+        let cursors = session.traces().iter().flat_map(|trace| trace.cursors(Window::default()));
         cursors
             .filter_map(|mut cursor| {
                 std::iter::from_fn(|| cursor.next_head()).find_map(|head| head.nanoseconds())
             })
             .min()
     })
+}
+
+/// When the last event may be: what times before the end count from. Data streams whose packets do not say it are read
+/// to their ends.
+pub(crate) fn end(session: &Session) -> Option<i128> {
+    let mut end: Option<i128> = None;
+    for trace in session.traces() {
+        let mut is_unknown = Vec::new();
+        trace.for_each_stream(&mut |stream| {
+            is_unknown.push(stream.time_range.is_none());
+            end = end.max(stream.time_range.map(|(_, end)| end));
+        });
+        if !is_unknown.contains(&true) {
+            continue;
+        }
+        for (mut cursor, _) in
+            trace.cursors(Window::default()).into_iter().zip(is_unknown).filter(|(_, is)| *is)
+        {
+            let mut counts = EventCounts::default();
+            while cursor.count_events(u32::MAX, &mut counts).is_some() {}
+            end = end.max(counts.times.map(|(_, last)| last));
+        }
+    }
+    end
 }
 
 /// What may help where there is no trace.

@@ -1,14 +1,15 @@
 //! What `cat` is to do, made of its arguments.
 
 use ichnos::export::{
-    DetailsOptions, JsonLinesOptions, LogForm, LogOptions, PrettyFields, PrettyNames, PrettyOptions,
-    TerminalText,
+    CsvColumn, CsvForm, CsvOptions, DetailsOptions, JsonLinesOptions, LogForm, LogOptions, PrettyFields,
+    PrettyNames, PrettyOptions, TerminalText,
 };
 use ichnos::render::RenderOptions;
 
 use crate::args::{Cat, CatFormat, Detail, FieldName, Global, NameScope};
 use crate::selection::Selection;
 use crate::style::Paint;
+use crate::tail::Tail;
 
 /// Bytes of the trace in a chunk, where nothing is printed.
 const NULL_CHUNK: u64 = 16 << 20;
@@ -21,6 +22,8 @@ pub(crate) struct Job {
     pub(crate) selection: Selection,
     /// Whether to stop at the first damage.
     pub(crate) strict: bool,
+    /// Where the last events begin, if only these are wanted.
+    pub(crate) tail: Option<Tail>,
     /// Whether what is read arrives while it is printed.
     pub(crate) is_live: bool,
     pub(crate) rendering: RenderOptions,
@@ -33,6 +36,7 @@ pub(crate) enum Format {
     Details(DetailsOptions),
     JsonLines(JsonLinesOptions),
     Log(LogOptions),
+    Csv(CsvOptions),
     Null,
 }
 
@@ -45,23 +49,33 @@ struct Style {
 
 impl Job {
     /// What the arguments ask for; `to_terminal`: the output is a terminal.
-    pub(crate) fn new(args: &Cat, global: &Global, selection: Selection, to_terminal: bool) -> Self {
+    pub(crate) fn new(
+        args: &Cat,
+        global: &Global,
+        selection: Selection,
+        columns: Option<Vec<CsvColumn>>,
+        to_terminal: bool,
+    ) -> Self {
         let style = Style { paint: paint(args, global), to_terminal };
         let format = match args.format() {
             CatFormat::Pretty => Format::Pretty(pretty_options(args, style, global)),
             CatFormat::Details => Format::Details(details_options(args, style)),
             CatFormat::Jsonl => Format::JsonLines(json_lines_options(args)),
             CatFormat::Log | CatFormat::LogJson => Format::Log(log_options(args, style)),
+            CatFormat::Csv => Format::Csv(csv_options(args, CsvForm::Comma, columns, style)),
+            CatFormat::Tsv => Format::Csv(csv_options(args, CsvForm::Tab, columns, style)),
             CatFormat::Null => Format::Null,
         };
         let mut rendering = RenderOptions::default();
         // A chunk must not keep back what is refused or is beyond the limit.
-        rendering.threads = if selection.limit.is_some() { 1 } else { args.threads(rendering.threads) };
+        let is_cut = selection.limit.is_some() || args.tail.is_some();
+        rendering.threads = if is_cut { 1 } else { args.threads(rendering.threads) };
         rendering.chunk_bytes = args.chunk_size.or(matches!(format, Format::Null).then_some(NULL_CHUNK));
         Self {
             format,
             quiet: global.quiet,
             selection,
+            tail: None,
             strict: args.reading.strict,
             is_live: args.reading.listen.is_some(),
             rendering,
@@ -73,6 +87,8 @@ impl Job {
 pub(crate) fn terminal_text(args: &Cat, global: &Global) -> TerminalText {
     match args.format() {
         CatFormat::Jsonl | CatFormat::LogJson => TerminalText::Json,
+        CatFormat::Csv => TerminalText::Lines { colors: false },
+        CatFormat::Tsv => TerminalText::Tabs,
         _ => TerminalText::Lines { colors: paint(args, global).is_on() },
     }
 }
@@ -97,7 +113,8 @@ fn pretty_options(args: &Cat, style: Style, global: &Global) -> PrettyOptions {
     if !args.fields.is_empty() {
         options.fields = PrettyFields::NONE;
     }
-    for field in &args.fields {
+    // What is none was refused before.
+    for field in args.properties().unwrap_or_default() {
         let fields = &mut options.fields;
         match field {
             FieldName::Trace => fields.trace = true,
@@ -159,6 +176,17 @@ fn log_options(args: &Cat, style: Style) -> LogOptions {
     options.printable_only = style.to_terminal;
     options.time = args.time.into();
     options.integers = args.integers.into();
+    options
+}
+
+fn csv_options(args: &Cat, form: CsvForm, columns: Option<Vec<CsvColumn>>, style: Style) -> CsvOptions {
+    let mut options = CsvOptions::default();
+    options.form = form;
+    if let Some(columns) = columns {
+        options.columns = columns.into();
+    }
+    options.time = args.time.into();
+    options.printable_only = style.to_terminal;
     options
 }
 

@@ -29,11 +29,13 @@ impl RenderJob for Job {
 
     fn run(&self, cursor: &mut Merged, target: &mut Target<'_, Self>) -> io::Result<Outcome> {
         let limit = self.selection.limit.unwrap_or(u64::MAX);
-        let is_plain = self.selection.wants_all_events() && limit == u64::MAX && !self.is_live;
+        let is_plain =
+            self.selection.wants_all_events() && limit == u64::MAX && !self.is_live && self.tail.is_none();
         let mut pass = Pass {
             job: self,
             selection: self.selection.clone(),
             limit,
+            skip: self.tail.as_ref().map_or(0, |tail| tail.skip),
             tally: Tally::default(),
             target,
             stride: if is_plain { STRIDE } else { 0 },
@@ -41,7 +43,13 @@ impl RenderJob for Job {
             counted: 0,
             ended: Ok(Ended::Over),
         };
-        if limit > 0 {
+        // Those that begin before the last events do not begin again.
+        let streams = self.tail.iter().flat_map(|tail| &tail.streams);
+        let mut wants_more = true;
+        for stream in streams {
+            wants_more &= pass.target.message(&Message::StreamBegin(stream))?.is_continue();
+        }
+        if limit > 0 && wants_more {
             cursor.drain_all(&mut |message| pass.take(message));
         }
         pass.count();
@@ -67,6 +75,8 @@ struct Pass<'p, 't> {
     selection: Selection,
     /// Most events to print.
     limit: u64,
+    /// Events that are left out, and what comes before the last of them.
+    skip: u64,
     tally: Tally,
     target: &'p mut Target<'t, Job>,
     /// How many events are taken without a look; 0 where each of them needs one.
@@ -106,6 +116,9 @@ impl Pass<'_, '_> {
         let events = self.count() + u32::from(matches!(message, Message::Event(_)));
         self.target.step(message, events);
         (self.left, self.counted) = (self.stride, self.stride);
+        if self.job.tail.is_some() && !self.is_in_tail(message)? {
+            return ControlFlow::Continue(());
+        }
         if !self.wants(message)? {
             return ControlFlow::Continue(());
         }
@@ -117,6 +130,28 @@ impl Pass<'_, '_> {
         }
         // Looking for one event more than is wanted could take to the end of the traces.
         if self.tally.events >= self.limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// Whether a message is one of the last that are wanted.
+    fn is_in_tail(&mut self, message: &Message<'_>) -> ControlFlow<(), bool> {
+        if matches!(message, Message::StreamBegin(_)) {
+            return ControlFlow::Continue(false);
+        }
+        if self.skip == 0 {
+            return ControlFlow::Continue(true);
+        }
+        if interrupt::is_requested() {
+            return self.end(Ok(Ended::Interrupted));
+        }
+        if let Message::Event(event) = message
+            && self.selection.wants(message)
+        {
+            self.skip -= 1;
+            if self.skip == 0 {
+                self.target.sink().precede(event);
+            }
+        }
+        ControlFlow::Continue(false)
     }
 
     /// Counts a message; returns whether it is to be printed.

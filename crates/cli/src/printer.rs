@@ -4,10 +4,10 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use ichnos::export::{
-    DeltaCause, Details, FirstMessage, Fixup, Introduction, JsonLines, JsonLinesState, Log, LogState, Null,
-    NullStatistics, Pretty, PrettyState, Resolution, ResumableSink, SinkState, StreamOrder,
+    Csv, DeltaCause, Details, FirstMessage, Fixup, Introduction, JsonLines, JsonLinesState, Log, LogState,
+    Null, NullStatistics, Pretty, PrettyState, Resolution, ResumableSink, SinkState, StreamOrder,
 };
-use ichnos::model::{Message, Sink};
+use ichnos::model::{Event, Message, Sink};
 use ichnos::render::{ChunkWriter, Notes};
 
 use crate::job::Format;
@@ -21,6 +21,7 @@ pub(crate) enum Printer {
     Details(Box<Details<Writer>>),
     JsonLines(Box<JsonLines<Writer>>),
     Log(Box<Log<Writer>>),
+    Csv(Box<Csv<Writer>>),
     Null(Null),
 }
 
@@ -94,7 +95,15 @@ impl Printer {
             }
             Format::JsonLines(options) => Self::JsonLines(Box::new(JsonLines::new(writer, options.clone()))),
             Format::Log(options) => Self::Log(Box::new(Log::new(writer, options.clone()))),
+            Format::Csv(options) => Self::Csv(Box::new(Csv::new(writer, options.clone()))),
             Format::Null => Self::Null(Null::new()),
+        }
+    }
+
+    /// Takes an event as the one before the first that is printed.
+    pub(crate) fn precede(&mut self, event: &Event<'_>) {
+        if let Self::Pretty(sink) = self {
+            sink.precede(event);
         }
     }
 
@@ -115,6 +124,7 @@ macro_rules! each {
             Printer::Details($sink) => $action,
             Printer::JsonLines($sink) => $action,
             Printer::Log($sink) => $action,
+            Printer::Csv($sink) => $action,
             Printer::Null($sink) => $action,
         }
     };
@@ -133,6 +143,7 @@ impl Sink for Printer {
             Self::Details(sink) => sink.flush(),
             Self::JsonLines(sink) => sink.flush(),
             Self::Log(sink) => sink.flush(),
+            Self::Csv(sink) => sink.flush(),
             Self::Null(_) => Ok(()),
         }
     }
@@ -156,6 +167,7 @@ impl ResumableSink for Printer {
             (Self::Log(sink), None) => sink.resume(order, None),
             (Self::Log(sink), Some(State::Log(state))) => sink.resume(order, Some(state)),
             (Self::Details(sink), _) => sink.resume(order, Some(())),
+            (Self::Csv(sink), _) => sink.resume(order, Some(())),
             // The state of another format does not come here.
             _ => {}
         }
@@ -177,7 +189,7 @@ impl ResumableSink for Printer {
                 let fixup = sink.next_fixup()?;
                 Some(with(fixup.offset, fixup.length, Cause::Log(fixup.cause)))
             }
-            Self::Details(_) | Self::Null(_) => None,
+            Self::Details(_) | Self::Csv(_) | Self::Null(_) => None,
         }
     }
 
@@ -191,7 +203,7 @@ impl ResumableSink for Printer {
             Self::Pretty(sink) => State::Pretty(sink.state()),
             Self::JsonLines(sink) => State::JsonLines(sink.state()),
             Self::Log(sink) => State::Log(sink.state()),
-            Self::Details(_) | Self::Null(_) => State::Start,
+            Self::Details(_) | Self::Csv(_) | Self::Null(_) => State::Start,
         }
     }
 

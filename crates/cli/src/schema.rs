@@ -1,60 +1,66 @@
 //! `ichnos schema`: what the events of a trace consist of.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use ichnos::Session;
 use ichnos::export::rfc3339;
 use ichnos::model::*;
 use serde_json::{Value as Json, json};
 
 use crate::args::{self, Arithmetic, Global};
+use crate::classes;
 use crate::exit::{Exit, Failure};
 use crate::json::{self as js, Object};
-use crate::progress::Progress;
 use crate::report::Report;
+use crate::selected::Selected;
+use crate::selection::Selection;
 use crate::style::{Paint, safe};
 use crate::tree::Branch;
-use crate::{input, output, scan, written_schema};
+use crate::{input, output, scan, unmatched, written_schema};
 
 pub(crate) fn run(args: &args::Schema, global: &Global, report: Report) -> Result<Exit, Failure> {
+    let selection = Selection::new(&args.selecting, args.clock_gmt, None)?;
     let session =
         input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
     let damaged = input::report_problems(&session, report);
-    meet_classes(&session, global, report);
+    let selected = Selected::new(&session, selection)?;
+    let classes: Vec<Cow<'_, TraceClass>> = match selected.selection.is_some() {
+        true => classes::selected(&session, &selected, global, report),
+        false => {
+            classes::meet(&session, global, report);
+            session.traces().iter().map(|trace| trace.trace().class_with_dynamic()).collect()
+        }
+    };
+    let mut records =
+        classes.iter().flat_map(|class| &class.data_streams).map(|class| class.event_records.len());
+    let is_nothing = selected.selection.is_some() && records.all(|count| count == 0);
+    unmatched::explain(&session, &selected.selection, selected.window, u64::from(!is_nothing), report);
     if let Some(language) = &args.language {
-        written_schema::print(language, &session, args.reading.limits().model, report)?;
+        written_schema::print(language, &session, &classes, args.reading.limits().model, report)?;
     } else if args.report.json {
         let mut object = js::document("schema");
-        let traces = session.traces().iter().map(|trace| {
+        let traces = session.traces().iter().zip(&classes).map(|(trace, class)| {
             let mut object = Object::default();
             object.put("path", trace.path());
             object.put("format", trace.format());
-            object.append(&mut trace_json(&trace.trace().class_with_dynamic()));
+            object.append(&mut trace_json(class));
             object.json()
         });
         object.put("traces", traces.collect::<Vec<_>>());
         output::print_json(&object.json(), args.report.integers.into())?;
     } else {
         let paint = Paint::stdout(global.color);
-        let traces = session.traces().iter();
-        let trees = traces.map(|trace| trace_tree(&trace.trace().class_with_dynamic(), trace.path(), paint));
+        let traces = session.traces().iter().zip(&classes);
+        let trees = traces.map(|(trace, class)| trace_tree(class, trace.path(), paint));
         output::print_trees(trees, paint)?;
     }
-    Ok(if damaged { Exit::Damaged } else { Exit::Success })
-}
-
-/// Reads those traces whose event record classes are only known then.
-fn meet_classes(session: &Session, global: &Global, report: Report) {
-    let dynamic: Vec<_> = session.traces().iter().filter(|trace| trace.has_dynamic_classes()).collect();
-    if dynamic.is_empty() {
-        return;
-    }
-    let mut progress = Progress::new(global.progress, session, false, report);
-    for mut cursor in dynamic.iter().flat_map(|trace| trace.cursors(Window::default())) {
-        while let Some(head) = cursor.next_head() {
-            progress.step(u32::from(head.kind == MessageKind::Event), || head.nanoseconds());
-        }
-    }
+    Ok(if damaged {
+        Exit::Damaged
+    } else if is_nothing {
+        Exit::Nothing
+    } else {
+        Exit::Success
+    })
 }
 
 // ---------------------------------------------------------------------------------------------

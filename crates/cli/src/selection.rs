@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
-use ichnos::model::{Event, Message};
+use ichnos::model::{Event, EventRecordClass, Message};
 
 use crate::args::Selecting;
 use crate::exit::Failure;
@@ -54,6 +54,8 @@ pub(crate) struct Selection {
     pub(crate) stream_intersection: bool,
     /// Most events to print.
     pub(crate) limit: Option<u64>,
+    /// Whether all that is selected is read.
+    pub(crate) reads_all: bool,
     known_classes: HashMap<usize, bool>,
 }
 
@@ -66,6 +68,7 @@ impl Selection {
             times: TimeRange { begin: args.begin(), end: args.end(), gmt },
             stream_intersection: args.stream_intersection,
             limit,
+            reads_all: limit.is_none(),
             known_classes: HashMap::new(),
         })
     }
@@ -73,6 +76,11 @@ impl Selection {
     /// Whether something may be left out.
     pub(crate) fn is_some(&self) -> bool {
         self.times.is_some() || self.stream_intersection || self.streams.is_some() || self.events.is_some()
+    }
+
+    /// Whether something may be left out because of its time.
+    pub(crate) fn has_times(&self) -> bool {
+        self.times.is_some() || self.stream_intersection
     }
 
     /// Whether there is nothing to ask about events.
@@ -96,6 +104,12 @@ impl Selection {
         let Some(Patterns { set, .. }) = &self.streams else { return true };
         let name = path.rsplit('/').next().unwrap_or_default();
         set.is_match(path) || set.is_match(name)
+    }
+
+    /// Whether events of a class can be wanted.
+    pub(crate) fn wants_class(&self, class: &EventRecordClass) -> bool {
+        let Some(patterns) = &self.events else { return true };
+        class.name.as_deref().is_some_and(|name| patterns.matches(name))
     }
 
     /// Whether an event is wanted.

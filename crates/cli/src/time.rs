@@ -1,4 +1,4 @@
-//! Points in time as people write them: all that `babeltrace2` knows, and two more.
+//! Points in time as people write them: all that `babeltrace2` knows, and some more.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,6 +16,8 @@ pub(crate) enum TimePoint {
     Nanoseconds(i128),
     /// Nanoseconds from the beginning of the trace.
     FromStart(i128),
+    /// Nanoseconds before the end of the trace.
+    BeforeEnd(i128),
     /// A date and time of the time zone in use.
     Civil(DateTime),
     /// A time of the day on which the trace begins, in the time zone in use.
@@ -28,7 +30,7 @@ a time is one of: `2026-05-22 13:45:10.25` (seconds and fraction may be left out
 with `T`, `Z` or an offset as in RFC 3339), `2026-05-22`, `13:45[:10[.25]]` (on the day \
 the trace begins), `1779457510.25` (seconds from the clock's origin, may be negative), \
 `@1779457510250000000` (nanoseconds), `+3s` (from the beginning of the trace; units: ns, us, ms, \
-s, min, h)";
+s, min, h), `-3s` (before the end of the trace; always with a unit)";
 
 /// A text that is no time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,6 +64,10 @@ impl FromStr for TimePoint {
         if let Some(nanoseconds) = seconds_from(text) {
             return Ok(Self::Nanoseconds(nanoseconds));
         }
+        // Without a unit, it is a time before the origin.
+        if let Some(duration) = text.strip_prefix('-').and_then(duration_from) {
+            return Ok(Self::BeforeEnd(duration));
+        }
         if let Some(time) = time_from(text) {
             return time.map(Self::OfDay);
         }
@@ -85,8 +91,8 @@ impl FromStr for TimePoint {
 }
 
 impl TimePoint {
-    /// Nanoseconds from the origin of the clock. `start` is the beginning of the trace.
-    pub(crate) fn resolve(self, gmt: bool, start: Option<i128>) -> Result<i128, String> {
+    /// Nanoseconds from the origin of the clock. `start` and `end` are those of the trace.
+    pub(crate) fn resolve(self, gmt: bool, start: Option<i128>, end: Option<i128>) -> Result<i128, String> {
         let zone = if gmt { TimeZone::UTC } else { TimeZone::system() };
         let start = || {
             start.ok_or("the trace does not say when it begins, so only times with a date or in seconds work")
@@ -96,6 +102,10 @@ impl TimePoint {
             Self::FromStart(duration) => {
                 start()?.checked_add(duration).ok_or_else(|| "the time is out of range".to_owned())
             }
+            Self::BeforeEnd(duration) => end
+                .ok_or("the trace does not say when it ends, so only times with a date or in seconds work")?
+                .checked_sub(duration)
+                .ok_or_else(|| "the time is out of range".to_owned()),
             Self::Civil(date_time) => instant(date_time, &zone),
             Self::OfDay(time) => {
                 let begin = Timestamp::from_nanosecond(start()?).map_err(|error| {
@@ -209,7 +219,7 @@ pub(crate) fn offset_from(text: &str) -> Result<i128, String> {
     }
     match text.parse::<TimePoint>().map_err(|error| error.to_string())? {
         TimePoint::FromStart(duration) => Ok(duration),
-        point => point.resolve(false, None),
+        point => point.resolve(false, None, None),
     }
 }
 
@@ -251,7 +261,7 @@ mod tests {
     fn resolve(text: &str) -> i128 {
         // 2020-02-29 23:30:00 UTC.
         let start = 1_583_019_000 * BILLION;
-        text.parse::<TimePoint>().unwrap().resolve(true, Some(start)).unwrap()
+        text.parse::<TimePoint>().unwrap().resolve(true, Some(start), Some(start + 100 * BILLION)).unwrap()
     }
 
     #[test]
@@ -280,6 +290,13 @@ mod tests {
         assert_eq!(resolve("+0.1ms"), start + 100_000);
         assert_eq!(resolve("+1min30.5s"), start + 90_500_000_000);
         assert_eq!(resolve("+2h"), start + 7200 * BILLION);
+        let end = start + 100 * BILLION;
+        assert_eq!(resolve("-5s"), end - 5 * BILLION);
+        assert_eq!(resolve("-200ms"), end - 200_000_000);
+        assert_eq!(resolve("-1m"), end - 60 * BILLION);
+        assert_eq!(resolve("-1min0.5s"), end - 60_500_000_000);
+        // Without a unit it is a time before the origin, as Babeltrace has it.
+        assert_eq!(resolve("-5"), -5 * BILLION);
     }
 
     #[test]
@@ -302,6 +319,10 @@ mod tests {
             "+3 parsecs",
             "2020-02-29x",
             "--5",
+            "-",
+            "--5s",
+            "-+5s",
+            "-5 parsecs",
             "é2020-02-29",
         ] {
             let error = text.parse::<TimePoint>().unwrap_err().to_string();
@@ -314,14 +335,18 @@ mod tests {
         let both = Ok((TimePoint::Nanoseconds(BILLION), TimePoint::Nanoseconds(2 * BILLION)));
         assert_eq!(range_from("1,2"), both);
         assert_eq!(range_from("[1,2]"), both);
+        let last = Ok((TimePoint::BeforeEnd(5 * BILLION), TimePoint::BeforeEnd(BILLION)));
+        assert_eq!(range_from("-5s,-1s"), last);
         assert!(range_from("1").is_err());
         assert!(range_from("1,x").is_err());
     }
 
     #[test]
     fn needs_a_start_for_some() {
-        assert!("+1s".parse::<TimePoint>().unwrap().resolve(true, None).is_err());
-        assert!("12:00".parse::<TimePoint>().unwrap().resolve(true, None).is_err());
+        for text in ["+1s", "12:00", "-1s"] {
+            assert!(text.parse::<TimePoint>().unwrap().resolve(true, None, None).is_err());
+        }
+        assert!("-1s".parse::<TimePoint>().unwrap().resolve(true, None, Some(i128::MIN)).is_err());
     }
 
     #[test]

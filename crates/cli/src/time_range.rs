@@ -22,6 +22,11 @@ impl TimeRange {
         self.begin.is_some() || self.end.is_some()
     }
 
+    /// Whether it depends on when the trace ends.
+    pub(crate) fn needs_end(&self) -> bool {
+        [self.begin, self.end].iter().any(|point| matches!(point, Some(TimePoint::BeforeEnd(_))))
+    }
+
     /// The window of the timeline of what was opened.
     ///
     /// # Errors
@@ -36,9 +41,10 @@ impl TimeRange {
         // What arrives can only be read once.
         let is_known = needs_start && !session.is_live();
         let start = if is_known { input::start(session) } else { None };
+        let end = if self.needs_end() && !session.is_live() { input::end(session) } else { None };
         let resolve = |point: Option<TimePoint>, name: &str| {
             point
-                .map(|point| point.resolve(self.gmt, start))
+                .map(|point| point.resolve(self.gmt, start, end))
                 .transpose()
                 .map_err(|error| Failure::new(format!("the time of {name} cannot be used: {error}")))
         };

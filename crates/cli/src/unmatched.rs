@@ -70,8 +70,7 @@ fn warn_of_events(
     report: Report,
 ) -> bool {
     // Classes that are only met while reading are not known where it was not read to the end.
-    let is_partial =
-        selection.limit.is_some() && session.traces().iter().any(|trace| trace.has_dynamic_classes());
+    let is_partial = !selection.reads_all && session.traces().iter().any(|trace| trace.has_dynamic_classes());
     let selected: Vec<&StreamSummary> =
         streams.iter().filter(|summary| selection.wants_file(&summary.stream.name)).collect();
     if selection.events.is_none() || selected.is_empty() || (events > 0 && is_partial) {

@@ -1,8 +1,10 @@
 //! `ichnos schema --as`: the schema of a trace in a language that a format declares.
 
+use std::borrow::Cow;
+
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use ichnos::io::SchemaLanguage;
-use ichnos::model::Limits;
+use ichnos::model::{Limits, TraceClass};
 use ichnos::{FORMATS, Session};
 
 use crate::exit::Failure;
@@ -23,19 +25,24 @@ fn languages() -> impl Iterator<Item = &'static SchemaLanguage> {
     FORMATS.iter().flat_map(|format| format.schema_languages())
 }
 
-/// Prints the schema of the only trace.
-pub(crate) fn print(name: &str, session: &Session, limits: Limits, report: Report) -> Result<(), Failure> {
+/// Prints the schema of the only trace: of `classes`, what is selected of those of all traces.
+pub(crate) fn print(
+    name: &str,
+    session: &Session,
+    classes: &[Cow<'_, TraceClass>],
+    limits: Limits,
+    report: Report,
+) -> Result<(), Failure> {
     let is_named = |language: &&SchemaLanguage| language.name == name || language.aliases.contains(&name);
     let Some(language) = languages().find(is_named) else {
         return Err(Failure::new(format!("there is no schema language `{name}`")));
     };
-    let [trace] = session.traces() else {
+    let ([trace], [class]) = (session.traces(), classes) else {
         let paths = session.traces().iter().map(|trace| trace.path().to_owned());
         let message = format!("--as {name}: there are {} traces, not one", session.traces().len());
         return Err(Failure::new(message).details(paths.take(SHOWN).collect()).help("name one of them"));
     };
-    let class = trace.trace().class_with_dynamic();
-    let written = (language.write)(&class, &limits).map_err(|mut unsupported| {
+    let written = (language.write)(class, &limits).map_err(|mut unsupported| {
         let more = unsupported.len().saturating_sub(SHOWN);
         unsupported.truncate(SHOWN);
         if more > 0 {

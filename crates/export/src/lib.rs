@@ -1,5 +1,5 @@
-//! Sinks: text for people ([`Pretty`], [`Details`]), lines of logs ([`Log`]), JSON for other programs
-//! ([`JsonLines`]), and one that decodes everything and writes nothing ([`Null`]).
+//! Sinks: text for people ([`Pretty`], [`Details`]), lines of logs ([`Log`]), JSON and tables for other programs
+//! ([`JsonLines`], [`Csv`]), and one that decodes everything and writes nothing ([`Null`]).
 //!
 //! All of them are [`Sink`](ichnos_model::Sink)s, and [`ResumableSink`]s, so that several threads can write
 //! the chunks of a timeline. They append to one buffer and write it out when it is full; nothing is allocated
@@ -8,6 +8,7 @@
 
 mod block;
 mod color;
+mod csv;
 mod details;
 mod event_stacks;
 mod integers;
@@ -30,6 +31,7 @@ mod testing;
 mod time;
 mod xml;
 
+pub use csv::{Csv, CsvColumn, CsvColumns, CsvForm, CsvOptions};
 pub use details::{Details, DetailsOptions};
 pub use integers::{Integers, with_integers};
 pub use jsonl::{Introduction, JsonLines, JsonLinesOptions, JsonLinesState};

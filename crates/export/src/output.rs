@@ -173,7 +173,8 @@ mod tests {
     use super::*;
     use crate::testing::{Fixture, structure, u8_class};
     use crate::{
-        Details, DetailsOptions, JsonLines, JsonLinesOptions, Log, LogOptions, Null, Pretty, PrettyOptions,
+        Csv, CsvColumn, CsvOptions, Details, DetailsOptions, JsonLines, JsonLinesOptions, Log, LogOptions,
+        Null, Pretty, PrettyOptions,
     };
 
     #[test]
@@ -183,6 +184,8 @@ mod tests {
         fixture.reports_what_is_undecoded(&mut Details::new(io::sink(), DetailsOptions::default()));
         fixture.reports_what_is_undecoded(&mut JsonLines::new(io::sink(), JsonLinesOptions::default()));
         fixture.reports_what_is_undecoded(&mut Log::new(io::sink(), LogOptions::default()));
+        let csv = CsvOptions { columns: [CsvColumn::new("a")].into(), ..CsvOptions::default() };
+        fixture.reports_what_is_undecoded(&mut Csv::new(io::sink(), csv));
         fixture.reports_what_is_undecoded(&mut Null::new());
         assert_eq!(Undecoded::of(&io::Error::other("full")), None);
     }

@@ -16,6 +16,8 @@ pub enum TerminalText {
     /// JSON, in which what is not printable is always within a string: it becomes `\u` and four digits, which
     /// is the same value for a reader of JSON.
     Json,
+    /// Lines of cells with tabs between them. Sinks have escaped all tabs that are none of theirs.
+    Tabs,
 }
 
 /// Writes to a terminal, and lets only pass what is [printable](crate::is_printable), line feeds, and colours
@@ -102,6 +104,11 @@ fn filter(out: &mut Vec<u8>, text: &[u8], kind: TerminalText, is_end: bool) -> u
         out.extend_from_slice(shown);
         rest = from;
         let Some(first) = rest.first() else { break };
+        if *first == b'\t' && kind == TerminalText::Tabs {
+            out.push(b'\t');
+            rest = rest.get(1..).unwrap_or_default();
+            continue;
+        }
         if *first == 0x1b && kind == (TerminalText::Lines { colors: true }) {
             match color(rest) {
                 Color::Whole(length) => {
@@ -149,7 +156,7 @@ fn push_char(out: &mut Vec<u8>, c: char, kind: TerminalText) {
                 let _ = write!(out, "\\u{unit:04x}");
             }
         }
-        TerminalText::Lines { .. } => push_escape(out, c),
+        TerminalText::Lines { .. } | TerminalText::Tabs => push_escape(out, c),
     }
 }
 
@@ -157,7 +164,7 @@ fn push_char(out: &mut Vec<u8>, c: char, kind: TerminalText) {
 fn push_invalid(out: &mut Vec<u8>, bytes: &[u8], kind: TerminalText) {
     match kind {
         TerminalText::Json => out.extend_from_slice("\u{fffd}".as_bytes()),
-        TerminalText::Lines { .. } => push_bytes(out, bytes),
+        TerminalText::Lines { .. } | TerminalText::Tabs => push_bytes(out, bytes),
     }
 }
 

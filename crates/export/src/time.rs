@@ -230,6 +230,14 @@ impl TimeWriter {
         }
     }
 
+    /// Appends the time alone: as a date without quotes if dates are wanted and it has one.
+    #[inline]
+    pub(crate) fn push_bare(&mut self, out: &mut Vec<u8>, nanoseconds: i128) {
+        if self.is_number() || !self.iso.push(out, nanoseconds) {
+            number::push_i128(out, nanoseconds);
+        }
+    }
+
     #[inline(never)]
     fn push_with_date(&mut self, out: &mut Vec<u8>, nanoseconds: i128) {
         let begin = out.len();

@@ -1,7 +1,9 @@
 //! What is to be read of a session, as a whole or in parts.
 
+use std::sync::Arc;
+
 use ichnos_flow::{DamageCursor, Merge};
-use ichnos_model::{BoxedCursor, FastCursor, SplitPoint, TraceInput, Window};
+use ichnos_model::{BoxedCursor, DataStream, FastCursor, SplitPoint, TraceInput, Window};
 
 use crate::Session;
 
@@ -16,6 +18,8 @@ pub struct Reader<'a> {
     pub(crate) windows: Vec<Window>,
     /// Which data streams are wanted, by trace.
     pub(crate) wanted: Vec<Vec<bool>>,
+    /// Where [`Reader::cursor`] begins; None: at the beginning.
+    pub(crate) begin: Option<i128>,
 }
 
 /// Why the data streams of a trace have no time in common.
@@ -91,9 +95,31 @@ impl Reader<'_> {
         traces.map(|((trace, wanted), window)| (trace.as_ref(), wanted, *window))
     }
 
+    /// Has [`Reader::cursor`] and [`Reader::render`] begin here, like [`Reader::cursor_from`]; None: at the beginning.
+    pub fn begin_at(&mut self, begin: Option<i128>) {
+        self.begin = begin;
+    }
+
+    /// The windows of the traces, in their order.
+    #[must_use]
+    pub fn windows(&self) -> &[Window] {
+        &self.windows
+    }
+
+    /// The data streams that are wanted, in the order of their cursors.
+    #[must_use]
+    pub fn data_streams(&self) -> Vec<Arc<DataStream>> {
+        let of_traces = self.wanted().map(|(trace, wanted, _)| (trace.data_streams(), wanted));
+        let streams = of_traces.flat_map(|(streams, wanted)| streams.into_iter().zip(wanted));
+        streams.filter(|(_, is_wanted)| **is_wanted).map(|(stream, _)| stream).collect()
+    }
+
     /// All messages, merged by time.
     #[must_use]
     pub fn cursor(&self) -> Merged {
+        if let Some(begin) = self.begin {
+            return self.cursor_from(begin);
+        }
         let mut cursors: Vec<BoxedCursor> = Vec::new();
         for (trace, wanted, window) in self.wanted() {
             if !trace.damage().is_empty() {

@@ -239,6 +239,11 @@ impl<J: RenderJob> Target<'_, J> {
         }
     }
 
+    /// What writes the messages.
+    pub fn sink(&mut self) -> &mut J::Sink {
+        &mut self.sink
+    }
+
     /// Reports something.
     pub fn note(&mut self, note: J::Note) {
         match &mut self.destination {
@@ -420,12 +425,7 @@ impl Reader<'_> {
 
     /// All data streams that are wanted, in the order of their cursors.
     fn stream_order(&self) -> StreamOrder {
-        let of_traces = self.wanted().map(|(trace, wanted, _)| (trace.data_streams(), wanted));
-        let all: Vec<_> = of_traces
-            .flat_map(|(streams, wanted)| {
-                streams.into_iter().zip(wanted).filter(|(_, is_wanted)| **is_wanted).map(|(stream, _)| stream)
-            })
-            .collect();
+        let all = self.data_streams();
         StreamOrder::new(all.iter().map(|stream| &**stream))
     }
 }

@@ -449,7 +449,7 @@ impl Session {
             return Err(uncorrelated.into());
         }
         let wanted = wanted.iter().map(|streams| streams.iter().map(|(_, is)| *is).collect()).collect();
-        Ok(Reader { session: self, windows: vec![window; self.traces.len()], wanted })
+        Ok(Reader { session: self, windows: vec![window; self.traces.len()], wanted, begin: None })
     }
 }
 

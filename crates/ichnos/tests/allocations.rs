@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use dhat::HeapStats;
 use ichnos::export::{
-    Details, DetailsOptions, JsonLines, JsonLinesOptions, Log, LogForm, LogOptions, Null, Pretty,
-    PrettyOptions, TextWriter,
+    Csv, CsvColumns, CsvOptions, Details, DetailsOptions, JsonLines, JsonLinesOptions, JsonTime, Log,
+    LogForm, LogOptions, Null, Pretty, PrettyOptions, TextWriter,
 };
 use ichnos::prelude::*;
 
@@ -89,7 +89,22 @@ fn nothing_is_allocated_for_an_event() {
             ("log", Box::new(Log::new(Nowhere, LogOptions::default()))),
             ("log-json", Box::new(Log::new(Nowhere, json.clone()))),
         ];
-        for (name, mut sink) in sinks {
+        let session = ichnos::open([&path], &OpenOptions::default()).unwrap();
+        let mut columns = CsvColumns::new(JsonTime::Both);
+        for trace in session.traces() {
+            // Some classes are only met while reading.
+            for mut cursor in trace.cursors(Window::default()) {
+                while cursor.next_head().is_some() {}
+            }
+            for (index, stream) in trace.trace().class.data_streams.iter().enumerate() {
+                columns.add_stream(stream);
+                trace.trace().event_records(index).for_each(|record| columns.add(&record));
+            }
+        }
+        let mut table = CsvOptions::default();
+        table.columns = columns.columns().unwrap().into();
+        let csv: (&str, Box<dyn Sink>) = ("csv", Box::new(Csv::new(Nowhere, table)));
+        for (name, mut sink) in sinks.into_iter().chain([csv]) {
             let (events, allocated) = allocations(&path, sink.as_mut());
             assert!(events > 100, "{}: {events} events", path.display());
             assert_eq!(allocated, 0, "{}, {name}, {events} events", path.display());

@@ -50,6 +50,13 @@ pub(crate) struct Cat {
     /// Stop after N events
     #[arg(short = 'n', long, value_name = "N", help_heading = "Selection")]
     pub(crate) limit: Option<u64>,
+    /// Only the last N of the selected events
+    ///
+    /// Reads from the end backwards where the trace can be divided, otherwise all of it, twice. Losses and damage are
+    /// reported from there on.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..),
+          conflicts_with_all = ["limit", "listen"], help_heading = "Selection")]
+    pub(crate) tail: Option<u64>,
 
     /// Print times as clock cycles
     #[arg(long, help_heading = "Format pretty")]
@@ -68,16 +75,21 @@ pub(crate) struct Cat {
     /// Do not print the time since the event before
     #[arg(long, help_heading = "Format pretty")]
     pub(crate) no_delta: bool,
-    /// Properties to print before each event, comma-separated
+    /// Columns of csv and tsv, or what pretty prints before an event
+    ///
+    /// Comma-separated. In the formats csv and tsv: `time`, `ts`, `cycles`, `event`, `id`, `log_level`, `host`,
+    /// `stream`, `trace`, or paths of fields such as next_comm, ctx.vpid or args.0; docs/csv.md describes them. By
+    /// default time, event, host, stream and all fields. In the format pretty: trace, trace:hostname,
+    /// trace:domain, trace:procname, trace:vpid, loglevel, emf, callsite, all or none; by default host name,
+    /// process name and process id.
     #[arg(
         long,
         value_name = "FIELD",
-        value_enum,
         value_delimiter = ',',
         hide_short_help = true,
-        help_heading = "Format pretty"
+        help_heading = "Formats pretty, csv and tsv"
     )]
-    pub(crate) fields: Vec<FieldName>,
+    pub(crate) fields: Vec<String>,
     /// Scopes to print names in, comma-separated
     #[arg(
         long,
@@ -98,21 +110,21 @@ pub(crate) struct Cat {
     pub(crate) details: Vec<(Detail, bool)>,
 
     /// Also print packets, with their headers and contexts (jsonl only)
-    #[arg(long, help_heading = "Formats jsonl and log-json")]
+    #[arg(long, help_heading = "Formats for programs")]
     pub(crate) packets: bool,
     // Applies to the formats `jsonl` and `log-json`.
-    /// How to write integers
+    /// How to write integers (jsonl, log-json)
     ///
     /// Some readers keep only 53 bits of a number, among them jq 1.6 and JavaScript.
     #[arg(long, value_enum, value_name = "FORM", default_value_t = IntegerForm::Number,
-          help_heading = "Formats jsonl and log-json")]
+          help_heading = "Formats for programs")]
     pub(crate) integers: IntegerForm,
-    // Applies to the formats `jsonl` and `log-json`.
-    /// How to write times since the Unix epoch
+    // Applies to the formats `jsonl`, `log-json`, `csv` and `tsv`.
+    /// How to write times since the Unix epoch (also csv, tsv)
     ///
     /// Times of other clocks are always written in nanoseconds.
     #[arg(long, value_enum, value_name = "FORM", default_value_t = TimeForm::Ns,
-          help_heading = "Formats jsonl and log-json")]
+          help_heading = "Formats for programs")]
     pub(crate) time: TimeForm,
 }
 
@@ -120,6 +132,11 @@ impl Cat {
     /// On how many threads to read, if there are this many processors.
     pub(crate) fn threads(&self, processors: usize) -> usize {
         self.threads.map_or(processors, usize::from)
+    }
+
+    /// What to print before each event in the format pretty; the first name that is none otherwise.
+    pub(crate) fn properties(&self) -> Result<Vec<FieldName>, &str> {
+        self.fields.iter().map(|name| FieldName::from_str(name, false).map_err(|_| &**name)).collect()
     }
 
     /// How to print.
@@ -141,6 +158,10 @@ pub(crate) enum CatFormat {
     Log,
     /// Log lines as JSON, one object per line.
     LogJson,
+    /// A table: one line per event, with commas between its cells.
+    Csv,
+    /// A table with tabs between its cells.
+    Tsv,
     /// Nothing: decode all events and print nothing, for checks and measurements.
     Null,
 }

@@ -7,11 +7,12 @@ use crate::time::{self, TimePoint};
 /// Which events are wanted: of what time, of which data streams, of which classes.
 #[derive(Args, Debug)]
 pub(crate) struct Selecting {
-    /// Only events from TIME on: 13:45:10.25, +3s, see --help
+    /// Only events from TIME on: 13:45:10.25, +3s, -5s, see --help
     ///
     /// TIME is a date and a time of day (`2026-05-22 13:45:10.25`), a time of day (`13:45`), seconds (`5.2`)
-    /// or nanoseconds (`@5200000000`) since the origin of the clock, or a time from the beginning of the
-    /// trace (`+3s`).
+    /// or nanoseconds (`@5200000000`) since the origin of the clock, a time from the beginning of the
+    /// trace (`+3s`), or one before its end (`-5s`, always with a unit). The beginning and the end are those that
+    /// `ichnos info` shows.
     #[arg(
         long,
         short_alias = 'b',

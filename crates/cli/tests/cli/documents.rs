@@ -65,6 +65,11 @@ fn the_page_on_logs_shows_what_happens() {
 }
 
 #[test]
+fn the_page_on_tables_shows_what_happens() {
+    assert!(check("docs/csv.md") >= 2);
+}
+
+#[test]
 fn the_page_on_eventpipe_shows_what_happens() {
     assert!(check("docs/nettrace.md") >= 8);
 }

@@ -31,6 +31,8 @@ mod stacks;
 mod strict;
 mod structure;
 mod support;
+mod tables;
+mod tail;
 mod tasks;
 #[cfg(target_os = "linux")]
 mod terminal;

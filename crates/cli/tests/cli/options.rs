@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use crate::support::{Directory, Run, ichnos, root, trace};
 use crate::transcript::transcript;
 
-const FORMATS: [&str; 6] = ["pretty", "details", "jsonl", "log", "log-json", "null"];
+const FORMATS: [&str; 8] = ["pretty", "details", "jsonl", "log", "log-json", "csv", "tsv", "null"];
 
 fn cat(directory: &Directory, options: &[&str]) -> Run {
     ichnos([OsStr::new("cat"), directory.as_os_str()].into_iter().chain(options.iter().map(OsStr::new)))
@@ -25,11 +25,11 @@ fn each_with_each_format() {
         ("--clock-gmt", &["pretty"]),
         ("--clock-seconds", &["pretty"]),
         ("--no-delta", &["pretty"]),
-        ("--fields=all", &["pretty"]),
+        ("--time=iso", &["jsonl", "log-json", "csv", "tsv"]),
         ("--names=none", &["pretty"]),
         ("--details=compact", &["details"]),
         ("--packets", &["jsonl"]),
-        (&out, &["pretty", "details", "jsonl", "log", "log-json"]),
+        (&out, &["pretty", "details", "jsonl", "log", "log-json", "csv", "tsv"]),
         ("--begin=+0s", all),
         ("--end=+1h", all),
         ("--timerange=+0s,+1h", all),
@@ -37,6 +37,7 @@ fn each_with_each_format() {
         ("--event=*", all),
         ("--stream-intersection", all),
         ("--limit=3", all),
+        ("--tail=3", all),
         ("--threads=2", all),
         ("--chunk-size=1M", all),
         ("--stats", all),

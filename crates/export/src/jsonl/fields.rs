@@ -45,6 +45,12 @@ impl<'a> FieldWriter<'a> {
         Self { around: Around::Object(any), ..Self::new(out, scratch, keys) }
     }
 
+    /// Where it writes.
+    #[inline]
+    pub(crate) fn out(&mut self) -> &mut Vec<u8> {
+        self.out
+    }
+
     /// Closes what decoding left open when it failed, so that the line is still valid.
     pub(crate) fn finish(&mut self, failed: bool) {
         if !failed {

@@ -1,0 +1,79 @@
+//! The classes of traces that are selected, and those that are only known once traces were read.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+use ichnos::Session;
+use ichnos::model::{EventCounts, MessageKind, TraceClass, TraceInput, Window};
+
+use crate::args::Global;
+use crate::progress::Progress;
+use crate::report::Report;
+use crate::selected::Selected;
+
+/// The classes of the traces with the selected data stream classes and event record classes only: where times are
+/// selected, those of which there are events then.
+pub(crate) fn selected<'s>(
+    session: &'s Session,
+    selected: &Selected,
+    global: &Global,
+    report: Report,
+) -> Vec<Cow<'s, TraceClass>> {
+    let mut progress = Progress::new(global.progress, session, false, report);
+    let has_times = selected.selection.has_times();
+    let of_trace = |(number, trace): (usize, &'s dyn TraceInput)| {
+        let streams = trace.data_streams();
+        let wanted = streams.iter().map(|stream| selected.wants_stream(&stream.name));
+        // By data stream class: by event record class, whether there is an event.
+        let mut occurring: HashMap<usize, Vec<bool>> = HashMap::new();
+        let mut cursors =
+            (has_times || trace.has_dynamic_classes()).then(|| selected.cursors(number, trace).into_iter());
+        for (stream, is_wanted) in streams.iter().zip(wanted) {
+            let cursor = cursors.as_mut().and_then(Iterator::next);
+            if !is_wanted {
+                continue;
+            }
+            let occurring = occurring.entry(stream.class_index).or_default();
+            let mut counts = EventCounts::default();
+            let Some(mut cursor) = cursor else { continue };
+            while let Some(head) = cursor.count_events(AT_ONCE, &mut counts) {
+                progress.add(head.nanoseconds(), 0);
+            }
+            occurring.resize(occurring.len().max(counts.by_class.len()), false);
+            occurring.iter_mut().zip(&counts.by_class).for_each(|(any, count)| *any |= *count > 0);
+        }
+        let trace = trace.trace();
+        let mut class = trace.class_with_dynamic().into_owned();
+        for (index, stream) in class.data_streams.iter_mut().enumerate() {
+            let ids = occurring.get(&index).filter(|_| has_times).map(|occurring| {
+                let records = trace.event_records(index).zip(occurring).filter(|(_, any)| **any);
+                records.map(|(record, _)| record.id).collect::<HashSet<u128>>()
+            });
+            stream.event_records.retain(|record| {
+                ids.as_ref().is_none_or(|ids| ids.contains(&record.id))
+                    && selected.selection.wants_class(record)
+            });
+        }
+        let mut indexes = 0..;
+        class.data_streams.retain(|_| indexes.next().is_some_and(|index| occurring.contains_key(&index)));
+        Cow::Owned(class)
+    };
+    session.traces().iter().map(|trace| &**trace).enumerate().map(of_trace).collect()
+}
+
+/// How many events are read before progress is shown.
+const AT_ONCE: u32 = 1 << 14;
+
+/// Reads those traces whose event record classes are only known then.
+pub(crate) fn meet(session: &Session, global: &Global, report: Report) {
+    let dynamic: Vec<_> = session.traces().iter().filter(|trace| trace.has_dynamic_classes()).collect();
+    if dynamic.is_empty() {
+        return;
+    }
+    let mut progress = Progress::new(global.progress, session, false, report);
+    for mut cursor in dynamic.iter().flat_map(|trace| trace.cursors(Window::default())) {
+        while let Some(head) = cursor.next_head() {
+            progress.step(u32::from(head.kind == MessageKind::Event), || head.nanoseconds());
+        }
+    }
+}

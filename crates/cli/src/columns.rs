@@ -1,0 +1,121 @@
+//! The columns of a table of events.
+
+use std::collections::HashSet;
+
+use ichnos::Session;
+use ichnos::export::{CsvColumn, CsvColumns};
+use ichnos::model::{DataStreamClass, EventRecordClass};
+
+use crate::args::{Cat, CatFormat, Global};
+use crate::classes;
+use crate::exit::Failure;
+use crate::nearest::{alternatives, nearest};
+use crate::report::Report;
+use crate::selection::Selection;
+
+/// Whether a table is printed.
+pub(crate) fn are_wanted(args: &Cat) -> bool {
+    matches!(args.format(), CatFormat::Csv | CatFormat::Tsv)
+}
+
+/// The columns that are named, or those of all fields of the selected classes. Where the classes are only known once
+/// all is read, that is done if it has to be.
+pub(crate) fn find(
+    args: &Cat,
+    session: &Session,
+    selection: &Selection,
+    global: &Global,
+    report: Report,
+) -> Result<Vec<CsvColumn>, Failure> {
+    let is_dynamic = session.is_live() || session.traces().iter().any(|trace| trace.has_dynamic_classes());
+    if args.fields.is_empty() {
+        if session.is_live() {
+            return Err(Failure::new("which fields there will be is not known before events arrive")
+                .help("name the columns by `--fields time,event,FIELD,...`"));
+        }
+        classes::meet(session, global, report);
+        let mut columns = CsvColumns::new(args.time.into());
+        let mut last: Option<*const DataStreamClass> = None;
+        for_each_class(session, Some(selection), |stream, record| {
+            // Classes stay where they are as long as the session is open.
+            if last.replace(stream) != Some(std::ptr::from_ref(stream)) {
+                columns.add_stream(stream);
+            }
+            columns.add(record);
+        });
+        return columns.columns().ok_or_else(|| {
+            Failure::new(format!(
+                "the selected events have more than {} fields, one column each",
+                CsvColumns::MOST
+            ))
+            .help("name the columns by `--fields time,event,FIELD,...`, or select fewer events by `--event`")
+        });
+    }
+    let columns: Vec<CsvColumn> = args.fields.iter().map(|name| CsvColumn::new(name.trim())).collect();
+    let mut unknown = unknown(&columns, session, Some(selection));
+    // Live ones are known when they arrive.
+    if !unknown.is_empty() && is_dynamic && !session.is_live() {
+        classes::meet(session, global, report);
+        unknown = self::unknown(&columns, session, Some(selection));
+    }
+    if unknown.is_empty() || session.is_live() {
+        return Ok(columns);
+    }
+    let mut known = HashSet::new();
+    for_each_class(session, Some(selection), |stream, record| {
+        known.extend(CsvColumn::names_in(stream, record))
+    });
+    // Without their scopes, too.
+    let bare = known.iter().filter_map(|name| name.split_once('.')).map(|(_, rest)| rest.to_owned());
+    let bare: Vec<String> = bare.collect();
+    known.extend(bare);
+    // In an order that does not depend on that of the set.
+    let mut known: Vec<&str> = known.iter().map(String::as_str).collect();
+    known.sort_unstable();
+    let nowhere = self::unknown(&columns, session, None);
+    let failures = unknown.into_iter().map(|name| {
+        let near = nearest(name, known.iter().copied());
+        let help = if !nowhere.contains(&name) {
+            "events have it that --event or --stream leaves out".to_owned()
+        } else if near.is_empty() {
+            "`ichnos schema` lists the fields of each event".to_owned()
+        } else {
+            format!("did you mean {}?", alternatives(near))
+        };
+        Failure::new(format!("`--fields`: no selected event has a field `{name}`")).help(help)
+    });
+    Err(Failure::all(failures).unwrap_or_else(|| Failure::new("`--fields`: there is no such field")))
+}
+
+/// The columns that are in no event.
+fn unknown<'c>(columns: &'c [CsvColumn], session: &Session, selection: Option<&Selection>) -> Vec<&'c str> {
+    let mut unknown: Vec<&CsvColumn> = columns.iter().collect();
+    for_each_class(session, selection, |stream, record| {
+        unknown.retain(|column| !column.is_in(stream, record));
+    });
+    unknown.into_iter().map(CsvColumn::name).collect()
+}
+
+/// All classes of selected events of selected data streams, as far as they are known; without a selection, all.
+fn for_each_class(
+    session: &Session,
+    selection: Option<&Selection>,
+    mut take: impl FnMut(&DataStreamClass, &EventRecordClass),
+) {
+    for trace in session.traces() {
+        let streams = trace.data_streams();
+        let streams = streams
+            .iter()
+            .filter(|stream| selection.is_none_or(|selection| selection.wants_file(&stream.name)));
+        let classes: HashSet<usize> = streams.map(|stream| stream.class_index).collect();
+        let trace = trace.trace();
+        for (index, stream) in trace.class.data_streams.iter().enumerate() {
+            if classes.contains(&index) {
+                let records = trace.event_records(index);
+                records
+                    .filter(|record| selection.is_none_or(|selection| selection.wants_class(record)))
+                    .for_each(|record| take(stream, &record));
+            }
+        }
+    }
+}

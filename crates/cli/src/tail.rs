@@ -1,0 +1,110 @@
+//! Where the last events begin.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use ichnos::model::{Checkpoint, DataStream, Message};
+use ichnos::{Merged, Reader};
+
+use crate::interrupt;
+use crate::progress::Progress;
+use crate::selection::Selection;
+
+/// Bytes of the trace that are read first, from its end.
+const STEP: u64 = 1 << 20;
+
+/// The last events of a trace.
+pub(crate) struct Tail {
+    /// How many of the selected events from there on are not among the last ones.
+    pub(crate) skip: u64,
+    /// All data streams, in their order.
+    pub(crate) streams: Vec<Arc<DataStream>>,
+}
+
+impl Tail {
+    /// Finds the last `wanted` of the selected events, and has the reader begin there; None if the user has pressed
+    /// Ctrl-C. Goes back from the end in growing steps, to where the events are enough and one more, so that what the
+    /// first line has of the event before is known.
+    pub(crate) fn find(
+        reader: &mut Reader<'_>,
+        selection: &Selection,
+        wanted: u64,
+        progress: &mut Progress,
+    ) -> Option<Self> {
+        let mut counting = Counting { selection: selection.clone(), progress };
+        let (begin, skip) = counting.find(reader, wanted)?;
+        reader.begin_at(begin);
+        Some(Self { skip, streams: reader.data_streams() })
+    }
+}
+
+/// A part of the timeline up to its end, which was counted.
+struct Counted {
+    /// Number of the part; the first one has the number 0.
+    part: usize,
+    /// Where the cursors begin, if they know it.
+    checkpoints: Option<Vec<Checkpoint>>,
+    /// Selected events from there on.
+    events: u64,
+}
+
+struct Counting<'p> {
+    selection: Selection,
+    progress: &'p mut Progress,
+}
+
+impl Counting<'_> {
+    fn find(&mut self, reader: &Reader<'_>, wanted: u64) -> Option<(Option<i128>, u64)> {
+        let splits = reader.chunks(STEP);
+        let begin_of = |part: usize| part.checked_sub(1).and_then(|split| splits.get(split)).copied();
+        let mut counted: Option<Counted> = None;
+        let mut step = 1;
+        loop {
+            let end = counted.as_ref().map_or(splits.len() + 1, |counted| counted.part);
+            let part = end.saturating_sub(step);
+            let mut cursor = match begin_of(part) {
+                Some(begin) => reader.cursor_from(begin),
+                None => reader.cursor(),
+            };
+            let checkpoints = cursor.checkpoints();
+            cursor.pause_at(counted.as_ref().and_then(|counted| begin_of(counted.part)));
+            let mut events = self.count(&mut cursor)?;
+            if let Some(later) = &counted {
+                // Where a part begins is right if that is where the part before it ends.
+                if later.checkpoints.is_some() && cursor.checkpoints() == later.checkpoints {
+                    if later.events > wanted {
+                        return Some((begin_of(later.part), later.events - wanted));
+                    }
+                    events = events.saturating_add(later.events);
+                } else {
+                    cursor.pause_at(None);
+                    events = events.saturating_add(self.count(&mut cursor)?);
+                }
+            }
+            if part == 0 {
+                return Some((None, events.saturating_sub(wanted)));
+            }
+            step = if events > wanted { 1 } else { step.saturating_mul(2) };
+            counted = Some(Counted { part, checkpoints, events });
+        }
+    }
+
+    /// Counts the selected events up to the end or the pause.
+    fn count(&mut self, cursor: &mut Merged) -> Option<u64> {
+        const STRIDE: u32 = 256;
+        let (mut events, mut left) = (0, STRIDE);
+        let mut is_interrupted = false;
+        let (selection, progress) = (&mut self.selection, &mut *self.progress);
+        cursor.drain_all(&mut |message| {
+            events += u64::from(matches!(message, Message::Event(_)) && selection.wants(message));
+            left -= 1;
+            if left == 0 {
+                left = STRIDE;
+                progress.step(0, || message.nanoseconds());
+                is_interrupted = interrupt::is_requested();
+            }
+            if is_interrupted { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        (!is_interrupted).then_some(events)
+    }
+}

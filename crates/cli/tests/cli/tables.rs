@@ -1,0 +1,202 @@
+//! Tables of events: `cat --format csv` and `--format tsv`.
+
+use std::ffi::OsStr;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::support::{Run, ichnos, recorded, root, trace};
+use crate::transcript::transcript;
+
+fn cat(path: &OsStr, more: &[&str]) -> Run {
+    ichnos([OsStr::new("cat"), path].into_iter().chain(more.iter().map(OsStr::new)))
+}
+
+#[test]
+fn columns() {
+    let _transcript = transcript!();
+    let directory = trace("columns");
+    let path = directory.as_os_str();
+    cat(path, &["--format", "csv"]);
+    cat(path, &["--format", "tsv", "--event", "demo:tock", "--time", "both"]);
+    cat(path, &["--format", "csv", "--fields", "time,text,value", "--time", "iso", "--limit", "2"]);
+    cat(path, &["--format", "csv", "--fields", "time,small", "--event", "demo:tick"]);
+    cat(path, &["--format", "csv", "--fields", "time,vlaue,nothing"]);
+    cat(path, &["--fields", "trace:hostnme"]);
+    cat(path, &["--fields", "value"]);
+    cat(path, &["--format", "csv", "--event", "nothing"]);
+}
+
+/// Classes that are only met while reading have columns, too.
+#[test]
+fn columns_of_logs() {
+    let path = root().join("examples/hello-fuchsia");
+    let run = cat(path.as_os_str(), &["--format", "csv", "--fields", "time,celsius"]).expect(0, &[]);
+    assert!(run.out.starts_with("time,celsius\n") && run.out.contains(",95.25\n"), "{}", run.out);
+    let run = cat(path.as_os_str(), &["--format", "csv"]).expect(0, &[]);
+    let first = run.out.lines().next().unwrap();
+    assert!(first.starts_with("time,event,host,stream,") && first.contains(",celsius,"), "{first}");
+    cat(path.as_os_str(), &["--format", "csv", "--fields", "celsus"]).expect(2, &["did you mean `celsius`?"]);
+}
+
+/// The same for any number of threads.
+#[test]
+fn threads_do_not_show() {
+    let path = root().join("examples/hello-lttng");
+    let all = cat(path.as_os_str(), &["--format", "csv", "--threads", "1"]).expect(0, &[]).out;
+    for chunk in ["--chunk-size=1", "--chunk-size=3000"] {
+        let run = cat(path.as_os_str(), &["--format", "csv", "--threads", "3", chunk]).expect(0, &[]);
+        assert_eq!(run.out, all);
+    }
+}
+
+/// Reads a table and JSON lines of the same events, from the files of its arguments, and compares all values.
+const COMPARE: &str = r#"
+import csv, json, sys
+
+def members(value, path):
+    """What a path leads to in an object: names may have points."""
+    if path == "":
+        return [value]
+    # Integers with names and bit maps have no members.
+    if isinstance(value, dict) and set(value) not in ({"value", "labels"}, {"bits"}, {"bits", "flags"}):
+        for name, member in value.items():
+            if path == name:
+                return [member]
+            if path.startswith(name + "."):
+                found = members(member, path[len(name) + 1:])
+                if found:
+                    return found
+    return []
+
+def find(event, column):
+    scope, _, rest = column.partition(".")
+    scopes = {"ctx": ["specific_context", "common_context"], "header": ["header"], "payload": ["payload"]}
+    if scope not in scopes or (scope != "ctx" and members(event.get("payload"), column)):
+        scopes, rest = {scope: ["payload"]}, column
+    for name in scopes[scope]:
+        found = members(event.get(name, {}), rest)
+        if found:
+            return found[0]
+        for suffix, key in [(".labels", "labels"), (".flags", "flags")]:
+            if rest.endswith(suffix):
+                found = members(event.get(name, {}), rest[:-len(suffix)])
+                if found and isinstance(found[0], dict):
+                    return "|".join(found[0].get(key, []))
+    return None
+
+def matches(cell, value):
+    if value is None:
+        return cell == ""
+    if isinstance(value, bool):
+        return cell == ("true" if value else "false")
+    if isinstance(value, int):
+        return cell == str(value)
+    if isinstance(value, float):
+        return float(cell) == value
+    if isinstance(value, str):
+        return cell == value
+    if isinstance(value, dict):
+        keys = set(value)
+        if keys in ({"value", "labels"}, {"bits"}, {"bits", "flags"}):
+            return matches(cell, value.get("value", value.get("bits")))
+        if keys == {"$int"}:
+            return cell == value["$int"]
+        if keys == {"$float"}:
+            return cell == value["$float"]
+        if "$blob" in keys:
+            return cell == value["$blob"]
+    return json.loads(cell) == value
+
+csv.field_size_limit(1 << 30)
+table = csv.DictReader(open(sys.argv[1], newline="", encoding="utf-8"))
+streams, packets, events, cells = {}, {}, 0, 0
+for line in open(sys.argv[2], encoding="utf-8", newline="\n"):
+    line = json.loads(line)
+    if line["type"] == "stream-begin":
+        streams[line["stream"]] = line
+    if line["type"] == "packet-begin":
+        packets[line["stream"]] = line.get("context", {})
+    if line["type"] != "event":
+        continue
+    row = next(table)
+    assert None not in row and None not in row.values(), ("cells", row)
+    stream = streams[line["stream"]]
+    host = stream["trace"].get("environment", {}).get("hostname", "")
+    known = {"time": line.get("ts"), "event": line.get("name"), "host": host, "stream": stream["name"]}
+    for column, cell in row.items():
+        if column.startswith("packet."):
+            line["payload.packet"] = packets.get(line["stream"], {})
+            found = find({"payload": line["payload.packet"]}, column[len("packet."):])
+        else:
+            found = known[column] if column in known else find(line, column)
+        assert matches(cell, found), (events, column, cell, found)
+        cells += cell != ""
+    events += 1
+assert next(table, None) is None, "more lines than events"
+print(events, cells)
+"#;
+
+/// Compares what Python reads of the table with the JSON lines; gives the number of events and of cells.
+fn compare(python: &Path, trace: &Path, directory: &Path) -> Option<(u64, u64)> {
+    let trace = trace.to_str().unwrap();
+    let table = ichnos(["cat", "-q", "--format", "csv", "--limit", "3000", trace]);
+    if table.code == 2 {
+        // It has more columns than there can be, or it cannot be read at all.
+        return None;
+    }
+    let lines = ichnos(["cat", "-q", "--format", "jsonl", "--packets", "--limit", "3000", trace]);
+    let (table_file, lines_file) = (directory.join("table"), directory.join("lines"));
+    std::fs::write(&table_file, &table.out).unwrap();
+    std::fs::write(&lines_file, &lines.out).unwrap();
+    let mut child = Command::new(python)
+        .arg("-")
+        .args([&table_file, &lines_file])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(COMPARE.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{trace}: {text}{}", String::from_utf8_lossy(&output.stderr));
+    let mut numbers = text.split_whitespace().map(|number| number.parse().unwrap());
+    Some((numbers.next().unwrap(), numbers.next().unwrap()))
+}
+
+fn python() -> Option<&'static Path> {
+    let python = Path::new("python3");
+    let is_there = Command::new(python).arg("--version").stdout(Stdio::null()).status().is_ok();
+    if !is_there {
+        eprintln!("skipped: python3 is not installed");
+    }
+    is_there.then_some(python)
+}
+
+#[test]
+fn python_reads_what_json_has() {
+    let Some(python) = python() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    for example in
+        ["hello-lttng", "hello-ctf2", "hello-fuchsia", "hello-dotnet/hello.nettrace.zst", "one-request/trace"]
+    {
+        let (events, cells) =
+            compare(python, &root().join("examples").join(example), directory.path()).unwrap();
+        assert!(events > 0 && cells > events, "{example}");
+    }
+}
+
+#[test]
+fn python_reads_what_json_has_of_recorded_traces() {
+    let (Some(python), Some(recorded)) = (python(), recorded("ctf")) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let list = std::fs::read_to_string(recorded.join("real.json")).unwrap();
+    let list: Vec<serde_json::Value> = serde_json::from_str(&list).unwrap();
+    let traces = list.iter().map(|entry| recorded.join("real").join(entry["trace"].as_str().unwrap()));
+    let compared: Vec<(u64, u64)> =
+        traces.filter_map(|trace| compare(python, &trace, directory.path())).collect();
+    let (events, cells) = compared.iter().fold((0, 0), |sum, more| (sum.0 + more.0, sum.1 + more.1));
+    eprintln!("compared {cells} cells of {events} events of {} traces", compared.len());
+    assert!(events > 10_000, "{events}");
+}
