@@ -54,6 +54,15 @@ pub fn through(trace: &TraceClass, dialect: Dialect) -> Result<TraceClass, Vec<U
     Ok(again)
 }
 
+/// Sees to it that metadata, if it can be read, says the same when it is written in its dialect.
+pub fn assert_same(text: &[u8]) {
+    let Some((trace, dialect)) = read(text) else { return };
+    match through(&trace, dialect) {
+        Ok(again) => assert_eq!(again, trace, "{}", String::from_utf8_lossy(text)),
+        Err(unsupported) => panic!("{unsupported:?}: {}", String::from_utf8_lossy(text)),
+    }
+}
+
 /// All metadata that was recorded and can be read, by name.
 fn recorded() -> Option<Vec<(String, TraceClass, Dialect)>> {
     let root = traces()?.join("ctf");
