@@ -110,6 +110,9 @@ use super::{Dialect, MetadataOptions};
 /// Classes that following field locations may look at, for each field class that the limits allow.
 const VISITS: u64 = 16;
 
+/// Depth of field classes beyond which nothing is written, whatever the limits say: the classes are walked on a stack.
+const DEEPEST: u32 = 256;
+
 /// What a trace class is in a dialect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -132,45 +135,35 @@ pub fn write_metadata(
     limits: &Limits,
 ) -> Result<WrittenMetadata, Vec<Unsupported>> {
     let mut refusals = Refusals::new(limits.diagnostics);
-    let sizes = Sizes::of(trace, limits.depth);
+    let deepest = limits.depth.min(DEEPEST);
+    let sizes = Sizes::of(trace, deepest);
     if sizes.classes > limits.field_classes {
         refusals.refuse(format!(
             "{} field classes, with those that are shared counted once for each use: the limit is {}",
             sizes.classes, limits.field_classes
         ));
     }
-    if sizes.depth > limits.depth {
-        refusals.refuse(format!("field classes that nest deeper than {} levels, the limit", limits.depth));
+    if sizes.depth > deepest {
+        refusals.refuse(format!("field classes that nest deeper than {deepest} levels, the limit"));
+    }
+    if sizes.memory_in(dialect) > limits.description_bytes {
+        let most = limits.description_bytes;
+        refusals.refuse(format!(
+            "field classes that are used so often that reading them takes more than {most} bytes of memory, the limit"
+        ));
     }
     if !refusals.is_empty() {
         return Err(refusals.into_unsupported());
     }
     let mut environment = None;
     let text = match dialect {
-        Dialect::Spec2 => {
-            let mut text = String::new();
-            for fragment in fragments::write(trace, Vocabulary::Spec2, sizes, refusals, limits)? {
-                text.push('\u{1e}');
-                json::write(&mut text, &fragment, 0);
-                text.push('\n');
-            }
-            text
-        }
+        Dialect::Ctf18 => tsdl::write(trace, refusals, limits)?,
+        Dialect::Prop1 => prop1::write(trace, sizes, refusals, limits)?,
         Dialect::Prop2 => {
             environment = auxiliary_stream(trace, &mut refusals);
-            let fragments = fragments::write(trace, Vocabulary::Prop2, sizes, refusals, limits)?;
-            let mut text = String::new();
-            json::write(&mut text, &Value::Array(fragments), 0);
-            text.push('\n');
-            text
+            fragments::write(trace, Vocabulary::Prop2, sizes, refusals, limits)?
         }
-        Dialect::Ctf18 => tsdl::write(trace, refusals, limits)?,
-        Dialect::Prop1 => {
-            let mut text = String::new();
-            json::write(&mut text, &prop1::write(trace, sizes, refusals, limits)?, 0);
-            text.push('\n');
-            text
-        }
+        Dialect::Spec2 => fragments::write(trace, Vocabulary::Spec2, sizes, refusals, limits)?,
     };
     read_back(&text, dialect, limits)?;
     Ok(WrittenMetadata { text, environment })
