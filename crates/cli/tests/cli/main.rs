@@ -43,3 +43,4 @@ mod trees;
 #[cfg(unix)]
 mod truncated;
 mod unmatched;
+mod written_schema;

@@ -287,6 +287,7 @@ pub fn opened(metadata: &[u8], streams: &[(&str, &[u8])]) -> Opened {
 
 /// Opens a trace that must be there.
 pub fn trace(metadata: &[u8], streams: &[(&str, &[u8])]) -> CtfTrace {
+    crate::written_metadata::assert_same(metadata);
     let mut opened = opened(metadata, streams);
     let errors: Vec<String> = opened.errors.iter().map(ToString::to_string).collect();
     assert!(errors.is_empty(), "{errors:#?}");

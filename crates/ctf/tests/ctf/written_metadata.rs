@@ -9,8 +9,9 @@ use ichnos_ctf::metadata::{
     self, Dialect, MetadataOptions, Unsupported, add_auxiliary_streams, write_metadata,
 };
 use ichnos_model::{
-    ClockClass, DataStreamClass, EventRecordClass, FieldClass, FieldKind, FieldLocation, Length, Limits,
-    Member, StringEncoding, StringLength, TraceClass, Value, WallClock,
+    BitField, ByteOrder, ClockClass, DataStreamClass, EventRecordClass, FieldClass, FieldKind, FieldLocation,
+    IntegerProperties, IntegerRange, Length, Limits, Member, RangeSet, StringEncoding, StringLength,
+    TraceClass, Value, WallClock,
 };
 
 use crate::comparable::comparable;
@@ -52,6 +53,15 @@ pub fn through(trace: &TraceClass, dialect: Dialect) -> Result<TraceClass, Vec<U
     assert_eq!(twice.text, written.text);
     assert_eq!(twice.environment, written.environment);
     Ok(again)
+}
+
+/// Sees to it that metadata, if it can be read, says the same when it is written in its dialect.
+pub fn assert_same(text: &[u8]) {
+    let Some((trace, dialect)) = read(text) else { return };
+    match through(&trace, dialect) {
+        Ok(again) => assert_eq!(again, trace, "{}", String::from_utf8_lossy(text)),
+        Err(unsupported) => panic!("{unsupported:?}: {}", String::from_utf8_lossy(text)),
+    }
 }
 
 /// All metadata that was recorded and can be read, by name.
@@ -170,10 +180,7 @@ fn refusals(trace: &TraceClass, dialect: Dialect) -> Vec<String> {
 
 #[test]
 fn what_no_dialect_can_express_is_refused_where_it_is() {
-    let prefixed = StringLength::Prefixed {
-        length: ichnos_model::BitField::new(16, ichnos_model::ByteOrder::LittleEndian, 8),
-        gap: 0,
-    };
+    let prefixed = StringLength::Prefixed { length: BitField::new(16, ByteOrder::LittleEndian, 8), gap: 0 };
     let prefixed =
         FieldClass::new(FieldKind::String { encoding: StringEncoding::Utf8, length: prefixed, alignment: 8 });
     let of_values = Box::new(FieldLocation::of_values());
@@ -184,7 +191,7 @@ fn what_no_dialect_can_express_is_refused_where_it_is() {
         minimum_alignment: 1,
         element_aligns: true,
     });
-    let bits = ichnos_model::BitField::new(3, ichnos_model::ByteOrder::LittleEndian, 1);
+    let bits = BitField::new(3, ByteOrder::LittleEndian, 1);
     for (class, what) in [
         (FieldClass::guid(), "a GUID"),
         (FieldClass::wall_clock(true, WallClock::FILETIME), "the date that an integer counts from"),
@@ -263,6 +270,25 @@ fn classes_that_multiply_are_refused() {
                 refusals(&deep, dialect),
                 ["field classes that nest deeper than 64 levels, the limit"]
             );
+        });
+    }
+}
+
+#[test]
+fn labels_that_multiply_are_written_once_or_refused() {
+    let labels = (0..20_000).map(|i| (format!("l{i}"), RangeSet(vec![IntegerRange::single(i)])));
+    let integer = IntegerProperties { mappings: Some(labels.collect()), ..IntegerProperties::default() };
+    let bits = BitField::new(32, ByteOrder::LittleEndian, 8);
+    let class = Arc::new(FieldClass::new(FieldKind::Integer { bits, integer }));
+    let members = (0..3000).map(|i| Member::new(format!("m{i}"), Arc::clone(&class)));
+    let trace = of_member("m", FieldClass::structure(members));
+    for dialect in Dialect::ALL {
+        crate::support::quick("labels that multiply", || match dialect {
+            Dialect::Spec2 | Dialect::Prop1 => {
+                let written = write_metadata(&trace, dialect, &Limits::default()).unwrap();
+                assert!(written.text.len() < 2_000_000, "{dialect}: {}", written.text.len());
+            }
+            _ => assert!(refusals(&trace, dialect)[0].contains("bytes of memory, the limit"), "{dialect}"),
         });
     }
 }

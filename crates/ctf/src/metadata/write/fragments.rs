@@ -6,7 +6,7 @@ use ichnos_model::{
 };
 
 use super::field_class::ClassWriter;
-use super::json::{self, Object};
+use super::json::{self, Fragments, Object};
 use super::sizes::{Sizes, roots_of};
 use super::unsupported::{Refusals, Unsupported};
 use super::{attributes, clocks};
@@ -19,13 +19,13 @@ pub(super) fn write(
     sizes: Sizes,
     refusals: Refusals,
     limits: &Limits,
-) -> Result<Vec<Value>, Vec<Unsupported>> {
+) -> Result<String, Vec<Unsupported>> {
     let visits = limits.field_classes.saturating_mul(super::VISITS);
     let mut writer = Writer {
         trace,
         clock_keys: Vec::new(),
         classes: ClassWriter::new(vocabulary, sizes, refusals, visits),
-        fragments: Vec::new(),
+        fragments: Fragments::new(vocabulary == Vocabulary::Prop2, limits.metadata_bytes),
     };
     writer.preamble();
     writer.trace_class();
@@ -41,7 +41,7 @@ pub(super) fn write(
         writer.classes.refusals.leave();
     }
     if writer.classes.refusals.is_empty() {
-        Ok(writer.fragments)
+        Ok(writer.fragments.finish())
     } else {
         Err(writer.classes.refusals.into_unsupported())
     }
@@ -52,7 +52,7 @@ struct Writer<'c> {
     /// What data stream classes call the clock classes.
     clock_keys: Vec<String>,
     classes: ClassWriter<'c>,
-    fragments: Vec<Value>,
+    fragments: Fragments,
 }
 
 impl<'c> Writer<'c> {
@@ -66,9 +66,9 @@ impl<'c> Writer<'c> {
             let mut alias = fragment_of("field-class-alias");
             alias.set("name", &name);
             alias.set("field-class", class);
-            self.fragments.push(alias.finish());
+            self.fragments.push(&alias.finish());
         }
-        self.fragments.push(fragment.finish());
+        self.fragments.push(&fragment.finish());
     }
 
     fn set_attributes(&mut self, fragment: &mut Object, attributes: &Attributes) {

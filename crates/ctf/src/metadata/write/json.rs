@@ -139,6 +139,44 @@ pub(super) fn is_number(text: &str) -> bool {
         && exponent.is_none_or(|exponent| digits(exponent.strip_prefix(['+', '-']).unwrap_or(exponent)))
 }
 
+/// A metadata stream of JSON, fragment by fragment.
+pub(super) struct Fragments {
+    text: String,
+    /// Whether it is an array; else a text sequence (RFC 7464).
+    is_array: bool,
+    most: u64,
+}
+
+impl Fragments {
+    /// No fragment yet. A text of more than `most` bytes is left incomplete: it is too long to be read.
+    pub(super) fn new(is_array: bool, most: u64) -> Self {
+        Self { text: String::new(), is_array, most }
+    }
+
+    /// Adds a fragment.
+    pub(super) fn push(&mut self, fragment: &Value) {
+        if self.text.len() as u64 > self.most {
+            return;
+        }
+        if self.is_array {
+            self.text.push_str(if self.text.is_empty() { "[\n  " } else { ",\n  " });
+            write(&mut self.text, fragment, 1);
+        } else {
+            self.text.push('\u{1e}');
+            write(&mut self.text, fragment, 0);
+            self.text.push('\n');
+        }
+    }
+
+    /// The whole text.
+    pub(super) fn finish(mut self) -> String {
+        if self.is_array {
+            self.text.push_str("\n]\n");
+        }
+        self.text
+    }
+}
+
 /// Appends a value that begins after `indent` steps of indentation.
 pub(super) fn write(out: &mut String, value: &Value, indent: usize) {
     match value {

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ichnos_model::{
-    DataStreamClass, EventRecordClass, FieldClass, FieldKind, Length, StringLength, TraceClass,
+    DataStreamClass, EventRecordClass, FieldClass, FieldKind, Length, Mappings, StringLength, TraceClass,
 };
 
 use super::places::Roots;
+use crate::metadata::{Dialect, memory};
 
 /// How many classes there are when shared ones are counted once for each use, how deep they nest, and which are
 /// shared.
@@ -17,6 +18,14 @@ pub(super) struct Sizes {
     pub(super) classes: u64,
     /// Levels of nesting.
     pub(super) depth: u32,
+    /// About how much memory all classes take when they are read, in bytes, shared ones once for each use; without
+    /// labels.
+    memory: u64,
+    /// The same of labels, for each use of their classes.
+    labels: u64,
+    /// The same of labels, once for each class.
+    own_labels: u64,
+    has_relative: bool,
     known: HashMap<*const FieldClass, Size>,
 }
 
@@ -25,6 +34,8 @@ struct Size {
     classes: u64,
     depth: u32,
     uses: u32,
+    memory: u64,
+    labels: u64,
     has_relative: bool,
 }
 
@@ -36,8 +47,21 @@ impl Sizes {
             let size = sizes.visit(root, most);
             sizes.classes = sizes.classes.saturating_add(size.classes);
             sizes.depth = sizes.depth.max(size.depth);
+            sizes.memory = sizes.memory.saturating_add(size.memory);
+            sizes.labels = sizes.labels.saturating_add(size.labels);
+            sizes.has_relative |= size.has_relative;
         }
         sizes
+    }
+
+    /// About how much memory reading what is written in a dialect takes, in bytes: at least this much. What is shared
+    /// takes memory again where a dialect writes it again.
+    pub(super) fn memory_in(&self, dialect: Dialect) -> u64 {
+        match dialect {
+            Dialect::Spec2 => 0,
+            Dialect::Prop1 if !self.has_relative => self.memory.saturating_add(self.own_labels),
+            _ => self.memory.saturating_add(self.labels),
+        }
     }
 
     /// Whether a class is used several times and large enough to be written only once.
@@ -61,12 +85,16 @@ impl Sizes {
             known.uses = known.uses.saturating_add(1);
             return *known;
         }
-        let mut size = Size { classes: 1, depth: 0, uses: 1, has_relative: is_relative(class) };
+        let (memory, labels) = own_memory(class);
+        let mut size =
+            Size { classes: 1, depth: 0, uses: 1, memory, labels, has_relative: is_relative(class) };
         if most > 0 {
             let mut add = |class: &Arc<FieldClass>| {
                 let inner = self.visit(class, most - 1);
                 size.classes = size.classes.saturating_add(inner.classes);
                 size.depth = size.depth.max(inner.depth);
+                size.memory = size.memory.saturating_add(inner.memory);
+                size.labels = size.labels.saturating_add(inner.labels);
                 size.has_relative |= inner.has_relative;
             };
             match &class.kind {
@@ -80,9 +108,29 @@ impl Sizes {
             }
         }
         size.depth = size.depth.saturating_add(1);
+        self.own_labels = self.own_labels.saturating_add(labels);
         self.known.insert(Arc::as_ptr(class), size);
         size
     }
+}
+
+/// About how much memory a class takes itself, in bytes: without labels, and these.
+fn own_memory(class: &FieldClass) -> (u64, u64) {
+    let of_names = |mappings: &Mappings| -> u64 {
+        mappings.iter().map(|label| memory::of_label(label.name, label.ranges.len())).sum()
+    };
+    let labels = match &class.kind {
+        FieldKind::BitMap { flags, .. } => of_names(flags),
+        _ => class.integer().and_then(|integer| integer.mappings.as_ref()).map_or(0, of_names),
+    };
+    let members = match &class.kind {
+        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => members
+            .iter()
+            .map(|member| memory::of_member(&member.name) + memory::of_attributes(&member.attributes))
+            .sum(),
+        _ => 0,
+    };
+    (memory::of_field_class() + memory::of_attributes(&class.attributes) + members, labels)
 }
 
 /// Whether a class has a relative field location itself.

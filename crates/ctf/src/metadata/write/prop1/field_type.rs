@@ -267,8 +267,14 @@ impl<'c> TypeWriter<'c> {
     ) -> Value {
         let tags = target.iter().flat_map(|target| &target.classes).filter_map(|class| mappings_of(class));
         let names = || options.iter().filter_map(|option| option.name.as_deref());
+        let tags: Vec<&Mappings> = tags.collect();
+        self.visits = self.visits.saturating_sub(tags.iter().map(|labels| labels.len() as u64).sum());
+        if self.visits == 0 {
+            self.refuse("too many labels of too many variants");
+            return Value::Null;
+        }
         let labels: Vec<HashMap<&str, Ranges<'_>>> =
-            tags.map(|mappings| choices::by_option(mappings, names())).collect();
+            tags.iter().map(|mappings| choices::by_option(mappings, names())).collect();
         let is_enumeration = match (target, selector.any_option) {
             // One of several is enough.
             (Some(_), true) => !labels.is_empty(),

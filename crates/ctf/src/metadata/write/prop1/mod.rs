@@ -13,7 +13,7 @@ use ichnos_model::{
 
 use self::field_type::TypeWriter;
 use self::tags::{Clocks, Tags};
-use super::json::{self, Object};
+use super::json::{self, Fragments, Object};
 use super::sizes::{Sizes, roots_of};
 use super::unsupported::{Refusals, Unsupported};
 use super::{attributes, clocks};
@@ -24,7 +24,7 @@ pub(super) fn write(
     sizes: Sizes,
     mut refusals: Refusals,
     limits: &Limits,
-) -> Result<Value, Vec<Unsupported>> {
+) -> Result<String, Vec<Unsupported>> {
     let clock_names = clocks::keys(&trace.clocks, true, &mut refusals);
     let visits = limits.field_classes.saturating_mul(super::VISITS);
     let mut writer = Writer {
@@ -32,8 +32,9 @@ pub(super) fn write(
         clock_names,
         header_clock: None,
         types: TypeWriter::new(trace.default_byte_order, sizes, refusals, visits),
-        fragments: vec![json::text("CTF 2")],
+        fragments: Fragments::new(true, limits.metadata_bytes),
     };
+    writer.fragments.push(&json::text("CTF 2"));
     // Tags of the packet header name clocks.
     for (index, clock) in trace.clocks.iter().enumerate() {
         writer.types.refusals.enter(format!("clock class `{}`", clock.id));
@@ -52,7 +53,7 @@ pub(super) fn write(
         writer.types.refusals.leave();
     }
     if writer.types.refusals.is_empty() {
-        Ok(Value::Array(writer.fragments))
+        Ok(writer.fragments.finish())
     } else {
         Err(writer.types.refusals.into_unsupported())
     }
@@ -64,7 +65,7 @@ struct Writer<'c> {
     /// The clock of the first tag about the packet header.
     header_clock: Option<u16>,
     types: TypeWriter<'c>,
-    fragments: Vec<Value>,
+    fragments: Fragments,
 }
 
 /// A root field: the property that has its type, its scope, its class.
@@ -77,9 +78,9 @@ impl<'c> Writer<'c> {
             let mut alias = fragment_of("field-type-alias");
             alias.set("name", &name);
             alias.set("field-type", class);
-            self.fragments.push(alias.finish());
+            self.fragments.push(&alias.finish());
         }
-        self.fragments.push(fragment.finish());
+        self.fragments.push(&fragment.finish());
     }
 
     fn set_attributes(&mut self, fragment: &mut Object, attributes: &Attributes) {

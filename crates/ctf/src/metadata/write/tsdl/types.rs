@@ -81,9 +81,10 @@ impl<'c> TypeWriter<'c> {
                     self.text_length(length, &mut lengths);
                     break Base::Character;
                 }
-                FieldKind::Blob { length: Length::Static(16), media_type, .. }
+                FieldKind::Blob { length: Length::Static(16), media_type, alignment }
                     if class.roles.has(Role::MetadataStreamUuid) =>
                 {
+                    self.refusals.refuse_if(*alignment != 8, "the alignment of a BLOB");
                     self.refusals.refuse_if(media_type != ANY_BYTES, "the media type of a BLOB");
                     lengths.push_str("[16]");
                     break Base::Byte;
@@ -344,6 +345,14 @@ impl<'c> TypeWriter<'c> {
         Some(target)
     }
 
+    /// Counts the labels that are looked at. False: it takes too long.
+    fn look_at(&mut self, tags: &[&Mappings]) -> bool {
+        let labels: u64 = tags.iter().map(|labels| labels.len() as u64).sum();
+        self.visits = self.visits.saturating_sub(labels);
+        self.refusals.refuse_if(self.visits == 0, "too many labels of too many variants");
+        self.visits > 0
+    }
+
     /// How a location is written: a name alone if the field is in the same structure.
     fn path(&self, target: &Target<'c>) -> String {
         let mut path = String::new();
@@ -398,6 +407,9 @@ impl<'c> TypeWriter<'c> {
         let tags: Vec<&Mappings> = target.classes.iter().filter_map(|class| fixed_mappings(class)).collect();
         if tags.len() < target.classes.len() {
             return self.refusals.refuse("a variant whose selector is not an enumeration of fixed length");
+        }
+        if !self.look_at(&tags) {
+            return;
         }
         let candidates: Vec<[String; 2]> = options
             .iter()
