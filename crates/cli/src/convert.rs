@@ -7,7 +7,7 @@ use ichnos::convert::{ConvertError, ConvertOptions, Select};
 use ichnos::io::{TraceWriter, WriteReport};
 use ichnos::model::lower::{LossKind, LossTable};
 
-use crate::args::{Arithmetic, Convert, Cut, Global, Merge};
+use crate::args::{Arithmetic, Convert, Cut, Global, Merge, Writing};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::interrupt;
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Convert, global: &Global, report: Report) -> Result<Exi
 fn write(args: &Convert, merges: bool, global: &Global, report: Report) -> Result<Exit, Failure> {
     let writing = &args.writing;
     let path = writing.output.as_deref();
-    let (_, writer) = writer(writing.to.as_deref(), path)?;
+    let (_, writer) = writer(args)?;
     let selection = Selection::new(&args.selecting, args.clock_gmt, None)?;
     let session =
         input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
@@ -106,12 +106,12 @@ fn threads(args: &Convert) -> usize {
     args.writing.threads.map_or_else(processors, usize::from)
 }
 
-/// The writer of a format, or of what a path is called.
-fn writer(
-    format: Option<&str>,
-    path: Option<&Path>,
-) -> Result<(&'static str, &'static dyn TraceWriter), Failure> {
-    let found = ichnos::convert::writer(format, path.unwrap_or_else(|| Path::new("")));
+/// The writer of the format that is wanted.
+fn writer(args: &Convert) -> Result<(&'static str, &'static dyn TraceWriter), Failure> {
+    let Writing { output, to, to_dialect, .. } = &args.writing;
+    let path = output.as_deref();
+    let named = path.unwrap_or_else(|| Path::new(""));
+    let found = ichnos::convert::writer(to.as_deref(), named, to_dialect.as_deref());
     found.ok_or_else(|| {
         let names: Vec<&str> = ichnos::FORMATS
             .iter()

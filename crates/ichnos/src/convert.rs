@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ichnos_flow::{ChunkSender, in_order};
 use ichnos_io::{
-    CreateError, EncodedBlock, Encoder, Lane, MessageOrder, TraceOutput, TraceWriter, WriteOptions,
-    WriteReport, WriteSource, WriteTarget,
+    CreateError, EncodedBlock, Encoder, Lane, MessageOrder, OptionValue, TraceOutput, TraceWriter,
+    WriteOptions, WriteReport, WriteSource, WriteTarget,
 };
 use ichnos_model::lower::LossTable;
 use ichnos_model::{BoxedCursor, Drained, Event, FastCursor, Message, MessageKind, StreamCursor, TraceInput};
@@ -59,12 +59,13 @@ pub enum ConvertError {
     Stopped,
 }
 
-/// The writer of the format that a name or the extension of a path stands for; None: there is no such format, or it
+/// The writer of the format that a name, the extension of a path or a dialect stands for; None: there is no such format, or it
 /// cannot be written.
 #[must_use]
 pub fn writer(
     format: Option<&str>,
     path: &std::path::Path,
+    dialect: Option<&str>,
 ) -> Option<(&'static str, &'static dyn TraceWriter)> {
     let mut writers = FORMATS.iter().filter_map(|format| Some((format.name(), format.writer()?)));
     if let Some(wanted) = format {
@@ -74,6 +75,10 @@ pub fn writer(
     let by_extension = writers.clone().find(|(_, writer)| {
         extension.as_deref().is_some_and(|extension| writer.extensions().contains(&extension))
     });
+    if let (None, Some(dialect)) = (by_extension, dialect) {
+        let is_it = |known: &OptionValue| known.name == dialect || known.aliases.contains(&dialect);
+        return writers.find(|(_, writer)| writer.dialects().iter().any(is_it));
+    }
     // Without an extension it is a directory.
     by_extension.or_else(|| writers.find(|(_, writer)| extension.is_none() && writer.is_directory()))
 }

@@ -3,8 +3,8 @@
 use ichnos_model::StringEncoding;
 use ichnos_model::lower::{Capabilities, Environment, VariantSelection};
 
-use crate::metadata::Dialect;
 use crate::metadata::write::tsdl_name_of_role;
+use crate::metadata::{Dialect, tsdl};
 
 /// What a dialect can hold.
 pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
@@ -96,6 +96,7 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
             array_alignment: false,
             attributes: false,
             identifiers_only: true,
+            is_reserved,
             role_name: Some(role_name),
             trace_names: false,
             environment: Environment::Simple,
@@ -113,4 +114,9 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
 
 fn role_name(role: ichnos_model::Role, scope: ichnos_model::Scope) -> Option<&'static str> {
     tsdl_name_of_role(role, scope).map(|(name, _)| name)
+}
+
+/// Whether a word is a keyword of TSDL or of C.
+fn is_reserved(word: &str) -> bool {
+    tsdl::is_reserved(word) || tsdl::is_c_type_word(word)
 }

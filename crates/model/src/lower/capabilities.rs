@@ -60,6 +60,8 @@ pub struct Capabilities {
     pub display_bases: bool,
     /// Whether names have to be identifiers of C.
     pub identifiers_only: bool,
+    /// Whether a name cannot be used, though it is an identifier.
+    pub is_reserved: fn(&str) -> bool,
     /// The names that fields with roles must have in a scope, if roles go by names.
     pub role_name: Option<fn(Role, Scope) -> Option<&'static str>>,
     /// Whether a data stream can have other clocks than its default clock.
@@ -150,6 +152,7 @@ impl Capabilities {
             attributes: true,
             display_bases: true,
             identifiers_only: false,
+            is_reserved: never,
             role_name: None,
             several_clocks: true,
             trace_names: true,
@@ -168,4 +171,8 @@ impl Capabilities {
             packets: true,
         }
     }
+}
+
+const fn never(_: &str) -> bool {
+    false
 }

@@ -203,6 +203,7 @@ impl<'a> ClassLowerer<'a> {
             let is_kept =
                 !self.capabilities.identifiers_only || is_identifier(name) && !name.starts_with('_');
             is_kept
+                && !(self.capabilities.is_reserved)(name)
                 && names.insert(name)
                 && mappings.ranges_of(name).is_some_and(|ranges| ranges.to_set() == option.ranges)
         })
@@ -214,12 +215,11 @@ impl<'a> ClassLowerer<'a> {
         self.note(Fit::Moved);
         self.moves[id as usize].extra = self.allocate();
         let class = match (before, &node.class.kind) {
-            (Before::Presence, _) if self.capabilities.optionals && self.capabilities.booleans => {
-                FieldClass::new(FieldKind::Boolean(BitField::new(8, ByteOrder::LittleEndian, 8)))
-            }
             (Before::Presence, _) if self.capabilities.optionals => FieldClass::unsigned(8),
             (Before::Presence, _) => enumeration(["none", "some"].map(Cow::from).into_iter()),
-            (Before::Tag, FieldKind::Variant { options, .. }) => enumeration(option_names(options)),
+            (Before::Tag, FieldKind::Variant { options, .. }) => {
+                enumeration(option_names(options, self.capabilities.is_reserved))
+            }
             _ => FieldClass::unsigned(32),
         };
         self.path.push(name.to_owned());
@@ -311,7 +311,8 @@ impl<'a> ClassLowerer<'a> {
 
     /// A name as the format can have it.
     fn name<'n>(&self, name: &'n str) -> Cow<'n, str> {
-        if self.capabilities.identifiers_only { identifier(name) } else { Cow::Borrowed(name) }
+        // Members that are called as a reserved word can be written with an underscore.
+        if self.capabilities.identifiers_only { identifier(name, |_| false) } else { Cow::Borrowed(name) }
     }
 
     /// A location with names as the format can have them.
@@ -461,7 +462,7 @@ impl<'a> ClassLowerer<'a> {
                 let Op::Variant(variant) = &node.op else { return source.clone() };
                 let is_tagged = location.is_some();
                 let selector = location.map_or_else(|| self.location(selector), Box::new);
-                let names: Vec<_> = option_names(options).collect();
+                let names: Vec<_> = option_names(options, self.capabilities.is_reserved).collect();
                 let mut lowered = Vec::with_capacity(options.len());
                 for (index, (option, id)) in options.iter().zip(&variant.options).enumerate() {
                     self.path.push(names[index].to_string());
@@ -557,12 +558,10 @@ impl<'a> ClassLowerer<'a> {
             self.note(Fit::SameBits);
             self.lose(LossKind::Dropped, "attributes".to_owned());
         }
-        let is_lowered_guid = matches!(source.kind, FieldKind::Guid { .. }) && !self.capabilities.guids;
-        if self.annotates
-            && (is_lowered_guid || source.integer().is_some_and(|integer| integer.wall_clock.is_some()))
-        {
+        let is_other = std::mem::discriminant(&source.kind) != std::mem::discriminant(&kind);
+        let is_date = self.annotates && source.integer().is_some_and(|integer| integer.wall_clock.is_some());
+        if (is_other || is_date) && annotate_field(source, &mut attributes) {
             self.note(Fit::SameBits);
-            annotate_field(source, &mut attributes);
         }
         FieldClass { kind, roles, clock_updates, attributes, declared_at: source.declared_at }
     }
@@ -759,11 +758,7 @@ impl<'a> ClassLowerer<'a> {
         if self.capabilities.optionals {
             let is_own = location.is_some();
             let selector = location.map_or_else(|| self.location(selector), Box::new);
-            let ranges = match (is_own, self.capabilities.booleans) {
-                (true, true) => None,
-                (true, false) => Some(only(1)),
-                (false, _) => ranges.cloned(),
-            };
+            let ranges = if is_own { Some(only(1)) } else { ranges.cloned() };
             return FieldKind::Optional { field: Arc::new(self.element(field)), selector, ranges };
         }
         self.note(Fit::Moved);
@@ -803,10 +798,13 @@ fn only(value: usize) -> RangeSet {
 }
 
 /// Names of the options of a variant, which differ and are identifiers.
-fn option_names(options: &[VariantOption]) -> impl Iterator<Item = Cow<'_, str>> {
+fn option_names(
+    options: &[VariantOption],
+    is_reserved: fn(&str) -> bool,
+) -> impl Iterator<Item = Cow<'_, str>> {
     let mut names = HashSet::new();
     options.iter().enumerate().map(move |(index, option)| match &option.name {
-        Some(name) => Cow::Owned(unique(&identifier(name.trim_start_matches('_')), &mut names)),
+        Some(name) => Cow::Owned(unique(&identifier(name.trim_start_matches('_'), is_reserved), &mut names)),
         None => Cow::Owned(unique(&format!("option{index}"), &mut names)),
     })
 }
@@ -835,15 +833,18 @@ fn is_identifier(name: &str) -> bool {
     name.starts_with(is_letter) && name.chars().all(|c| is_letter(c) || c.is_ascii_digit())
 }
 
-/// The identifier that a name becomes.
-pub(super) fn identifier(name: &str) -> Cow<'_, str> {
-    if is_identifier(name) {
+/// The identifier that a name becomes, and which is no reserved word.
+pub(super) fn identifier(name: &str, is_reserved: impl Fn(&str) -> bool) -> Cow<'_, str> {
+    if is_identifier(name) && !is_reserved(name) {
         return Cow::Borrowed(name);
     }
     let mut identifier: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     if !identifier.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
         identifier.insert(0, '_');
+    }
+    if is_reserved(&identifier) {
+        identifier.push('_');
     }
     Cow::Owned(identifier)
 }

@@ -62,9 +62,9 @@ pub(super) fn lower_objects(class: &mut TraceClass, capabilities: &Capabilities,
         }
     }
     if capabilities.identifiers_only {
-        rename_clocks(class, losses);
+        rename_clocks(class, capabilities.is_reserved, losses);
     }
-    lower_environment(class, capabilities.environment, losses);
+    lower_environment(class, capabilities, losses);
     for index in 0..class.data_streams.len() {
         lower_stream(class, index, capabilities, losses);
     }
@@ -188,11 +188,11 @@ fn strip_members(class: &mut Arc<FieldClass>) -> bool {
 }
 
 /// Gives clocks ids that are identifiers and differ.
-fn rename_clocks(class: &mut TraceClass, losses: &mut LossTable) {
+fn rename_clocks(class: &mut TraceClass, is_reserved: fn(&str) -> bool, losses: &mut LossTable) {
     let mut names = HashSet::new();
     for clock in &mut class.clocks {
         let source = clock.name.clone().unwrap_or_else(|| clock.id.clone());
-        let wanted = identifier(&source).into_owned();
+        let wanted = identifier(&source, is_reserved).into_owned();
         let mut name = wanted.clone();
         let mut number = 2u64;
         while !names.insert(name.clone()) {
@@ -208,7 +208,8 @@ fn rename_clocks(class: &mut TraceClass, losses: &mut LossTable) {
     }
 }
 
-fn lower_environment(class: &mut TraceClass, environment: Environment, losses: &mut LossTable) {
+fn lower_environment(class: &mut TraceClass, capabilities: &Capabilities, losses: &mut LossTable) {
+    let environment = capabilities.environment;
     let mut lose = |kind, what: String| {
         losses.add(Loss { kind, class: String::new(), field: String::new(), what }, 1);
     };
@@ -233,7 +234,7 @@ fn lower_environment(class: &mut TraceClass, environment: Environment, losses: &
         }
         let mut lowered = name.clone();
         if environment == Environment::Simple && !is_identifier(&name) {
-            lowered = identifier(&name).into_owned();
+            lowered = identifier(&name, capabilities.is_reserved).into_owned();
         }
         while !names.insert(lowered.clone()) {
             lowered.push('_');

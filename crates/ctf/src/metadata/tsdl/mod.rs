@@ -16,7 +16,7 @@ mod tests;
 mod type_attributes;
 mod types;
 
-pub(super) use parser::{is_c_type_word, is_reserved};
+pub(crate) use parser::{is_c_type_word, is_reserved};
 
 use ichnos_model::memory::size;
 use ichnos_model::{Limits, TextPosition, TraceClass, Value};

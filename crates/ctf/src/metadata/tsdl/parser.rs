@@ -61,12 +61,12 @@ const C_TYPE_WORDS: [&str; 13] = [
 ];
 
 /// Whether the word is a keyword other than those of C's types.
-pub(in crate::metadata) fn is_reserved(word: &str) -> bool {
+pub(crate) fn is_reserved(word: &str) -> bool {
     RESERVED.contains(&word)
 }
 
 /// Whether the word is one of those that C's type names are made of.
-pub(in crate::metadata) fn is_c_type_word(word: &str) -> bool {
+pub(crate) fn is_c_type_word(word: &str) -> bool {
     C_TYPE_WORDS.contains(&word)
 }
 
