@@ -630,6 +630,7 @@ fn encode_event(
         let visited = rules.lowered.visit(lowered, event, Scope::EventRecordHeader, &mut encoder, losses);
         problem(visited, encoder.error.take())?;
     } else {
+        out.align(8);
         out.put(*id, 64, ByteOrder::LittleEndian);
         if let Some(cycles) = cycles {
             out.put(cycles, 64, ByteOrder::LittleEndian);

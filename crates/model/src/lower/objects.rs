@@ -215,7 +215,8 @@ fn lower_environment(class: &mut TraceClass, capabilities: &Capabilities, losses
     };
     let is_identifier = |name: &str| {
         let is_first = |c: char| c.is_ascii_alphabetic() || c == '_';
-        name.starts_with(is_first)
+        !(capabilities.is_reserved)(name)
+            && name.starts_with(is_first)
             && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))
     };
     let is_small = |integer: i128| (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&integer);

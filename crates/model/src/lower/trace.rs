@@ -302,8 +302,9 @@ impl LoweredTrace {
                 if event.has_resource() {
                     let mut mover = Mover::new(visitor, &resource.moves, target, bytes, of_resource, none);
                     event.visit(Scope::Resource, &mut mover)?;
-                } else {
-                    absent(target, resource, visitor);
+                } else if let Some(plan) = event.plan(Scope::Resource) {
+                    let mut mover = Mover::new(visitor, &resource.moves, target, bytes, of_resource, none);
+                    absent(plan, &mut mover);
                 }
                 visitor.end_structure(root);
                 Ok(())
@@ -401,44 +402,14 @@ fn path_of(plan: &Plan, node: NodeId, scope: Scope) -> String {
     path
 }
 
-/// Passes members on of which none is there.
-fn absent<V: Visitor>(target: &Plan, resource: &ScopeMoves, visitor: &mut V) {
-    for node_move in resource.members.iter().flatten().filter_map(|member| target.member(*member)) {
-        let field = Field::new(target, node_move as NodeId, 0, 0);
-        // The member before one that is optional says that it is not there.
-        match &field.class().kind {
-            FieldKind::Optional { .. } | FieldKind::Variant { .. } => {
-                if let Some(before) = (node_move as NodeId).checked_sub(1) {
-                    let before = Field::new(target, before, 0, target_bits(target, before));
-                    match before.class().kind {
-                        FieldKind::Boolean(_) => visitor.boolean(before, false, 0),
-                        _ => visitor.unsigned(before, 0),
-                    }
-                }
-                match field.class().kind {
-                    FieldKind::Optional { .. } => {
-                        visitor.begin_optional(field, false, 0);
-                        visitor.end_optional(field);
-                    }
-                    _ => {
-                        visitor.begin_variant(field, 0, 0);
-                        let none = Field::new(target, node_move as NodeId + 1, 0, 0);
-                        visitor.begin_structure(none);
-                        visitor.end_structure(none);
-                        visitor.end_variant(field);
-                    }
-                }
-            }
-            _ => {}
+/// Passes the members of a resource on of which none is there: those that can be absent.
+fn absent<V: Visitor>(resource: &Plan, visitor: &mut V) {
+    for node in (0..).map_while(|member| resource.member(member)) {
+        let field = Field::new(resource, node as NodeId, 0, 0);
+        if matches!(field.class().kind, FieldKind::Optional { .. }) {
+            visitor.begin_optional(field, false, 0);
+            visitor.end_optional(field);
         }
-    }
-}
-
-/// Size in bits of a field of bits.
-fn target_bits(plan: &Plan, id: NodeId) -> u64 {
-    match plan.nodes.get(id as usize).map(|node| &node.op) {
-        Some(crate::plan::steps::Op::Bits(bits)) => bits.length,
-        _ => 0,
     }
 }
 
