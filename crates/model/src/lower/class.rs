@@ -93,9 +93,9 @@ impl<'a> ClassLowerer<'a> {
     }
 
     /// Lowers the members of the structure that the class is, which become members of another structure:
-    /// behind those of `out`, whose nodes end before `first`. All of them become optional.
-    pub(super) fn lower_members_into(mut self, first: NodeId, out: &mut Vec<Member>) -> ScopeMoves {
-        self.next = first;
+    /// behind those of `out`, whose nodes end before `next`, which is moved on.
+    pub(super) fn lower_members_into(mut self, next: &mut NodeId, out: &mut Vec<Member>) -> ScopeMoves {
+        self.next = *next;
         self.fit = Fit::Moved;
         if let Op::Structure { members, .. } = &self.plan.root().op {
             let mut names = out.iter().map(|member| member.name.clone()).collect();
@@ -103,6 +103,7 @@ impl<'a> ClassLowerer<'a> {
                 self.member(*id, out, &mut names);
             }
         }
+        *next = self.next;
         ScopeMoves { moves: self.moves.into(), fit: self.fit, members: self.members }
     }
 

@@ -295,9 +295,6 @@ impl LoweredTrace {
                 let root = Field::new(target, 0, 0, 0);
                 visitor.begin_structure(root);
                 let none = Ends { begin: false, end: false };
-                let moves = &stream.common_context.moves;
-                let own = &mut losses.common_context;
-                event.visit(scope, &mut Mover::new(visitor, moves, target, bytes, own, none))?;
                 let of_resource = &mut losses.resource;
                 if event.has_resource() {
                     let mut mover = Mover::new(visitor, &resource.moves, target, bytes, of_resource, none);
@@ -306,6 +303,9 @@ impl LoweredTrace {
                     let mut mover = Mover::new(visitor, &resource.moves, target, bytes, of_resource, none);
                     absent(plan, &mut mover);
                 }
+                let moves = &stream.common_context.moves;
+                let own = &mut losses.common_context;
+                event.visit(scope, &mut Mover::new(visitor, moves, target, bytes, own, none))?;
                 visitor.end_structure(root);
                 Ok(())
             }
@@ -512,40 +512,42 @@ impl TraceLowerer<'_> {
         let context = self.scope(plans.packet_context.as_ref(), Scope::PacketContext, clock, "").unzip();
         let header =
             self.scope(plans.event_record_header.as_ref(), Scope::EventRecordHeader, clock, "").unzip();
-        let common = self.scope(plans.common_context.as_ref(), Scope::CommonContext, clock, "").unzip();
-        let (packet_context, event_record_header, mut common_context) = (context.1, header.1, common.1);
+        let (packet_context, event_record_header) = (context.1, header.1);
         (class.packet_context, class.event_record_header) = (context.0, header.0);
-        class.common_context = common.0;
-        let resource = plans.resource.as_ref().map(|plan| {
-            let (mut members, minimum_alignment) =
-                match class.common_context.as_deref().map(|root| &root.kind) {
-                    Some(FieldKind::Structure { members, minimum_alignment }) => {
-                        (members.clone(), *minimum_alignment)
-                    }
-                    _ => (Vec::new(), 8),
-                };
-            let first = class.common_context.as_deref().map_or(1, count_nodes);
-            let lowerer = ClassLowerer::new(
-                self.capabilities,
-                plan,
-                Scope::Resource,
-                clock,
-                "",
-                self.losses,
-                self.options.annotates,
-            );
-            let moves = lowerer.lower_members_into(first, &mut members);
-            let what = "resource -> common context".to_owned();
-            let field = short_name(Scope::Resource).to_owned();
-            self.losses.add(Loss { kind: LossKind::Moved, class: String::new(), field, what }, 1);
-            let root = FieldClass::new(FieldKind::Structure { members, minimum_alignment });
-            class.common_context = Some(Arc::new(root));
-            moves
-        });
         class.resource = None;
-        if resource.is_some() {
-            common_context.get_or_insert_default().fit = Fit::Moved;
-        }
+        let (common_context, resource) = match &plans.resource {
+            None => {
+                let common =
+                    self.scope(plans.common_context.as_ref(), Scope::CommonContext, clock, "").unzip();
+                class.common_context = common.0;
+                (common.1, None)
+            }
+            // Where an event comes from is shown before what its context is: so it comes first.
+            Some(resource) => {
+                let minimum_alignment = match class.common_context.as_deref().map(|root| &root.kind) {
+                    Some(FieldKind::Structure { minimum_alignment, .. }) => *minimum_alignment,
+                    _ => 8,
+                };
+                let (mut members, mut next) = (Vec::new(), 1);
+                let mut lower = |plan, scope, losses: &mut LossTable| {
+                    let annotates = self.options.annotates;
+                    let lowerer =
+                        ClassLowerer::new(self.capabilities, plan, scope, clock, "", losses, annotates);
+                    lowerer.lower_members_into(&mut next, &mut members)
+                };
+                let resource = lower(resource, Scope::Resource, self.losses);
+                let common = match &plans.common_context {
+                    Some(plan) => lower(plan, Scope::CommonContext, self.losses),
+                    None => ScopeMoves { fit: Fit::Moved, ..ScopeMoves::default() },
+                };
+                let what = "resource -> common context".to_owned();
+                let field = short_name(Scope::Resource).to_owned();
+                self.losses.add(Loss { kind: LossKind::Moved, class: String::new(), field, what }, 1);
+                let root = FieldClass::new(FieldKind::Structure { members, minimum_alignment });
+                class.common_context = Some(Arc::new(root));
+                (Some(common), Some(resource))
+            }
+        };
         StreamParts {
             packet_context: packet_context.unwrap_or_default(),
             event_record_header: event_record_header.unwrap_or_default(),
