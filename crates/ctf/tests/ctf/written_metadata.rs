@@ -292,3 +292,47 @@ fn labels_that_multiply_are_written_once_or_refused() {
         });
     }
 }
+
+/// Bytes are changed, and what can still be read is written.
+#[test]
+fn damaged_metadata_that_can_be_read() {
+    let Some(traces) = traces() else {
+        eprintln!("skipped: the recorded traces are not there");
+        return;
+    };
+    let mut files = Vec::new();
+    metadata_files(&traces.join("ctf/metadata"), &mut files);
+    let texts: Vec<Vec<u8>> = files.iter().map(|file| fs::read(file).unwrap()).collect();
+    let texts: Vec<Vec<u8>> =
+        texts.into_iter().filter(|text| text.len() < 4_000 && read(text).is_some()).collect();
+    let mut count = 0;
+    ichnos_testing::cases(300, |random| {
+        let mut text = texts[random.index(texts.len())].clone();
+        for _ in 0..=random.below(2) {
+            let at = random.index(text.len());
+            match random.below(4) {
+                0 => text[at] = random.byte(),
+                1 => text[at] = random.pick(b"_09az{}[]\";,=<>.:\\ \n"),
+                2 => {
+                    text.remove(at);
+                }
+                _ => {
+                    let other = random.index(text.len());
+                    let byte = text[other];
+                    text.insert(at, byte);
+                }
+            }
+        }
+        let Some((trace, dialect)) = read(&text) else { return };
+        count += 1;
+        for other in Dialect::ALL {
+            match through(&trace, other) {
+                Ok(again) => assert_eq!(comparable(&again), comparable(&trace), "{dialect} in {other}"),
+                Err(unsupported) if other == dialect => panic!("{}", unsupported[0]),
+                Err(_) => {}
+            }
+        }
+    });
+    println!("{count} texts could be read");
+    assert!(count > 0);
+}
