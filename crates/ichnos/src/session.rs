@@ -427,29 +427,30 @@ impl Session {
     pub fn reader(
         &self,
         window: Window,
-        mut wants: impl FnMut(&DataStream) -> bool,
+        wants: impl FnMut(&DataStream) -> bool,
     ) -> Result<Reader<'_>, OpenError> {
-        let wanted: Vec<Vec<(Arc<DataStream>, bool)>> = self
-            .traces
-            .iter()
-            .map(|trace| {
-                let wants = |stream: Arc<DataStream>| {
-                    let is_wanted = wants(&stream);
-                    (stream, is_wanted)
-                };
-                trace.data_streams().into_iter().map(wants).collect()
-            })
-            .collect();
-        let streams = wanted.iter().enumerate().flat_map(|(trace, streams)| {
-            streams.iter().filter(|(_, is)| *is).map(move |(stream, _)| (trace, stream))
+        let reader = self.stream_reader(window, wants);
+        let streams: Vec<Vec<Arc<DataStream>>> =
+            self.traces.iter().map(|trace| trace.data_streams()).collect();
+        let wanted = streams.iter().zip(&reader.wanted).enumerate().flat_map(|(trace, (streams, wanted))| {
+            streams.iter().zip(wanted).filter(|(_, is)| **is).map(move |(stream, _)| (trace, stream))
         });
         if !self.assume_correlated
-            && let Some(uncorrelated) = self.uncorrelated_among(streams)
+            && let Some(uncorrelated) = self.uncorrelated_among(wanted)
         {
             return Err(uncorrelated.into());
         }
-        let wanted = wanted.iter().map(|streams| streams.iter().map(|(_, is)| *is).collect()).collect();
-        Ok(Reader { session: self, windows: vec![window; self.traces.len()], wanted, begin: None })
+        Ok(reader)
+    }
+
+    /// The same for those who read each data stream alone: clocks need not be related to each other.
+    pub fn stream_reader(&self, window: Window, mut wants: impl FnMut(&DataStream) -> bool) -> Reader<'_> {
+        let wanted = self
+            .traces
+            .iter()
+            .map(|trace| trace.data_streams().iter().map(|stream| wants(stream)).collect())
+            .collect();
+        Reader { session: self, windows: vec![window; self.traces.len()], wanted }
     }
 }
 
