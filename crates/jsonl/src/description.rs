@@ -1,6 +1,5 @@
 //! What lines say of traces, clocks, data streams and event record classes.
 
-use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use ichnos_model::{
@@ -169,14 +168,14 @@ pub(crate) fn meanings(value: &Value, index: impl Fn(Scope, &str, usize) -> Opti
     let mut meanings = Meanings::default();
     for (scope, name) in SCOPES {
         let Some(Value::Map(members)) = value.get(name) else { continue };
-        let mut seen = BTreeMap::<&str, usize>::new();
+        // In the order of the class, so that members of one name are found; in any other one if they differ.
+        let mut next = 0;
         for (member, meaning) in members {
             let Some(meaning) = meaning.as_text().and_then(|meaning| meaning.parse::<Meaning>().ok()) else {
                 continue;
             };
-            let from = seen.entry(member).or_default();
-            if let Some(found) = index(scope, member, *from) {
-                *from = found + 1;
+            if let Some(found) = index(scope, member, next).or_else(|| index(scope, member, 0)) {
+                next = found + 1;
                 meanings.insert(scope, found, meaning);
             }
         }

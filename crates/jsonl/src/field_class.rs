@@ -49,12 +49,15 @@ impl Classes<'_> {
                     Some(name) => encoding(name).ok_or_else(|| format!("an unknown encoding `{name}`"))?,
                 };
                 let length = match value.get("length") {
+                    None if value.get("length_prefix").is_some() => {
+                        let prefix = value.get("length_prefix").unwrap_or(&Value::Null);
+                        StringLength::Prefixed {
+                            length: bits(prefix)?,
+                            gap: number(prefix, "gap")?.unwrap_or_default(),
+                        }
+                    }
                     None => StringLength::NullTerminated,
                     Some(Value::Text(length)) if length == "dynamic" => {
-                        StringLength::Dynamic(Box::new(FieldLocation::of_values()))
-                    }
-                    // Of values, as dynamic ones.
-                    Some(Value::Text(length)) if length == "prefixed" => {
                         StringLength::Dynamic(Box::new(FieldLocation::of_values()))
                     }
                     Some(_) => StringLength::Static(number(value, "length")?.unwrap_or_default()),

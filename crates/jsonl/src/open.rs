@@ -124,7 +124,7 @@ impl Draft {
         Self {
             class,
             label,
-            path: text(value, "path").unwrap_or_default().to_owned(),
+            path: text(value, "path").unwrap_or(&faults.file.name).to_owned(),
             clocks: HashMap::new(),
             clock_ids: Vec::new(),
             stream_classes: HashMap::new(),

@@ -84,6 +84,10 @@ impl Shape {
             (Self::Optional(a), Self::Optional(b)) => Self::Optional(Box::new(Self::common(*a, *b))),
             (Self::Optional(a), b) | (b, Self::Optional(a)) => Self::Optional(Box::new(Self::common(*a, b))),
             (Self::Float, Self::Signed) | (Self::Signed, Self::Float) => Self::Float,
+            (Self::Wide(a), Self::Wide(b)) => Self::Wide(a.max(b)),
+            (Self::Wide(length), Self::Signed | Self::Unsigned)
+            | (Self::Signed | Self::Unsigned, Self::Wide(length)) => Self::Wide(length),
+            (Self::Signed, Self::Unsigned) | (Self::Unsigned, Self::Signed) => Self::Wide(128),
             (Self::Array(a), Self::Array(b)) => Self::Array(Box::new(Self::common(*a, *b))),
             (Self::Object(a), Self::Object(b))
                 if a.len() == b.len() && a.iter().zip(&b).all(|((a, _), (b, _))| a == b) =>

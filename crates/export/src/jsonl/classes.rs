@@ -1,5 +1,7 @@
 //! Field classes, so that values can be read back as what they were.
 
+use std::borrow::Cow;
+
 use ichnos_model::{
     BitField, ByteOrder, DataStream, DisplayBase, Event, FieldClass, FieldKind, FieldLocation,
     IntegerProperties, IntegerRange, Length, LocationStep, Mappings, Member, Role, Scope, StringEncoding,
@@ -7,6 +9,7 @@ use ichnos_model::{
 };
 
 use super::fields::push_string;
+use super::meanings::MESSAGE;
 use super::{push_attributes, push_key, push_text};
 use crate::{number, property};
 
@@ -15,18 +18,31 @@ use crate::{number, property};
 pub(super) fn push_stream_fields(out: &mut Vec<u8>, stream: &DataStream, with_packets: bool) {
     let (trace, class, plans) = (&stream.trace.class, stream.class(), stream.plans());
     let is_header_written = plans.event_record_header.as_ref().is_some_and(property::has_plain_field);
+    let resource = class.resource.as_deref().and_then(without_message);
     let scopes = [
         ("packet_header", &trace.packet_header, with_packets),
         ("context", &class.packet_context, with_packets),
         ("header", &class.event_record_header, is_header_written),
         ("common_context", &class.common_context, true),
-        ("resource", &class.resource, true),
     ];
     let scopes = scopes.into_iter().filter(|(_, _, is_written)| *is_written);
-    let mut scopes = scopes.filter_map(|(name, class, _)| Some((name, class.as_deref()?))).peekable();
+    let scopes = scopes.filter_map(|(name, class, _)| Some((name, class.as_deref()?)));
+    let mut scopes = scopes.chain(resource.as_deref().map(|resource| ("resource", resource))).peekable();
     if scopes.peek().is_some() {
         push_fields(out, trace, scopes);
     }
+}
+
+/// The class of resources without the message that lines have there, which is no part of it. None: there is nothing
+/// else.
+fn without_message(class: &FieldClass) -> Option<Cow<'_, FieldClass>> {
+    let FieldKind::Structure { members, minimum_alignment } = &class.kind else { return Some(Cow::Borrowed(class)) };
+    let Some((last, rest)) = members.split_last() else { return Some(Cow::Borrowed(class)) };
+    if last.name != MESSAGE || !last.class.is_optional_of_values() {
+        return Some(Cow::Borrowed(class));
+    }
+    let kind = FieldKind::Structure { members: rest.to_vec(), minimum_alignment: *minimum_alignment };
+    (!rest.is_empty()).then(|| Cow::Owned(FieldClass { kind, ..class.clone() }))
 }
 
 /// Appends the member `fields` of an event record class: the classes of its own scopes.
@@ -96,7 +112,12 @@ impl Classes<'_> {
                     StringLength::NullTerminated => {}
                     StringLength::Static(bytes) => self.number("length", *bytes),
                     StringLength::Dynamic(_) => push_text(self.out, "length", Some("dynamic")),
-                    StringLength::Prefixed { .. } => push_text(self.out, "length", Some("prefixed")),
+                    StringLength::Prefixed { length, gap } => {
+                        push_key(self.out, "length_prefix");
+                        self.bits("integer", *length);
+                        self.named("gap", *gap, 0);
+                        self.text("}");
+                    }
                 }
                 self.alignment(*alignment, 8);
             }
