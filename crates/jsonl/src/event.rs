@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ichnos_model::{
-    ClockValue, DynamicClass, EventRecordClass, EventValues, FieldClass, FieldKind, Meanings, Member, Scope, Value,
+    ClockArithmetic, ClockValue, DynamicClass, EventRecordClass, EventValues, FieldClass, FieldKind, Meanings, Member, Scope, Value,
     Window,
 };
 
@@ -420,7 +420,12 @@ impl EventReader {
         let clock = part.stream.clock()?;
         Some(match (nanoseconds, cycles) {
             (None, None) => return None,
-            (None, Some(cycles)) => ClockValue { nanoseconds: clock.nanoseconds(cycles), cycles },
+            (None, Some(cycles)) => {
+                ClockValue { nanoseconds: clock.nanoseconds_in(part.file.clock_arithmetic, cycles), cycles }
+            }
+            (Some(_), Some(cycles)) if part.file.clock_arithmetic != ClockArithmetic::Exact => {
+                ClockValue { nanoseconds: clock.nanoseconds_in(part.file.clock_arithmetic, cycles), cycles }
+            }
             (Some(nanoseconds), cycles) => {
                 let nanoseconds = nanoseconds.saturating_add(part.file.clock_offset);
                 let of_time = || {

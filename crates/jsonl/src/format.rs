@@ -115,6 +115,7 @@ fn open_file(
         bytes,
         check: options.check,
         clock_offset: options.clock_offset,
+        clock_arithmetic: options.clock_arithmetic,
         limits: options.limits,
     });
     match open::open(&file) {

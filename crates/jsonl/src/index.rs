@@ -141,6 +141,7 @@ impl Index {
             last: None,
             time: None,
             before: None,
+            last_begin: 0,
             left: limits.metadata_bytes,
             most_faults: limits.diagnostics,
         };
@@ -149,6 +150,12 @@ impl Index {
             let (line, next) = line_at(bytes, at);
             scan.line(line, at, next);
             at = next;
+        }
+        // Before all times, but behind the begins of all data streams.
+        for mark in scan.index.streams.iter_mut().flat_map(|lines| &mut lines.marks) {
+            if mark.time.is_none() && mark.at > scan.last_begin {
+                mark.time = Some(i128::from(i64::MIN) + 1);
+            }
         }
         scan.index
     }
@@ -163,6 +170,8 @@ struct Scan {
     /// The greatest time up to now, and the data stream of the last line.
     time: Option<i128>,
     before: Option<usize>,
+    /// Where the last data stream begins.
+    last_begin: usize,
     /// How many bytes of descriptions are still allowed.
     left: u64,
     most_faults: usize,
@@ -181,7 +190,7 @@ impl Scan {
             // It is reported where it is read: in the data stream of the line before.
             Err(_) => {
                 let stream = self.last.map_or_else(|| self.stream(0), |(_, stream)| stream);
-                return self.mark(stream, at, next);
+                return self.mark(stream, at, next, None);
             }
         };
         match found.kind {
@@ -203,6 +212,7 @@ impl Scan {
                 let number = found.stream.unwrap_or_default();
                 self.numbers.remove(&number);
                 self.last = None;
+                self.last_begin = at;
                 let stream = self.stream(number);
                 self.index.streams[stream].begin = Some(value);
                 self.index.streams[stream].runs.add(at, next);
@@ -219,13 +229,13 @@ impl Scan {
             }
             // It is in the data stream that it names or else that of the line before.
             Kind::Damage => match self.damaged(line) {
-                Some(stream) => self.mark(stream, at, next),
+                Some(stream) => self.mark(stream, at, next, None),
                 None => self.index.before.push((at, next)),
             },
             _ => {
                 let stream = self.stream(found.stream.unwrap_or_default());
                 self.index.streams[stream].has_times |= found.time.is_some();
-                self.mark(stream, at, next);
+                self.mark(stream, at, next, found.time);
             }
         }
     }
@@ -247,11 +257,11 @@ impl Scan {
         stream
     }
 
-    /// Adds a line that is no event.
-    fn mark(&mut self, stream: usize, at: usize, next: usize) {
+    /// Adds a line that is no event, which can have a time of its own.
+    fn mark(&mut self, stream: usize, at: usize, next: usize, own: Option<i128>) {
         // At equal times, data streams come in their order.
         let is_behind = self.before.replace(stream).is_some_and(|before| before > stream);
-        self.time = self.time.map(|time| time + i128::from(is_behind));
+        self.time = self.time.map(|time| time + i128::from(is_behind)).or(own);
         let lines = &mut self.index.streams[stream];
         lines.marks.push(Mark { at, time: self.time });
         lines.runs.add(at, next);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ichnos_io::Bytes;
-use ichnos_model::{DataStream, EventRecordClass, Limits, Meaning, Scope, Value};
+use ichnos_model::{ClockArithmetic, DataStream, EventRecordClass, Limits, Meaning, Scope, Value};
 
 use crate::index::{Mark, Runs};
 use crate::stacks::Renumbered;
@@ -18,6 +18,8 @@ pub(crate) struct File {
     pub(crate) check: bool,
     /// Nanoseconds to add to all times.
     pub(crate) clock_offset: i128,
+    /// How cycles become nanoseconds.
+    pub(crate) clock_arithmetic: ClockArithmetic,
     pub(crate) limits: Limits,
 }
 
