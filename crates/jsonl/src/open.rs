@@ -336,7 +336,8 @@ fn add_class(
             Scope::PacketHeader => return None,
         };
         let members = members(class.as_deref());
-        members.iter().skip(from).position(|member| member.name == *name).map(|index| from + index)
+        let is_it = |member: &Member| member.name == *name && !matches!(member.class.kind, FieldKind::Padding(_));
+        members.iter().skip(from).position(is_it).map(|index| from + index)
     });
     entries.insert(class.id, ClassEntry::declared(stream.event_records.len(), &class));
     stream.event_records.push(Arc::new(class));

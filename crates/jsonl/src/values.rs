@@ -593,7 +593,7 @@ fn half_of(value: f64) -> Option<u16> {
     Some(sign | ((exponent << 10) + digits))
 }
 
-/// Whether a value can be a field of a class, as far as its beginning says.
+/// Whether a value can be a field of a class.
 fn looks_like(mut json: Json<'_>, class: &FieldClass) -> bool {
     let first = json.peek();
     let integer_fits = |json: &mut Json<'_>, length: Option<u64>, signed: bool| {
@@ -677,7 +677,8 @@ fn looks_like(mut json: Json<'_>, class: &FieldClass) -> bool {
                 let is_it = names.by_ref().find(|member| {
                     key.is(&member.name) || !matches!(member.class.kind, FieldKind::Optional { .. })
                 });
-                if !is_it.is_some_and(|member| key.is(&member.name)) || json.skip().is_err() {
+                let is_it = is_it.filter(|member| key.is(&member.name));
+                if !is_it.is_some_and(|member| looks_like(json.clone(), &member.class)) || json.skip().is_err() {
                     return false;
                 }
             }
@@ -687,18 +688,14 @@ fn looks_like(mut json: Json<'_>, class: &FieldClass) -> bool {
             if !json.take(b'[') {
                 return false;
             }
-            if json.peek() == Some(b']') {
-                return matches!(length, Length::Dynamic(_) | Length::Static(0));
-            }
-            if !looks_like(json.clone(), element) {
-                return false;
-            }
-            let Length::Static(length) = length else { return true };
             let (mut is_first, mut count) = (true, 0);
-            while json.element(&mut is_first) == Ok(true) && json.skip().is_ok() {
+            while json.element(&mut is_first) == Ok(true) {
+                if !looks_like(json.clone(), element) || json.skip().is_err() {
+                    return false;
+                }
                 count += 1;
             }
-            count == *length
+            matches!(length, Length::Dynamic(_)) || *length == Length::Static(count)
         }
         FieldKind::Optional { field, .. } => first == Some(b'n') || looks_like(json, field),
         FieldKind::Variant { options, .. } => options.iter().any(|option| looks_like(json.clone(), &option.class)),

@@ -66,7 +66,7 @@ fn all_options() -> Vec<JsonLinesOptions> {
 
 #[test]
 fn examples_are_read_back_in_all_forms() {
-    use ichnos::prelude::*;
+    use ichnos::model::Cursor as _;
 
     for path in [
         "hello-lttng/trace",
@@ -77,7 +77,7 @@ fn examples_are_read_back_in_all_forms() {
         "one-request",
     ] {
         let path = format!("{}/../../examples/{path}", env!("CARGO_MANIFEST_DIR"));
-        let session = ichnos::open([&path], &OpenOptions::default()).unwrap();
+        let session = ichnos::open([&path], &ichnos::OpenOptions::default()).unwrap();
         let write = |sink: &mut dyn Sink| {
             let mut cursor = session.cursor(Window::default()).unwrap();
             while cursor.advance() {
@@ -139,17 +139,18 @@ fn lines_of_a_program_become_events() {
 {"ts":5,"name":"c","payload":{"mixed":[1,"two",{"three":3}],"some":[{"k":1},{"k":null}],"nan":{"$float":"NaN"}}}
 "#;
     let opened = open(text.as_bytes());
+    let shown = pretty(&opened);
+    let shown: Vec<&str> = shown.lines().map(|line| line.split_once(") ").unwrap().1).collect();
     assert_eq!(
-        pretty(&opened),
-        "[23:59:58.500000000] (+?.?????????) a: { x = 1, y = [ [0] = 1, [1] = -2, [2] = 18446744073709551615 ], z = \
-         <none> }\n"
-            .replace("[23:59:58", &pretty(&opened)[..9])
-            + "[00:00:00.000000002] (+1.500000002) a: { x = 1.5 }\n\
-         [00:00:00.000000003] (+0.000000001) b: { t = \"\u{e9}\\n\" }, \n\
-         [00:00:00.000000004] (+0.000000001) a: { x = 2, y = [ [0] = 5 ], z = <none> }\n\
-         [00:00:00.000000005] (+0.000000001) c: { mixed = [ [0] = \"1\", [1] = \"two\", [2] = \"{\\\"three\\\":3}\" ], \
-         some = [ [0] = { k = 1 }, [1] = { k = } ], nan = nan }\n"
-            .replace("{ t = \"\u{e9}\\n\" }, \n", "{ t = \"\u{e9}\\n\" }\n")
+        shown,
+        [
+            "a: { x = 1, y = [ [0] = 1, [1] = -2, [2] = 18446744073709551615 ], z = <none> }",
+            "a: { x = 1.5 }",
+            "b: { t = \"\u{e9}\\n\" }",
+            "a: { x = 2, y = [ [0] = 5 ], z = <none> }",
+            "c: { mixed = [ [0] = \"1\", [1] = \"two\", [2] = \"{\\\"three\\\":3}\" ], \
+             some = [ [0] = { k = 1 }, [1] = { } ], nan = nan }",
+        ]
     );
     let again = jsonl(&opened, JsonLinesOptions::default());
     assert_eq!(written_again(&again), again);
@@ -179,7 +180,7 @@ fn a_line_that_cannot_be_read_is_damage() {
         let damage: serde_json::Value = serde_json::from_str(damage).unwrap();
         assert_eq!(damage["bit"], 8 * good(1).len(), "{bad}");
         assert_eq!(damage["skipped_bits"], 8 * bad.len(), "{bad}");
-        assert!(damage["message"].as_str().unwrap().contains(", found `"), "{bad}: {damage}");
+        assert!(damage["message"].as_str().unwrap().contains(", found "), "{bad}: {damage}");
         assert_eq!(written.matches("\"type\":\"event\",").count(), 2, "{bad}");
         // What was reported once is reported in what is written of it.
         assert_eq!(written_again(&written), written, "{bad}");
