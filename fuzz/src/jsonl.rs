@@ -23,7 +23,13 @@ pub fn lines(bytes: &[u8]) {
     let Some(opened) = open(&once, false) else { return };
     let mut twice = Vec::new();
     feed(&opened, &mut JsonLines::new(&mut twice, options));
-    assert_eq!(events(&twice), events(&once), "{}\n{}", String::from_utf8_lossy(&once), String::from_utf8_lossy(&twice));
+    assert_eq!(
+        events(&twice),
+        events(&once),
+        "{}\n{}",
+        String::from_utf8_lossy(&once),
+        String::from_utf8_lossy(&twice)
+    );
 }
 
 fn open(bytes: &[u8], check: bool) -> Option<OpenedTraces> {

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use ichnos_model::{
-    EventRecordClass, FieldClass, FieldKind, LevelScale, LevelStep, LogLevel, LogRole, LogSeverity,
-    LogText, Meaning, Meanings, Member, Scope, TraceClass,
+    EventRecordClass, FieldClass, FieldKind, LevelScale, LevelStep, LogLevel, LogRole, LogSeverity, LogText,
+    Meaning, Meanings, Member, Scope, TraceClass,
 };
 
 /// The log levels of LTTng, which barectf has taken over: from EMERG, 0, to DEBUG, 14, as those of syslog

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use ichnos_model::plan::EventRecordPlans;
 use ichnos_model::{
-    BrokenRule, ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, EventValues, Head, Message,
-    MessageKind, Packet, Scope, Scopes, Value, Window,
+    BrokenRule, ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, EventValues, Head,
+    Message, MessageKind, Packet, Scope, Scopes, Value, Window,
 };
 
 use crate::event::{Class, EventReader};
@@ -132,7 +132,13 @@ impl LineCursor {
                         self.is_event_waiting = true;
                         let statement = "an event has no other members than those that the format defines; this one \
                                          is ignored";
-                        return Current::Damage(self.rule("known-member", at, 0, statement.to_owned(), false));
+                        return Current::Damage(self.rule(
+                            "known-member",
+                            at,
+                            0,
+                            statement.to_owned(),
+                            false,
+                        ));
                     }
                     return Current::Event;
                 }
@@ -155,16 +161,21 @@ impl LineCursor {
     }
 
     fn is_outside(&self, time: Option<i128>) -> bool {
-        time.is_some()
-            && (time < self.window.begin || self.window.end.is_some_and(|end| time > Some(end)))
+        time.is_some() && (time < self.window.begin || self.window.end.is_some_and(|end| time > Some(end)))
     }
 
     /// There are no more lines.
     fn finish(&mut self) -> Current {
         let lost = self.part.file.bytes.look_for_loss();
         if !lost.is_empty() && !std::mem::replace(&mut self.is_loss_reported, true) {
-            let damage = Damage::new(&*self.part.file.name, lost.start as u64 * 8, DamageKind::Lost { reported: true });
-            return Current::Damage(damage.in_stream(&*self.part.stream.name).skipping(lost.len() as u64 * 8));
+            let damage = Damage::new(
+                &*self.part.file.name,
+                lost.start as u64 * 8,
+                DamageKind::Lost { reported: true },
+            );
+            return Current::Damage(
+                damage.in_stream(&*self.part.stream.name).skipping(lost.len() as u64 * 8),
+            );
         }
         Current::StreamEnd
     }
@@ -204,8 +215,14 @@ impl LineCursor {
                 let is_begin = kind == Kind::PacketBegin;
                 if is_begin {
                     self.packet_values.clear();
-                    packet_scopes(&mut self.reader.values_of, text, &self.part.stream, &mut self.packet_values)?;
-                    self.packet = Some(PacketLine { begin: clock, line: (at, next), ..PacketLine::default() });
+                    packet_scopes(
+                        &mut self.reader.values_of,
+                        text,
+                        &self.part.stream,
+                        &mut self.packet_values,
+                    )?;
+                    self.packet =
+                        Some(PacketLine { begin: clock, line: (at, next), ..PacketLine::default() });
                 }
                 let packet = self.packet.get_or_insert_default();
                 packet.sequence_number = number("sequence_number");
@@ -255,8 +272,10 @@ impl LineCursor {
                 format!("`{}`", String::from_utf8_lossy(rest).escape_debug())
             }
         };
-        let statement =
-            format!("the line cannot be read: at byte {} of it, expected {}, found {found}", fault.at, fault.expected);
+        let statement = format!(
+            "the line cannot be read: at byte {} of it, expected {}, found {found}",
+            fault.at, fault.expected
+        );
         self.rule("line", at, line.len(), statement, true)
     }
 

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ichnos_model::{
-    ClockArithmetic, ClockValue, DynamicClass, EventRecordClass, EventValues, FieldClass, FieldKind, Meanings, Member, Scope, Value,
-    Window,
+    ClockArithmetic, ClockValue, DynamicClass, EventRecordClass, EventValues, FieldClass, FieldKind,
+    Meanings, Member, Scope, Value, Window,
 };
 
 use crate::description::{self, log_level};
@@ -93,7 +93,13 @@ impl EventReader {
     }
 
     /// Reads a line that begins at an offset of the file; false: the event is outside of the window.
-    pub(crate) fn read(&mut self, text: &str, offset: usize, window: Window, part: &StreamPart) -> Parsed<bool> {
+    pub(crate) fn read(
+        &mut self,
+        text: &str,
+        offset: usize,
+        window: Window,
+        part: &StreamPart,
+    ) -> Parsed<bool> {
         let mut json = Json::new(text);
         json.expect(b'{', "an object")?;
         let mut is_first = true;
@@ -111,7 +117,9 @@ impl EventReader {
                     let time = time::read(&mut json)?;
                     parts.time = Some(time);
                     let time = time.saturating_add(part.file.clock_offset);
-                    if window.begin.is_some_and(|begin| time < begin) || window.end.is_some_and(|end| time > end) {
+                    if window.begin.is_some_and(|begin| time < begin)
+                        || window.end.is_some_and(|end| time > end)
+                    {
                         return Ok(false);
                     }
                 }
@@ -226,7 +234,8 @@ impl EventReader {
                 let FieldKind::Structure { members, .. } = &class.kind else { return None };
                 let name = &members.get(*member as usize)?.name;
                 let known = with_frames.as_ref().and_then(|stacks| frames(stacks.get(name)?));
-                let known = known.and_then(|frames| part.stream.trace.stacks.intern(frames.into_iter().rev()));
+                let known =
+                    known.and_then(|frames| part.stream.trace.stacks.intern(frames.into_iter().rev()));
                 Some((*member, known.map_or(Numbers::Of(&part.stacks), Numbers::Known)))
             });
             let numbers: Vec<_> = numbers.collect();
@@ -284,7 +293,10 @@ impl EventReader {
         }
         let (found, is_kept) = self.class_of(&parts, name.as_deref(), template, part)?;
         self.read_members(&parts, &found, false)?;
-        if is_kept && (self.last.len() < MOST_NAMES || name.as_deref().is_some_and(|name| self.last.contains_key(name))) {
+        if is_kept
+            && (self.last.len() < MOST_NAMES
+                || name.as_deref().is_some_and(|name| self.last.contains_key(name)))
+        {
             self.last.insert(name.map(Cow::into_owned).unwrap_or_default(), found.clone());
         }
         self.class = Class::Dynamic(found.class);
@@ -335,18 +347,26 @@ impl EventReader {
                 _ => begin.fault("an object"),
             }
         };
-        let (common, specific, payload) = (object(&parts.common)?, object(&parts.specific)?, object(&parts.payload)?);
+        let (common, specific, payload) =
+            (object(&parts.common)?, object(&parts.specific)?, object(&parts.payload)?);
         let common_count = common.as_ref().map_or(0, Vec::len);
         let context = match (common, specific) {
             (None, None) => None,
-            (common, specific) => Some([common, specific].into_iter().flatten().flatten().collect::<Vec<_>>()),
+            (common, specific) => {
+                Some([common, specific].into_iter().flatten().flatten().collect::<Vec<_>>())
+            }
         };
         let shapes = [context.map(Shape::Object), payload.map(Shape::Object)];
         let key = &mut self.key;
         key.clear();
         key.extend_from_slice(&parts.id.unwrap_or_default().to_le_bytes());
         key.push(u8::from(parts.id.is_some()));
-        let level = parts.log_level.clone().map(|mut level| level.value()).transpose()?.and_then(|level| log_level(&level));
+        let level = parts
+            .log_level
+            .clone()
+            .map(|mut level| level.value())
+            .transpose()?
+            .and_then(|level| log_level(&level));
         key.extend_from_slice(&level.unwrap_or(i64::MIN).to_le_bytes());
         key.push(u8::from(name.is_some()));
         key.extend_from_slice(&(name.unwrap_or_default().len() as u64).to_le_bytes());

@@ -199,7 +199,11 @@ pub(crate) fn encoding(name: &str) -> Option<StringEncoding> {
 
 fn alignment(value: &Value, name: &str, usual: u64) -> Made<u64> {
     let alignment = number(value, name)?.unwrap_or(usual);
-    if u64::is_power_of_two(alignment) { Ok(alignment) } else { Err(format!("`{name}` that is no power of two")) }
+    if u64::is_power_of_two(alignment) {
+        Ok(alignment)
+    } else {
+        Err(format!("`{name}` that is no power of two"))
+    }
 }
 
 fn bits(value: &Value) -> Made<BitField> {
@@ -265,9 +269,8 @@ fn mappings(value: Option<&Value>) -> Made<(Mappings, Vec<WideRange>)> {
         if let Some(Value::Array(ranges)) = mapping.get("wide_ranges") {
             for range in ranges {
                 let bound = |index: usize| match range {
-                    Value::Array(bounds) => {
-                        WideInteger::parse(bounds.get(index)?.as_text()?, 10).filter(|bound| bound.bits() <= 1 << 16)
-                    }
+                    Value::Array(bounds) => WideInteger::parse(bounds.get(index)?.as_text()?, 10)
+                        .filter(|bound| bound.bits() <= 1 << 16),
                     _ => None,
                 };
                 let (Some(lower), Some(upper)) = (bound(0), bound(1)) else {

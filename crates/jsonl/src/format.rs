@@ -206,7 +206,10 @@ mod tests {
             ("{\"ts\":5}\n", false),
             ("{\"name\":\"x\"}\n", false),
             // Logs of Fuchsia, metadata of CTF 2, reports of X-Trace, and something else.
-            ("{\"moniker\":\"a\",\"version\":1,\"data_source\":\"Logs\",\"metadata\":{\"timestamp\":5}}\n", false),
+            (
+                "{\"moniker\":\"a\",\"version\":1,\"data_source\":\"Logs\",\"metadata\":{\"timestamp\":5}}\n",
+                false,
+            ),
             ("\u{1e}{\"type\":\"preamble\",\"version\":2}\n", false),
             ("{\"type\":\"preamble\",\"version\":2}\n", false),
             ("{\"X-Trace\":[\"1001\"],\"Label\":[\"a\"],\"Timestamp\":[\"5\"]}\n", false),
@@ -217,7 +220,8 @@ mod tests {
         ] {
             assert_eq!(recognise(&Entry::of_bytes("a", text.as_bytes().to_vec())), expected, "{text}");
         }
-        let long = format!("{{\"type\":\"stream-begin\",\"stream\":0,\"name\":\"{}\"}}\n", "a".repeat(2 * PROBED));
+        let long =
+            format!("{{\"type\":\"stream-begin\",\"stream\":0,\"name\":\"{}\"}}\n", "a".repeat(2 * PROBED));
         assert!(recognise(&Entry::of_bytes("a", long.into_bytes())));
     }
 }

@@ -203,7 +203,8 @@ impl Scan {
                     lines.has_times = true;
                     self.time = self.time.max(found.time);
                     if !found.has_cycles {
-                        lines.least = Some(lines.least.unwrap_or(i128::MAX).min(found.time.unwrap_or(i128::MAX)));
+                        lines.least =
+                            Some(lines.least.unwrap_or(i128::MAX).min(found.time.unwrap_or(i128::MAX)));
                     }
                 }
             }
@@ -273,9 +274,11 @@ impl Scan {
         let of = || -> Option<usize> {
             let value = Json::new(line::text(line).ok()?).value().ok()?;
             let name = value.get("stream_name")?;
-            let is_named = |lines: &StreamLines| lines.begin.as_ref().and_then(|begin| begin.get("name")) == Some(name);
+            let is_named =
+                |lines: &StreamLines| lines.begin.as_ref().and_then(|begin| begin.get("name")) == Some(name);
             // That of the line before, if there are several.
-            let last = self.last.map(|(_, last)| last).filter(|last| streams.get(*last).is_some_and(is_named));
+            let last =
+                self.last.map(|(_, last)| last).filter(|last| streams.get(*last).is_some_and(is_named));
             last.or_else(|| streams.iter().take(1 << 12).position(is_named))
         };
         of().or(self.last.map(|(_, last)| last))
@@ -284,7 +287,8 @@ impl Scan {
     /// Reads a line that describes something.
     fn describe(&mut self, line: &[u8], at: usize) -> Option<Value> {
         let fault = match self.left.checked_sub(line.len() as u64) {
-            None => "the lines that describe data streams, classes and stacks take more bytes than the limit".to_owned(),
+            None => "the lines that describe data streams, classes and stacks take more bytes than the limit"
+                .to_owned(),
             Some(left) => {
                 self.left = left;
                 match parse(line) {

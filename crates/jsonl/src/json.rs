@@ -171,9 +171,8 @@ impl<'a> Json<'a> {
 
     fn hex_digits(&mut self) -> Parsed<u32> {
         let digits = self.text.as_bytes().get(self.at..self.at + 4).unwrap_or_default();
-        let value = digits.iter().try_fold(0u32, |value, digit| {
-            Some(value << 4 | char::from(*digit).to_digit(16)?)
-        });
+        let value =
+            digits.iter().try_fold(0u32, |value, digit| Some(value << 4 | char::from(*digit).to_digit(16)?));
         match value.filter(|_| digits.len() == 4) {
             Some(value) => {
                 self.at += 4;
@@ -388,8 +387,35 @@ mod tests {
     #[test]
     fn accepts_and_reads_what_another_parser_does() {
         const PARTS: [&str; 30] = [
-            "{", "}", "[", "]", ",", ":", "\"", "\\", "\"a\"", "\"b\":", "null", "true", "fals", "e", "0", "1", "-",
-            "1.5", "e5", "E-1", ".", " ", "\\u00e9", "\\ud83d", "\\ude00", "é", "\t", "18446744073709551616", "\"\\n\"",
+            "{",
+            "}",
+            "[",
+            "]",
+            ",",
+            ":",
+            "\"",
+            "\\",
+            "\"a\"",
+            "\"b\":",
+            "null",
+            "true",
+            "fals",
+            "e",
+            "0",
+            "1",
+            "-",
+            "1.5",
+            "e5",
+            "E-1",
+            ".",
+            " ",
+            "\\u00e9",
+            "\\ud83d",
+            "\\ude00",
+            "é",
+            "\t",
+            "18446744073709551616",
+            "\"\\n\"",
             "\"\\/\\b\"",
         ];
         let mut accepted = 0;

@@ -143,17 +143,20 @@ mod tests {
     #[test]
     fn lines_in_any_form() {
         let of = |text: &str| Line::of(text.as_bytes());
-        let event = |stream, time, has_cycles| {
-            Ok(Line { kind: Kind::Event, stream, time, has_cycles })
-        };
+        let event = |stream, time, has_cycles| Ok(Line { kind: Kind::Event, stream, time, has_cycles });
         let written = r#"{"type":"event","stream":3,"ts":15,"cycles":4,"id":0}"#;
         assert_eq!(of(written), event(Some(3), Some(15), true));
         assert_eq!(Line::of_any(written), of(written));
         assert_eq!(of(r#"{"ts":-1,"name":"x"}"#), event(None, Some(-1), false));
         assert_eq!(of(r#" { "time" : "1970-01-01T00:00:01Z" } "#), event(None, Some(1_000_000_000), false));
-        assert_eq!(of(r#"{"type":"event","stream":"3","ts":"15","cycles":"4"}"#), event(Some(3), Some(15), true));
+        assert_eq!(
+            of(r#"{"type":"event","stream":"3","ts":"15","cycles":"4"}"#),
+            event(Some(3), Some(15), true)
+        );
         assert!(matches!(of(r#"{"type":"stream-end","stream":1}"#), Ok(Line { kind: Kind::StreamEnd, .. })));
-        for bad in ["", "[]", "{", r#"{"type":"x"}"#, r#"{"stream":-1}"#, r#"{"ts":1.5}"#, "{}x", "\u{feff}{}"] {
+        for bad in
+            ["", "[]", "{", r#"{"type":"x"}"#, r#"{"stream":-1}"#, r#"{"ts":1.5}"#, "{}x", "\u{feff}{}"]
+        {
             assert!(of(bad).is_err(), "{bad}");
         }
         assert!(Line::of(b"{\"a\":\"\xff\"}").is_err());

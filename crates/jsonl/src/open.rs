@@ -51,7 +51,8 @@ impl Faults<'_> {
             record: None,
             fatal: true,
         };
-        let mut damage = Damage::new(&*self.file.name, at as u64 * 8, rule.into()).skipping(length as u64 * 8);
+        let mut damage =
+            Damage::new(&*self.file.name, at as u64 * 8, rule.into()).skipping(length as u64 * 8);
         damage.stream = stream.map(str::to_owned);
         self.damage.push(damage);
     }
@@ -134,7 +135,12 @@ impl Draft {
     }
 
     /// The index of a clock. None: there are too many, or it cannot be read.
-    fn clock(&mut self, value: &Value, offset: i128, faults: &mut Faults<'_>) -> Result<Option<u16>, PlanError> {
+    fn clock(
+        &mut self,
+        value: &Value,
+        offset: i128,
+        faults: &mut Faults<'_>,
+    ) -> Result<Option<u16>, PlanError> {
         let key = format!("{value:?}");
         if let Some(known) = self.clocks.get(&key) {
             return Ok(*known);
@@ -216,7 +222,8 @@ impl Draft {
         };
         self.streams.push((number, index));
         let classes = Classes { clocks: &self.clock_ids, with_selectors };
-        let (Some(stream), Some(entries)) = (self.class.data_streams.get_mut(index), self.entries.get_mut(index))
+        let (Some(stream), Some(entries)) =
+            (self.class.data_streams.get_mut(index), self.entries.get_mut(index))
         else {
             return Ok(());
         };
@@ -250,7 +257,8 @@ impl Draft {
             let mut names = HashMap::new();
             for (id, entry) in &classes {
                 if let ClassEntry::Declared { index, .. } = entry
-                    && let Some(name) = stream.class().event_records.get(*index).and_then(|class| class.name.clone())
+                    && let Some(name) =
+                        stream.class().event_records.get(*index).and_then(|class| class.name.clone())
                 {
                     names.entry(name).and_modify(|known| *known = None).or_insert(Some(*id));
                 }
@@ -336,7 +344,8 @@ fn add_class(
             Scope::PacketHeader => return None,
         };
         let members = members(class.as_deref());
-        let is_it = |member: &Member| member.name == *name && !matches!(member.class.kind, FieldKind::Padding(_));
+        let is_it =
+            |member: &Member| member.name == *name && !matches!(member.class.kind, FieldKind::Padding(_));
         members.iter().skip(from).position(is_it).map(|index| from + index)
     });
     entries.insert(class.id, ClassEntry::declared(stream.event_records.len(), &class));

@@ -40,7 +40,8 @@ pub(crate) fn fill<'v>(table: &StackTable, lines: impl Iterator<Item = &'v Value
     let stacks: Vec<Stack> = lines.filter_map(stack_of).collect();
     let mut nodes = BTreeMap::new();
     for stack in &stacks {
-        let Some(callers) = stack.callers.as_ref().filter(|callers| callers.len() + 1 == stack.frames.len()) else {
+        let Some(callers) = stack.callers.as_ref().filter(|callers| callers.len() + 1 == stack.frames.len())
+        else {
             continue;
         };
         let numbers = [stack.number].into_iter().chain(callers.iter().copied());
@@ -86,7 +87,9 @@ fn stack_of(line: &Value) -> Option<Stack> {
     let frames = frames(line.get("frames")?)?;
     let callers = match line.get("callers") {
         Some(Value::Array(callers)) => {
-            let caller = |caller: &Value| crate::field_class::integer_of(caller).and_then(|caller| caller.try_into().ok());
+            let caller = |caller: &Value| {
+                crate::field_class::integer_of(caller).and_then(|caller| caller.try_into().ok())
+            };
             callers.iter().map(caller).collect()
         }
         _ => (frames.len() == 1).then(Vec::new),

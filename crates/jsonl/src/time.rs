@@ -72,7 +72,8 @@ pub(crate) fn date(text: &str) -> Option<i128> {
     // Years that begin in March, so that the leap day is the last one.
     let (march_year, march_month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let century = march_year.div_euclid(100);
-    let days = march_year * 365 + march_year.div_euclid(4) - century + century.div_euclid(4)
+    let days = march_year * 365 + march_year.div_euclid(4) - century
+        + century.div_euclid(4)
         + (march_month * 153 + 2) / 5
         + day
         - 1

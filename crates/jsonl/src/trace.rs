@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use ichnos_model::{
-    BoxedCursor, Cursor, Damage, DataStream, FileDiagnostic, StreamSummary, Trace, TraceInput, TracerQuirk, Window,
+    BoxedCursor, Cursor, Damage, DataStream, FileDiagnostic, StreamSummary, Trace, TraceInput, TracerQuirk,
+    Window,
 };
 
 use crate::cursor::LineCursor;

@@ -124,14 +124,20 @@ impl ValueReader {
                 first += 1;
             }
             let rest = entries.get_mut(first..).unwrap_or_default();
-            let is_it = |entry: &Option<(Cow<'_, str>, _)>| entry.as_ref().is_some_and(|(name, _)| *name == member.name);
+            let is_it = |entry: &Option<(Cow<'_, str>, _)>| {
+                entry.as_ref().is_some_and(|(name, _)| *name == member.name)
+            };
             match rest.iter().position(is_it).and_then(|at| rest.get_mut(at)?.take()) {
                 Some((_, mut value)) => match stack(stacks, index) {
                     Some(numbers) => self.stack(&mut value, &member.class, numbers, values)?,
                     None => self.field(&mut value, &member.class, values, true)?,
                 },
-                None if matches!(member.class.kind, FieldKind::Optional { .. }) => values.push_optional(false),
-                None => return json.fault(format!("the member `{}` in the object that ends here", member.name)),
+                None if matches!(member.class.kind, FieldKind::Optional { .. }) => {
+                    values.push_optional(false)
+                }
+                None => {
+                    return json.fault(format!("the member `{}` in the object that ends here", member.name));
+                }
             }
         }
         match entries.into_iter().flatten().next() {
@@ -161,7 +167,9 @@ impl ValueReader {
                 values.push(value);
                 Ok(())
             }
-            FieldKind::BitArray(bits) | FieldKind::BitMap { bits, .. } => self.bits(json, Some(*bits), values),
+            FieldKind::BitArray(bits) | FieldKind::BitMap { bits, .. } => {
+                self.bits(json, Some(*bits), values)
+            }
             FieldKind::VariableLength { value: VariableLengthValue::BitArray, .. } => {
                 self.bits(json, None, values)
             }
@@ -202,7 +210,9 @@ impl ValueReader {
                 }
                 values.end();
                 match length {
-                    Length::Static(length) if *length != count => json.fault(format!("{length} elements before")),
+                    Length::Static(length) if *length != count => {
+                        json.fault(format!("{length} elements before"))
+                    }
                     _ => Ok(()),
                 }
             }
@@ -247,7 +257,9 @@ impl ValueReader {
         let Some(found) = found else { return self.field(json, class, values, true) };
         let is_optional = match &class.kind {
             FieldKind::Integer { integer, .. } if !integer.signed => false,
-            FieldKind::Optional { field, .. } if field.integer().is_some_and(|integer| !integer.signed) => true,
+            FieldKind::Optional { field, .. } if field.integer().is_some_and(|integer| !integer.signed) => {
+                true
+            }
             _ => {
                 json.at = begin;
                 return self.field(json, class, values, true);
@@ -324,7 +336,9 @@ impl ValueReader {
                     values.push(value);
                     return Ok(());
                 }
-            } else if let Some(value) = digits.parse::<u64>().ok().filter(|value| fits_unsigned(*value, length)) {
+            } else if let Some(value) =
+                digits.parse::<u64>().ok().filter(|value| fits_unsigned(*value, length))
+            {
                 values.push(value);
                 return Ok(());
             }
@@ -493,7 +507,12 @@ impl ValueReader {
         Ok(())
     }
 
-    fn string(&mut self, json: &mut Json<'_>, encoding: StringEncoding, values: &mut EventValues) -> Parsed<()> {
+    fn string(
+        &mut self,
+        json: &mut Json<'_>,
+        encoding: StringEncoding,
+        values: &mut EventValues,
+    ) -> Parsed<()> {
         if json.peek() == Some(b'"') {
             let quoted = json.string()?;
             let text = match quoted.plain() {
@@ -667,7 +686,8 @@ fn looks_like(mut json: Json<'_>, class: &FieldClass) -> bool {
             text.is_some_and(|text| text.len() == 36 && Uuid::parse_str(text).is_ok())
         }
         FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
-            let mut names = members.iter().filter(|member| !matches!(member.class.kind, FieldKind::Padding(_)));
+            let mut names =
+                members.iter().filter(|member| !matches!(member.class.kind, FieldKind::Padding(_)));
             if !json.take(b'{') {
                 return false;
             }
@@ -678,7 +698,9 @@ fn looks_like(mut json: Json<'_>, class: &FieldClass) -> bool {
                     key.is(&member.name) || !matches!(member.class.kind, FieldKind::Optional { .. })
                 });
                 let is_it = is_it.filter(|member| key.is(&member.name));
-                if !is_it.is_some_and(|member| looks_like(json.clone(), &member.class)) || json.skip().is_err() {
+                if !is_it.is_some_and(|member| looks_like(json.clone(), &member.class))
+                    || json.skip().is_err()
+                {
                     return false;
                 }
             }
@@ -698,7 +720,9 @@ fn looks_like(mut json: Json<'_>, class: &FieldClass) -> bool {
             matches!(length, Length::Dynamic(_)) || *length == Length::Static(count)
         }
         FieldKind::Optional { field, .. } => first == Some(b'n') || looks_like(json, field),
-        FieldKind::Variant { options, .. } => options.iter().any(|option| looks_like(json.clone(), &option.class)),
+        FieldKind::Variant { options, .. } => {
+            options.iter().any(|option| looks_like(json.clone(), &option.class))
+        }
         FieldKind::Null { .. } => first == Some(b'n'),
         _ => false,
     }

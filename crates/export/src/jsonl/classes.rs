@@ -36,7 +36,9 @@ pub(super) fn push_stream_fields(out: &mut Vec<u8>, stream: &DataStream, with_pa
 /// The class of resources without the message that lines have there, which is no part of it. None: there is nothing
 /// else.
 fn without_message(class: &FieldClass) -> Option<Cow<'_, FieldClass>> {
-    let FieldKind::Structure { members, minimum_alignment } = &class.kind else { return Some(Cow::Borrowed(class)) };
+    let FieldKind::Structure { members, minimum_alignment } = &class.kind else {
+        return Some(Cow::Borrowed(class));
+    };
     let Some((last, rest)) = members.split_last() else { return Some(Cow::Borrowed(class)) };
     if last.name != MESSAGE || !last.class.is_optional_of_values() {
         return Some(Cow::Borrowed(class));
@@ -47,8 +49,7 @@ fn without_message(class: &FieldClass) -> Option<Cow<'_, FieldClass>> {
 
 /// Appends the member `fields` of an event record class: the classes of its own scopes.
 pub(super) fn push_event_fields(out: &mut Vec<u8>, event: &Event<'_>) {
-    let scopes =
-        [("specific_context", &event.class.specific_context), ("payload", &event.class.payload)];
+    let scopes = [("specific_context", &event.class.specific_context), ("payload", &event.class.payload)];
     let scopes = scopes.into_iter().filter_map(|(name, class)| Some((name, class.as_deref()?)));
     push_fields(out, &event.stream.trace.class, scopes);
 }

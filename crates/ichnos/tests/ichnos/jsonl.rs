@@ -1,7 +1,9 @@
 //! JSON Lines are read back as what they were written of, and lines of any program as a trace.
 
 use ichnos::FORMATS;
-use ichnos::export::{Integers, JsonLines, JsonLinesOptions, JsonTime, Log, LogOptions, Pretty, PrettyOptions};
+use ichnos::export::{
+    Integers, JsonLines, JsonLinesOptions, JsonTime, Log, LogOptions, Pretty, PrettyOptions,
+};
 use ichnos::flow::{Merge, pump};
 use ichnos::io::{Entry, Format, OpenedTraces, ReadOptions, Tree};
 use ichnos::model::{BoxedCursor, Sink, Window};
@@ -116,7 +118,8 @@ fn examples_are_read_back_in_all_forms() {
 /// The example of the document, and what it shows of it.
 #[test]
 fn the_example_of_the_document_is_a_trace() {
-    let document = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/jsonl.md")).unwrap();
+    let document =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/jsonl.md")).unwrap();
     let block = |begin: &str| {
         let (_, from) = document.split_once(begin).unwrap();
         from.split_once("```").unwrap().0.to_owned()
@@ -225,7 +228,11 @@ fn changed_lines_are_read_to_their_end() {
     cases(200, |random| {
         let mut text = Vec::new();
         for _ in 0..random.index(40) + 1 {
-            let line = lines[if random.is_one_in(2) { random.index(8).min(lines.len() - 1) } else { random.index(lines.len()) }];
+            let line = lines[if random.is_one_in(2) {
+                random.index(8).min(lines.len() - 1)
+            } else {
+                random.index(lines.len())
+            }];
             let begin = text.len();
             text.extend_from_slice(line);
             while random.is_one_in(2) {
