@@ -3,6 +3,7 @@
 
 pub mod fuchsia;
 pub mod generator;
+pub mod jsonl;
 pub mod lttng;
 pub mod nettrace;
 pub mod xtrace;
