@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use ichnos::Session;
-use ichnos::export::meaning_of;
-use ichnos::model::{DataStreamClass, EventRecordClass, FieldClass, FieldKind, TraceClass};
+use ichnos::model::{DataStreamClass, EventRecordClass, FieldClass, FieldKind, Meaning, TraceClass};
 
 use crate::exit::Failure;
 use crate::nearest::{alternatives, list, nearest};
@@ -132,9 +131,11 @@ fn has_field(stream: &DataStreamClass, event: &EventRecordClass, name: &str) -> 
         let (scope, rest) = name.split_once('.')?;
         Some(is_in(&all[scopes(scope)?], rest))
     };
-    is_in(&all, name)
-        || is_scoped().unwrap_or(false)
-        || meaning_of(name).is_some_and(|meaning| event.meanings.members(meaning).next().is_some())
+    let means = |meaning: Meaning| event.meanings.members(meaning).next().is_some();
+    if name == "cpu" && (means(Meaning::Processor) || is_in(&all[4..5], "cpu_id")) {
+        return true;
+    }
+    is_in(&all, name) || is_scoped().unwrap_or(false) || name.parse().is_ok_and(means)
 }
 
 /// Whether a path leads to a field; see [`ichnos::model::FieldRef`] for paths.

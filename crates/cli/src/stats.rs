@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
         is_live: session.is_live(),
     };
     let mut follower = Follower::new(&job, progress, report);
-    reader.render(&job, &job::rendering(args.threads), &mut std::io::sink(), &mut follower)?;
+    reader.render(&job, &job::rendering(args.threads, args.chunk_size), &mut std::io::sink(), &mut follower)?;
     let Follower { progress, stats, pairs, known_fields, events, damages, ended, .. } = follower;
     progress.finish();
     match ended {
@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
     let found = Found::new(args, &stats, pairs.as_ref(), &job.options);
     let paint = Paint::stdout(global.color);
     if args.report.json {
-        output::print_json(&json::document(&found, damages).json(), args.report.integers.into())?;
+        output::print_json(&json::document(&found, events, damages).json(), args.report.integers.into())?;
     } else if args.csv {
         output::print(&csv::text(&found), Paint::PLAIN)?;
     } else {
@@ -98,7 +98,8 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
     Ok(if session.is_live() && interrupt::exit() != Exit::Interrupted {
         interrupt::exit()
     } else {
-        collecting::exit(damaged, events == 0)
+        let is_empty = pairs.as_ref().map_or(events, |pairs| pairs.latencies().count()) == 0;
+        collecting::exit(damaged, is_empty)
     })
 }
 

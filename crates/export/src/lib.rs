@@ -49,7 +49,6 @@ pub use stacks::{
 pub use stats::{
     Distribution, EventTotals, Gap, GroupBy, GroupValue, Loss, Number, Pair, PairGroup, PairOptions, PairReader, Pairs,
     PowerBin, Stats, StatsCollector, StatsGroup, StatsOptions, StatsRow, Timeline, Unpaired, find_field,
-    meaning_of,
 };
 pub use tasks::{
     DanglingEdge, GraphFormat, JoinedEvent, LaneRow, StepDifference, TaskCollector, TaskDiff, TaskEdge,

@@ -16,7 +16,7 @@ mod totals;
 
 pub use collect::{Stats, StatsCollector, StatsGroup, StatsOptions, StatsRow};
 pub use distribution::{Distribution, Number, PowerBin};
-pub use key::{GroupBy, GroupValue, find_field, meaning_of};
+pub use key::{GroupBy, GroupValue, find_field};
 pub use pairs::{Pair, PairGroup, PairOptions, PairReader, Pairs, Unpaired};
 pub use timeline::Timeline;
 pub use totals::{EventTotals, Gap, Loss};

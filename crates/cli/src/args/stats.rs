@@ -6,6 +6,7 @@ use ichnos::export::GroupBy;
 use super::json::JsonReport;
 use super::reading::Reading;
 use super::selecting::Selecting;
+use crate::size;
 
 #[derive(Args, Debug)]
 #[command(after_help = "FIELD is the path of a field (`next_tid`, `payload.args.0`, `ctx.procname`, `packet.cpu_id`), or what \
@@ -50,6 +51,9 @@ pub(crate) struct Stats {
     /// The output does not depend on it.
     #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,
+    /// Bytes of trace data that a thread reads as one chunk [default: 8M]
+    #[arg(long, value_name = "BYTES", value_parser = size::parse, hide_short_help = true)]
+    pub(crate) chunk_size: Option<u64>,
 
     #[command(flatten)]
     pub(crate) selecting: Selecting,

@@ -29,10 +29,10 @@ pub(super) struct StatsJob {
 }
 
 /// How to use threads.
-pub(super) fn rendering(threads: Option<u16>) -> RenderOptions {
+pub(super) fn rendering(threads: Option<u16>, chunk_bytes: Option<u64>) -> RenderOptions {
     let mut options = RenderOptions::default();
     options.threads = threads.map_or(options.threads, usize::from);
-    options.chunk_bytes = Some(CHUNK);
+    options.chunk_bytes = Some(chunk_bytes.unwrap_or(CHUNK));
     options.always_chunks = true;
     options
 }

@@ -6,10 +6,12 @@ use serde_json::Value as Json;
 use super::rows::{Found, Numbers, Row, name_of};
 use crate::json::{Object, document as new_document, integer};
 
-pub(super) fn document(found: &Found<'_>, damages: u64) -> Object {
+pub(super) fn document(found: &Found<'_>, events: u64, damages: u64) -> Object {
     let mut object = new_document("stats");
-    put_totals(&mut object, found.all);
+    object.put("events", events);
+    // Of pairs, only these are counted.
     if found.pairs.is_none() {
+        object.put_some("bytes", found.all.totals.bytes());
         put_times(&mut object, found.all);
     }
     put_loss(&mut object, found.all.loss);
@@ -39,7 +41,8 @@ fn row_json(row: &Row<'_>) -> Object {
     }
     match row.of {
         Some(of) => {
-            put_totals(&mut object, of);
+            object.put("events", of.totals.events);
+            object.put_some("bytes", of.totals.bytes());
             put_times(&mut object, of);
             if !of.loss.is_none() {
                 put_loss(&mut object, of.loss);
@@ -50,12 +53,6 @@ fn row_json(row: &Row<'_>) -> Object {
         None => put_numbers(&mut object, "latency_ns", row.numbers.as_ref()),
     }
     object
-}
-
-fn put_totals(object: &mut Object, row: &StatsRow) {
-    // Of pairs, events are not counted.
-    object.put("events", row.totals.events);
-    object.put_some("bytes", row.totals.bytes());
 }
 
 fn put_times(object: &mut Object, row: &StatsRow) {

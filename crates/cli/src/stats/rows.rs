@@ -81,6 +81,8 @@ impl<'s> Found<'s> {
                 stats.groups().map(row).collect()
             }
         };
+        // What has no number says nothing of numbers.
+        rows.retain(|row| row.numbers.as_ref().is_none_or(|numbers| numbers.distribution.count() > 0));
         rows.sort_by(|a, b| compare(a, b, args.sort));
         let left_out = rows.len().saturating_sub(args.top.unwrap_or(usize::MAX));
         rows.truncate(rows.len() - left_out);
@@ -100,11 +102,12 @@ impl<'s> Found<'s> {
 }
 
 impl Row<'_> {
-    /// How many events, or pairs.
+    /// How many events, numbers or pairs.
     pub(super) fn events(&self) -> u64 {
-        match self.of {
-            Some(row) => row.totals.events,
-            None => self.numbers.as_ref().map_or(0, |numbers| numbers.distribution.count()),
+        match (&self.numbers, self.of) {
+            (Some(numbers), _) => numbers.distribution.count(),
+            (None, Some(row)) => row.totals.events,
+            (None, None) => 0,
         }
     }
 }

@@ -278,7 +278,7 @@ impl Shown<'_, '_> {
             (begin, end) if begin == end => bound(begin),
             // Bins of few integers are these.
             (begin, end) if !is_real && (end - begin).abs() <= 1.0 => bound(begin),
-            (begin, end) => format!("{} .. {}", bound(begin), bound(end)),
+            (begin, end) => format!("{} .. {}", bound(begin.min(end)), bound(begin.max(end))),
         };
         let labels: Vec<String> = bins.iter().map(label).collect();
         let width = labels.iter().map(|label| label.chars().count()).max().unwrap_or_default();

@@ -22,20 +22,19 @@ pub enum GroupBy {
 }
 
 /// The field that a name stands for in events of the class of `event`: a path as [`FieldRef`] has it, or else a
-/// [`Meaning`], of which the first member counts, or `cpu`, which is the processor. None if the class has no
-/// such field.
+/// [`Meaning`], of which the first member counts. `cpu` is the processor: what means it, or the member `cpu_id` of
+/// the packet context, or else a path. None if the class has no such field.
 #[must_use]
 pub fn find_field(event: &Event<'_>, name: &str) -> Option<FieldRef> {
-    FieldRef::new(event, name).or_else(|| {
-        let meaning = meaning_of(name)?;
-        event.class.meanings.members(meaning).find_map(|member| FieldRef::of_member(event, member))
-    })
-}
-
-/// The meaning that members can be named by.
-#[must_use]
-pub fn meaning_of(name: &str) -> Option<Meaning> {
-    if name == "cpu" { Some(Meaning::Processor) } else { name.parse().ok() }
+    let by_path = |path: &str| FieldRef::new(event, path);
+    let by_meaning = |meaning| {
+        let mut members = event.class.meanings.members(meaning);
+        members.find_map(|member| FieldRef::of_member(event, member))
+    };
+    if name == "cpu" {
+        return by_meaning(Meaning::Processor).or_else(|| by_path("packet.cpu_id")).or_else(|| by_path(name));
+    }
+    by_path(name).or_else(|| by_meaning(name.parse().ok()?))
 }
 
 /// A part of the key of a group.
