@@ -436,7 +436,8 @@ mod tests {
                     let (value, expected) = (value.to_f64(), numbers[rank - 1].to_f64());
                     let error = if found.is_exact() { 0.0 } else { Distribution::ERROR * expected.abs() };
                     // The least numbers that there are cannot be divided further.
-                    assert!((value - expected).abs() <= error * 1.000_001 + 5e-324, "{value} {expected}");
+                    let is_near = (value - expected).abs() <= error * 1.000_001 + 5e-324;
+                    assert!(value == expected || is_near, "{value} {expected}");
                 }
                 let mut covered = 0;
                 for bin in found.powers() {
