@@ -365,7 +365,9 @@ impl Distribution {
     /// What stands for the numbers of a bin.
     fn number_of(&self, bin: i32) -> Number {
         let middle = middle(bin);
-        let number = if self.has_reals { middle } else { middle.round() };
+        // The integers of a bin end before the next one begins.
+        let of_integers = (middle.abs() - 0.5).round().copysign(middle);
+        let number = if self.has_reals { middle } else { of_integers };
         Number::of_real(number).unwrap_or(Number::Integer(0))
     }
 
@@ -446,6 +448,7 @@ mod tests {
                         let number = number.to_f64();
                         match begin.total_cmp(&0.0) {
                             Ordering::Equal => number == 0.0,
+                            _ if begin.is_infinite() => number == begin,
                             _ if begin > 0.0 => begin <= number && number < end,
                             _ => end < number && number <= begin,
                         }
