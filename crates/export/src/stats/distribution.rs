@@ -366,7 +366,7 @@ impl Distribution {
     fn number_of(&self, bin: i32) -> Number {
         let middle = middle(bin);
         // The integers of a bin end before the next one begins.
-        let of_integers = (middle.abs() - 0.5).round().copysign(middle);
+        let of_integers = (middle.abs() - 0.5).round().max(0.0).copysign(middle);
         let number = if self.has_reals { middle } else { of_integers };
         Number::of_real(number).unwrap_or(Number::Integer(0))
     }
