@@ -30,8 +30,7 @@ pub(crate) fn check<'n>(
     if has_dynamic && !after {
         return Ok(());
     }
-    let classes: Vec<_> =
-        session.traces().iter().map(|trace| trace.trace().class_with_dynamic()).collect();
+    let classes: Vec<_> = session.traces().iter().map(|trace| trace.trace().class_with_dynamic()).collect();
     let wrong = names.into_iter().filter_map(|(option, name)| {
         let mut elsewhere = BTreeSet::new();
         for class in &classes {

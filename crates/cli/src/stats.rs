@@ -53,7 +53,12 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
         is_live: session.is_live(),
     };
     let mut follower = Follower::new(&job, progress, report);
-    reader.render(&job, &job::rendering(args.threads, args.chunk_size), &mut std::io::sink(), &mut follower)?;
+    reader.render(
+        &job,
+        &job::rendering(args.threads, args.chunk_size),
+        &mut std::io::sink(),
+        &mut follower,
+    )?;
     let Follower { progress, stats, pairs, known_fields, events, damages, ended, .. } = follower;
     progress.finish();
     match ended {
@@ -69,8 +74,7 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
         let more = count(more, "more damaged place");
         report.warning(&format!("{more}; `--max damage=N` lists more of them"));
     }
-    let is_unknown =
-        |name: &str| !stats.knows_field(name) && !known_fields.iter().any(|known| known == name);
+    let is_unknown = |name: &str| !stats.knows_field(name) && !known_fields.iter().any(|known| known == name);
     if events > 0 {
         let unknown = field_names_of(args).filter(|(_, name)| is_unknown(name));
         field_names::check(&session, &job.selection, unknown, true)?;

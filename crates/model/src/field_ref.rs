@@ -2,7 +2,9 @@
 
 use crate::decode::{DecodeError, FixedField, Plans};
 use crate::plan::steps::{NodeId, Op, Plan};
-use crate::{Event, EventValues, Field, FieldClass, FieldValue, MemberIndex, Real, Scope, Text, Uuid, Visitor, Wide};
+use crate::{
+    Event, EventValues, Field, FieldClass, FieldValue, MemberIndex, Real, Scope, Text, Uuid, Visitor, Wide,
+};
 
 /// A field of an event record class, found once by its path: to look at the same field of many events.
 ///

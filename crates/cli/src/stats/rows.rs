@@ -2,9 +2,7 @@
 
 use std::cmp::{Ordering, Reverse};
 
-use ichnos::export::{
-    Distribution, GroupBy, GroupValue, Number, Pairs, Stats, StatsOptions, StatsRow,
-};
+use ichnos::export::{Distribution, GroupBy, GroupValue, Number, Pairs, Stats, StatsOptions, StatsRow};
 
 use crate::args::{self, SortBy};
 
@@ -82,7 +80,9 @@ impl<'s> Found<'s> {
             }
         };
         // What has no number says nothing of numbers.
-        rows.retain(|row| row.numbers.as_ref().is_none_or(|numbers| numbers.distribution.count() > 0));
+        rows.retain(|row| {
+            args.timeline || row.numbers.as_ref().is_none_or(|numbers| numbers.distribution.count() > 0)
+        });
         rows.sort_by(|a, b| compare(a, b, args.sort));
         let left_out = rows.len().saturating_sub(args.top.unwrap_or(usize::MAX));
         rows.truncate(rows.len() - left_out);
@@ -121,7 +121,8 @@ fn compare(a: &Row<'_>, b: &Row<'_>, by: SortBy) -> Ordering {
         value(b).cmp(&value(a))
     };
     let quantile = |index: usize| {
-        let value = |row: &Row<'_>| row.numbers.as_ref().and_then(|numbers| numbers.quantiles.get(index).copied());
+        let value =
+            |row: &Row<'_>| row.numbers.as_ref().and_then(|numbers| numbers.quantiles.get(index).copied());
         value(b).cmp(&value(a))
     };
     let column = match by {
@@ -130,7 +131,8 @@ fn compare(a: &Row<'_>, b: &Row<'_>, by: SortBy) -> Ordering {
         SortBy::Bytes => of(&|row| row.totals.bytes().map(i128::from)),
         SortBy::First => {
             // Rows without a time come last.
-            let first = |row: &Row<'_>| row.of.and_then(|row| row.totals.times()).map(|times| Reverse(times.0));
+            let first =
+                |row: &Row<'_>| row.of.and_then(|row| row.totals.times()).map(|times| Reverse(times.0));
             first(b).cmp(&first(a))
         }
         SortBy::Last => of(&|row| row.totals.times().map(|times| times.1)),

@@ -242,7 +242,8 @@ impl Shown<'_, '_> {
         }
         self.distributions(text, "values", &show);
         for row in &self.found.rows {
-            let Some(numbers) = row.numbers.as_ref().filter(|numbers| numbers.distribution.count() > 0) else {
+            let Some(numbers) = row.numbers.as_ref().filter(|numbers| numbers.distribution.count() > 0)
+            else {
                 continue;
             };
             let title = format!("{name}, {}", self.key(row).join(", "));
@@ -412,8 +413,7 @@ impl Shown<'_, '_> {
         }
         let _ = writeln!(text, "{}", self.paint.faint(&line));
         if let Some(gap) = totals.largest_gap() {
-            let line =
-                format!("largest gap: {} after {}", duration(gap.length), self.times.short(gap.begin));
+            let line = format!("largest gap: {} after {}", duration(gap.length), self.times.short(gap.begin));
             let _ = writeln!(text, "{}", self.paint.faint(&line));
         }
         self.loss(text);
@@ -435,7 +435,8 @@ impl Shown<'_, '_> {
                  to {missed} may be missing (--max groups=N)"
             ));
         }
-        let rows = found.rows.iter().filter_map(|row| row.numbers.as_ref()).map(|numbers| numbers.distribution);
+        let rows =
+            found.rows.iter().filter_map(|row| row.numbers.as_ref()).map(|numbers| numbers.distribution);
         let all = found.pairs.map(|pairs| pairs.latencies()).into_iter().chain(found.all.numbers.as_deref());
         if rows.chain(all).any(|distribution| !distribution.is_exact()) {
             note(&format!("p50, p90, p99: to within {:.1} %", 100.0 * Distribution::ERROR));

@@ -65,7 +65,8 @@ fn mistakes() {
     stats(&["--sort", "gap", "--pair", "a", "b"], "pairs have no such column");
     stats(&["--csv", "--timeline", "--histogram", "value"], "two tables");
     stats(&["--by", "event,,stream"], "expected event, stream, host or a field");
-    ichnos(["stats", path, "--pair", "demo:tik", "demo:tock"]).expect(1, &["did you mean `demo:tick` or `demo:tock`?"]);
+    ichnos(["stats", path, "--pair", "demo:tik", "demo:tock"])
+        .expect(1, &["did you mean `demo:tick` or `demo:tock`?"]);
 }
 
 /// Fields of classes that are only met while reading.
@@ -111,13 +112,19 @@ fn threads_and_chunks_do_not_show() {
     ];
     let mut paths = vec![PathBuf::from(large)];
     if let Some(root) = recorded("ctf/real") {
-        let traces = ["lttng-ust/discard", "tracecompass/many-threads", "babeltrace/1/succeed/lttng-event-after-packet"];
+        let traces = [
+            "lttng-ust/discard",
+            "tracecompass/many-threads",
+            "babeltrace/1/succeed/lttng-event-after-packet",
+        ];
         paths.extend(traces.iter().map(|path| root.join(path)).filter(|path| path.exists()));
     }
     for path in &paths {
         let path = path.to_str().unwrap();
         let is_own = path == large;
-        for options in ways.iter().filter(|options| is_own || options.iter().all(|one| !one.contains("value") && !one.contains("demo"))) {
+        for options in ways.iter().filter(|options| {
+            is_own || options.iter().all(|one| !one.contains("value") && !one.contains("demo"))
+        }) {
             let run = |more: &[&str]| {
                 let run = ichnos([&["stats", "--json", path], *options, more].concat());
                 (run.code, run.err, run.out)
@@ -132,7 +139,8 @@ fn threads_and_chunks_do_not_show() {
                 assert!(run(&more) == one, "{path} {options:?} {more:?}\n{}", one.2);
             }
         }
-        for options in [["--by", "stream,event", "--histogram", "value"], ["--by", "value", "--sort", "name"]] {
+        for options in [["--by", "stream,event", "--histogram", "value"], ["--by", "value", "--sort", "name"]]
+        {
             if !is_own {
                 continue;
             }
@@ -174,13 +182,15 @@ fn counts_are_those_of_info() {
         let mut by_name: BTreeMap<String, u64> = BTreeMap::new();
         for trace in info["traces"].as_array().unwrap() {
             for class in trace["event_record_classes"].as_array().unwrap() {
-                let name = class["name"].as_str().map_or_else(|| format!("id {}", class["id"]), str::to_owned);
+                let name =
+                    class["name"].as_str().map_or_else(|| format!("id {}", class["id"]), str::to_owned);
                 *by_name.entry(name).or_default() += class["count"].as_u64().unwrap_or_default();
             }
         }
         by_name.retain(|_, count| *count > 0);
         let rows = stats["rows"].as_array().unwrap().iter();
-        let rows = rows.map(|row| (row["key"][0].as_str().unwrap().to_owned(), row["events"].as_u64().unwrap()));
+        let rows =
+            rows.map(|row| (row["key"][0].as_str().unwrap().to_owned(), row["events"].as_u64().unwrap()));
         assert_eq!(rows.collect::<BTreeMap<_, _>>(), by_name, "{path}");
         // Events are not larger than the packets that they are in.
         let bytes = |json: &Json| json["bytes"].as_u64().unwrap_or_default();
@@ -256,7 +266,8 @@ fn statistics_are_those_of_another_program() {
         assert!(output.status.success());
         let expected: Json = serde_json::from_slice(&output.stdout).unwrap();
         let path = path.to_str().unwrap();
-        let stats = |options: &[&str]| ichnos([&["stats", "--json", path], options].concat()).expect(0, &[]).json();
+        let stats =
+            |options: &[&str]| ichnos([&["stats", "--json", path], options].concat()).expect(0, &[]).json();
         // Counts, times and gaps.
         let found = stats(&[]);
         let rows = found["rows"].as_array().unwrap();
@@ -279,8 +290,9 @@ fn statistics_are_those_of_another_program() {
             assert_eq!(pairs["unpaired"][member], *value, "{member}");
         }
         let slowest = pairs["slowest"].as_array().unwrap().iter();
-        let slowest: Vec<Json> =
-            slowest.map(|pair| Json::from(vec![pair["latency_ns"].clone(), pair["end_ns"].clone()])).collect();
+        let slowest: Vec<Json> = slowest
+            .map(|pair| Json::from(vec![pair["latency_ns"].clone(), pair["end_ns"].clone()]))
+            .collect();
         assert_eq!(Json::from(slowest), expected["slowest"]);
     }
 }

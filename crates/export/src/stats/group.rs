@@ -196,7 +196,10 @@ mod tests {
                 assert!(found.missed() <= 4 * keys.len() as u64 / most as u64);
                 let mut rows: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
                 for Group { key, missed, row } in found.iter() {
-                    assert!(rows.insert(u64::from_le_bytes((**key).try_into().unwrap()), (row.0, *missed)).is_none());
+                    assert!(
+                        rows.insert(u64::from_le_bytes((**key).try_into().unwrap()), (row.0, *missed))
+                            .is_none()
+                    );
                 }
                 assert!(rows.len() <= most);
                 for (key, expected) in &expected {

@@ -4,8 +4,8 @@
 //! do; who puts them together takes the records in the order of events. So the result does not depend on who
 //! made the records.
 
-use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 

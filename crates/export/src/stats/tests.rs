@@ -71,10 +71,15 @@ impl Fixture {
     }
 
     /// Has something take all messages, in parts of this number of events.
-    fn parts<P>(&self, size: usize, mut part: impl FnMut(&mut dyn FnMut(&mut dyn FnMut(&ichnos_model::Message<'_>))) -> P) -> Vec<P> {
+    fn parts<P>(
+        &self,
+        size: usize,
+        mut part: impl FnMut(&mut dyn FnMut(&mut dyn FnMut(&ichnos_model::Message<'_>))) -> P,
+    ) -> Vec<P> {
         let events: Arc<[Made]> = self.events.clone().into();
         let trace = RecordTrace::new("made", Arc::clone(&self.trace), &Limits::default());
-        let trace = trace.with_stream(0, "events", 0, move || Events { events: Arc::clone(&events), next: 0 });
+        let trace =
+            trace.with_stream(0, "events", 0, move || Events { events: Arc::clone(&events), next: 0 });
         let mut cursors = trace.cursors(Window::default());
         let cursor = &mut cursors[0];
         let mut parts = Vec::new();
@@ -230,7 +235,10 @@ fn rows_are_what_a_loop_finds() {
         let expected: BTreeSet<String> = fixture.events.iter().map(|event| shown(key(event, &by))).collect();
         assert_eq!(keys, if by.is_empty() { BTreeSet::new() } else { expected });
         let has_fields = !fixture.events.is_empty() && by.contains(&field("number"));
-        assert_eq!(stats.knows_field("number"), has_fields || (histogram == Some("number") && !fixture.events.is_empty()));
+        assert_eq!(
+            stats.knows_field("number"),
+            has_fields || (histogram == Some("number") && !fixture.events.is_empty())
+        );
         assert!(!stats.knows_field("nothing"));
     });
 }
@@ -326,7 +334,8 @@ fn approximate_rows_depend_on_the_parts_alone() {
         let rows = || {
             let stats = fixture.stats(&options, size);
             assert!(stats.missed() > 0);
-            let rows = stats.groups().map(|group| (format!("{:?}", group.key), group.missed, found(group.row)));
+            let rows =
+                stats.groups().map(|group| (format!("{:?}", group.key), group.missed, found(group.row)));
             rows.collect::<Vec<_>>()
         };
         assert_eq!(rows(), rows());

@@ -207,9 +207,8 @@ mod tests {
             let spread = 1 << random.below(80);
             let base = i128::from(random.number()) - (1 << 62);
             let count = 1 + random.index(200);
-            let mut times: Vec<i128> = (0..count)
-                .map(|_| base + (i128::from(random.number()) << 16).rem_euclid(spread))
-                .collect();
+            let mut times: Vec<i128> =
+                (0..count).map(|_| base + (i128::from(random.number()) << 16).rem_euclid(spread)).collect();
             let make = |times: &[i128]| {
                 let mut timeline = Timeline::default();
                 times.iter().for_each(|time| timeline.add(*time));

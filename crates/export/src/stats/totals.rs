@@ -16,14 +16,55 @@ pub struct EventTotals {
 /// When events were, in nanoseconds from the origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Times {
-    /// The earliest and the latest time.
+    /// The earliest time.
     begin: i128,
+    /// The latest time, unless the last one is later.
     end: i128,
-    /// Those of the first and the last event in the order of the merge: only clocks that go back make a
-    /// difference.
+    /// The first and the last time in the order of the merge: only clocks that go back make a difference.
     first: i128,
     last: i128,
     gap: Option<Gap>,
+    /// An event that comes less than this after the last one, and not before it, changes nothing but the last time.
+    uneventful: u128,
+}
+
+impl Times {
+    fn new(time: i128) -> Self {
+        Self { begin: time, end: time, first: time, last: time, gap: None, uneventful: 0 }
+    }
+
+    #[inline]
+    fn add(&mut self, time: i128) {
+        // What is earlier is a large number.
+        if (time.wrapping_sub(self.last) as u128) < self.uneventful {
+            self.last = time;
+        } else {
+            self.add_any(time);
+        }
+    }
+
+    #[inline(never)]
+    fn add_any(&mut self, time: i128) {
+        self.note_gap(Gap { begin: self.last, length: time.saturating_sub(self.last) });
+        self.end = self.end.max(self.last).max(time);
+        self.begin = self.begin.min(time);
+        self.last = time;
+    }
+
+    fn note_gap(&mut self, gap: Gap) {
+        let longest = self.gap.map_or(gap, |known| known.longer(gap));
+        self.gap = Some(longest);
+        self.uneventful = u128::try_from(longest.length).map_or(0, |length| length + 1);
+    }
+
+    /// Adds those of later events.
+    fn merge(&mut self, later: &Self) {
+        self.note_gap(Gap { begin: self.last, length: later.first.saturating_sub(self.last) });
+        later.gap.into_iter().for_each(|gap| self.note_gap(gap));
+        self.end = self.end.max(self.last).max(later.end);
+        self.begin = self.begin.min(later.begin);
+        self.last = later.last;
+    }
 }
 
 /// The time between two events, one after the other.
@@ -50,18 +91,10 @@ impl EventTotals {
             self.sized += 1;
             self.bits = self.bits.saturating_add(bits);
         }
-        let Some(time) = time else { return };
-        match &mut self.times {
-            Some(times) => {
-                let gap = Gap { begin: times.last, length: time.saturating_sub(times.last) };
-                times.gap = Some(times.gap.map_or(gap, |known| known.longer(gap)));
-                times.last = time;
-                times.begin = times.begin.min(time);
-                times.end = times.end.max(time);
-            }
-            None => {
-                self.times = Some(Times { begin: time, end: time, first: time, last: time, gap: None });
-            }
+        match (&mut self.times, time) {
+            (Some(times), Some(time)) => times.add(time),
+            (None, Some(time)) => self.times = Some(Times::new(time)),
+            (_, None) => {}
         }
     }
 
@@ -70,20 +103,11 @@ impl EventTotals {
         self.events += later.events;
         self.sized += later.sized;
         self.bits = self.bits.saturating_add(later.bits);
-        self.times = match (self.times.take(), later.times) {
-            (Some(times), Some(later)) => {
-                let between = Gap { begin: times.last, length: later.first.saturating_sub(times.last) };
-                let gaps = [times.gap, Some(between), later.gap].into_iter().flatten();
-                Some(Times {
-                    begin: times.begin.min(later.begin),
-                    end: times.end.max(later.end),
-                    first: times.first,
-                    last: later.last,
-                    gap: gaps.reduce(Gap::longer),
-                })
-            }
-            (times, later) => times.or(later),
-        };
+        match (&mut self.times, later.times) {
+            (Some(times), Some(later)) => times.merge(&later),
+            (None, later) => self.times = later,
+            (_, None) => {}
+        }
     }
 
     /// Size of the events in bytes, rounded up, as far as it is known; None if it is of no event.
@@ -95,7 +119,7 @@ impl EventTotals {
     /// The earliest and the latest time, in nanoseconds from the origin; None if no event has one.
     #[must_use]
     pub fn times(&self) -> Option<(i128, i128)> {
-        self.times.as_ref().map(|times| (times.begin, times.end))
+        self.times.as_ref().map(|times| (times.begin, times.end.max(times.last)))
     }
 
     /// The longest time between two events; None if there is none.
