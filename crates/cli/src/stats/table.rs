@@ -220,7 +220,11 @@ impl Shown<'_, '_> {
     fn distributions(&self, text: &mut String, noun: &str, show: &dyn Fn(Number) -> String) {
         let mut table = Table::new(&[noun, "min", "mean", "p50", "p90", "p99", "max"], &self.names());
         for row in &self.found.rows {
-            let Some(numbers) = &row.numbers else { continue };
+            // With a timeline, there are rows without a number.
+            let Some(numbers) = row.numbers.as_ref().filter(|numbers| numbers.distribution.count() > 0)
+            else {
+                continue;
+            };
             let more = if row.missed > 0 { "+" } else { "" };
             let mut cells = vec![format!("{}{more}", grouped(numbers.distribution.count()))];
             cells.extend(quantiles(numbers, show).into_iter().map(|(_, value)| value));
@@ -309,11 +313,13 @@ impl Shown<'_, '_> {
         let title = format!("from {}, {} each", self.times.short(all.begin()), span(width));
         let mut table = Table::new(&["events", "most"], &[&[&*title][..], &self.names()].concat());
         for row in &self.found.rows {
-            let Some(timeline) = row.of.and_then(|row| row.timeline.as_deref()) else { continue };
+            let Some((of, timeline)) = row.of.and_then(|of| Some((of, of.timeline.as_deref()?))) else {
+                continue;
+            };
             let timeline = timeline.clone().at_least(width);
             let most = timeline.counts().max().unwrap_or_default();
             let mut cells = vec![
-                grouped(row.events()),
+                grouped(of.totals.events),
                 format!("{}/s", rate(most as f64 * 1e9 / width as f64)),
                 line(begins().map(|begin| timeline.count_at(begin)), most),
             ];
