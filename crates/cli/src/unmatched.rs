@@ -25,10 +25,17 @@ pub(crate) fn explain(session: &Session, selection: &Selection, window: Window, 
     }
     let streams: Vec<StreamSummary> = session.traces().iter().flat_map(|trace| trace.streams()).collect();
     let is_explained = warn_of_streams(session, selection, &streams, report);
-    let is_explained = warn_of_events(session, selection, &streams, events, report) || is_explained;
+    let is_explained =
+        warn_of_events(session, selection, &streams, events, "--event", report) || is_explained;
     if events == 0 && !is_explained && !session.is_live() {
         warn_of_times(session, selection, window, report);
     }
+}
+
+/// Says which patterns of names of events that another option than `--event` has match no event record class.
+pub(crate) fn explain_events(session: &Session, selection: &Selection, option: &str, report: Report) {
+    let streams: Vec<StreamSummary> = session.traces().iter().flat_map(|trace| trace.streams()).collect();
+    warn_of_events(session, selection, &streams, 1, option, report);
 }
 
 /// The patterns with what they match.
@@ -67,6 +74,7 @@ fn warn_of_events(
     selection: &Selection,
     streams: &[StreamSummary],
     events: u64,
+    option: &str,
     report: Report,
 ) -> bool {
     // Classes that are only met while reading are not known where it was not read to the end.
@@ -85,12 +93,12 @@ fn warn_of_events(
         }
         let elsewhere = all.iter().any(|name| glob.is_match(name));
         let (text, help) = if elsewhere {
-            let text = format!("no event of the selected data streams matches `--event {pattern}`");
+            let text = format!("no event of the selected data streams matches `{option} {pattern}`");
             (text, "events of that name are in data streams that --stream leaves out".to_owned())
         } else {
             let names = names.iter().map(String::as_str);
             let help = advice(pattern, names.clone(), "event record class", names);
-            (format!("no event record class matches `--event {pattern}`"), help)
+            (format!("no event record class matches `{option} {pattern}`"), help)
         };
         report.warning_with_help(&text, &help);
         is_explained = true;

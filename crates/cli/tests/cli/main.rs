@@ -28,6 +28,7 @@ mod paths;
 mod quirks;
 mod recorded;
 mod stacks;
+mod stats;
 mod strict;
 mod structure;
 mod support;
