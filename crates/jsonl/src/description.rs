@@ -1,7 +1,5 @@
 //! What lines say of traces, clocks, data streams and event record classes.
 
-use std::sync::{Mutex, PoisonError};
-
 use ichnos_model::{
     ClockClass, ClockOrigin, EventRecordClass, EventRole, FieldClass, FieldKind, LevelScale, LevelStep,
     LogLevel, LogRole, LogSeverity, LogText, Meaning, Meanings, Scope, TraceClass, UuidOf, Value,
@@ -204,25 +202,8 @@ fn log_role(value: &Value) -> Option<LogRole> {
         };
         Some(LevelStep { up_to, level, exact })
     };
-    let scale = scale(steps.iter().map(step).collect::<Option<_>>()?)?;
+    let scale = LevelScale::kept(steps.iter().map(step).collect::<Option<_>>()?)?;
     let mut role = LogRole::new(severity, scale);
     role.text = (text(value, "message") == Some("name")).then_some(LogText::NAME);
     Some(role)
-}
-
-/// A scale of these steps. Scales live as long as the program, so there is an end to how many files can bring.
-fn scale(steps: Vec<LevelStep>) -> Option<LevelScale> {
-    const MOST_SCALES: usize = 64;
-    const MOST_STEPS: usize = 32;
-    static SCALES: Mutex<Vec<&'static [LevelStep]>> = Mutex::new(Vec::new());
-    let mut scales = SCALES.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = scales.iter().find(|known| ***known == steps[..]) {
-        return Some(LevelScale(known));
-    }
-    if scales.len() >= MOST_SCALES || steps.len() > MOST_STEPS {
-        return None;
-    }
-    let steps: &'static [LevelStep] = Vec::leak(steps);
-    scales.push(steps);
-    Some(LevelScale(steps))
 }
