@@ -39,11 +39,11 @@ fn write(args: &Convert, merges: bool, global: &Global, report: Report) -> Resul
     let writing = &args.writing;
     let path = writing.output.as_deref();
     let (_, writer) = writer(args)?;
-    let selection = Selection::new(&args.selecting, args.clock_gmt, None)?;
+    let mut selection = Selection::new(&args.selecting, args.clock_gmt, None)?;
     let session =
         input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
     let damaged = input::report_problems(&session, report);
-    let window = selection.times.window(&session)?;
+    let window = selection.prepare(&session, report)?;
     let mut reader = session
         .reader(window, |stream| selection.wants_file(&stream.name))
         .map_err(|error| input::failure(&error))?;

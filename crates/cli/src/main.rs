@@ -18,6 +18,7 @@ mod command_line;
 mod convert;
 mod damage;
 mod exit;
+mod filtering;
 mod format_flags;
 mod formats;
 mod habits;
