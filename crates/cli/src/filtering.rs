@@ -94,6 +94,7 @@ fn near_names(name: &str, candidates: &[KnownName]) -> Option<String> {
         })
         .collect();
     match shown.split_last() {
+        None if candidates.is_empty() => None,
         None => Some("`ichnos schema` prints the fields of all events".to_owned()),
         Some((last, [])) => Some(format!("did you mean {last}?")),
         Some((last, before)) => Some(format!("did you mean {} or {last}?", before.join(", "))),

@@ -459,6 +459,10 @@ impl<'c> Compiler<'c> {
         let mismatch = |message: String, help: Option<&'static str>| Err(Mismatch { message, help });
         let signed = |test: Test| if op == CompareOp::NotEqual { test.not() } else { test };
         let is_equality = matches!(op, CompareOp::Equal | CompareOp::NotEqual);
+        if !matches!(kind, Type::Enumeration(_) | Type::BitMap(_)) {
+            // Here it need not be a label.
+            self.findings.push(Finding::Label(b.span.clone(), Ok(())));
+        }
         let constant = match &kind {
             Type::Text => {
                 if let Some(glob) = Glob::new(literal).filter(|_| is_equality) {
@@ -548,7 +552,10 @@ impl<'c> Compiler<'c> {
         let found = self.value(text);
         let Some(regex) = self.patterns.get(pattern).cloned() else { return Test::UNKNOWN };
         self.fitting(node, found, |compiler, found| match &found.kind {
-            Type::Text => Ok(compiler.leaf(Leaf::Pattern(found.code, pattern))),
+            Type::Text => {
+                compiler.findings.push(Finding::Label(node.span.clone(), Ok(())));
+                Ok(compiler.leaf(Leaf::Pattern(found.code, pattern)))
+            }
             Type::Enumeration(names) => {
                 let ranges = compiler.ranges(names, |name| regex.is_match(name.as_bytes()), &node.span);
                 Ok(compiler.leaf(Leaf::Ranges(found.code, ranges)))
@@ -576,7 +583,13 @@ impl<'c> Compiler<'c> {
                 NodeKind::Text(literal) if are_texts && literal.stars.is_empty() => {
                     texts.insert(literal.text.as_bytes().into());
                 }
-                _ => others.push(item),
+                _ => {
+                    others.push(item);
+                    continue;
+                }
+            }
+            if !found.is_empty() {
+                self.findings.push(Finding::Fits(item.span.clone()));
             }
         }
         let mut tests = Vec::new();
@@ -598,6 +611,8 @@ impl<'c> Compiler<'c> {
     /// Whether a field contains a value: a bit map a flag, an array an element.
     fn contains(&mut self, node: &Node, value: &Node, container: &Node) -> Test {
         let found = self.value(container);
+        // What it looks for is checked even where nothing can be looked for.
+        self.value(value);
         self.fitting(node, found, |compiler, found| {
             match (&found.kind, &value.kind, &found.code) {
                 (Type::BitMap(flags), NodeKind::Text(literal), code) => {

@@ -19,6 +19,8 @@ mod program;
 mod property;
 mod survey;
 mod syntax;
+#[cfg(test)]
+mod tests;
 mod token;
 mod value;
 

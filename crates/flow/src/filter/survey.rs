@@ -232,10 +232,16 @@ impl Survey<'_> {
         let name = path.to_string();
         let known = names.into_iter().map(|(name, places)| KnownName { place: joined(&places), name });
         let properties = property::names().map(|name| KnownName { name: name.into(), place: String::new() });
-        let candidates =
-            if exists || !elsewhere.is_empty() { Vec::new() } else { known.chain(properties).collect() };
+        let is_property = property::names().any(|property| property == name.trim_start_matches('$'));
+        let candidates = if is_property || exists || !elsewhere.is_empty() {
+            Vec::new()
+        } else {
+            known.chain(properties).collect()
+        };
         let message = if exists {
             format!("no event that the rest of the expression selects has `{name}`")
+        } else if is_property {
+            format!("nothing says the `{name}` of an event")
         } else {
             format!("no event has a field `{name}`")
         };
