@@ -11,7 +11,9 @@ use super::token::{Token, tokens, unescaped};
 /// Longest expression, in bytes.
 pub(super) const MOST_BYTES: usize = 64 << 10;
 /// How deep expressions can be nested: operators on one level count as often as they are applied to one another.
-pub(super) const DEPTH: usize = 100;
+pub(super) const DEPTH: usize = 50;
+/// How deep the parser can be within itself: up to three steps for each operator with parentheses around it.
+const NESTING: usize = 3 * DEPTH + 10;
 /// Most memory of a compiled regular expression, in bytes.
 const REGEX_BYTES: usize = 1 << 20;
 /// Steps of a name.
@@ -100,12 +102,12 @@ impl<'s> Parser<'s> {
     fn node(&self, begin: usize, kind: NodeKind, depth: usize) -> Result<Deep, FilterError> {
         let end =
             self.at.checked_sub(1).and_then(|at| self.tokens.get(at)).map_or(begin, |(_, span)| span.end);
-        self.check_depth(depth)?;
+        self.check_depth(depth, DEPTH)?;
         Ok((Node { span: begin..end.max(begin), kind }, depth))
     }
 
-    fn check_depth(&self, depth: usize) -> Result<(), FilterError> {
-        if depth > DEPTH {
+    fn check_depth(&self, depth: usize, most: usize) -> Result<(), FilterError> {
+        if depth > most {
             let message = format!("the expression is nested more than {DEPTH} times");
             return Err(FilterError::new(FilterErrorKind::Limit, self.source, self.span(), message));
         }
@@ -117,7 +119,7 @@ impl<'s> Parser<'s> {
         read: impl FnOnce(&mut Self) -> Result<T, FilterError>,
     ) -> Result<T, FilterError> {
         self.depth += 1;
-        self.check_depth(self.depth)?;
+        self.check_depth(self.depth, NESTING)?;
         let result = read(self);
         self.depth -= 1;
         result

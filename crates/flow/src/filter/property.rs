@@ -11,7 +11,7 @@ use super::syntax::Step;
 use super::value::Constant;
 
 /// The properties that come before fields of the same names.
-const RESERVED: [&str; 4] = ["event", "time", "stream", "trace"];
+const RESERVED: [&str; 7] = ["event", "time", "stream", "trace", "host", "level", "env"];
 
 /// Whether a name is that of a property even where a class has such a field.
 pub(super) fn is_reserved(name: &str) -> bool {
@@ -20,21 +20,10 @@ pub(super) fn is_reserved(name: &str) -> bool {
 
 /// The names of all properties.
 pub(super) fn names() -> impl Iterator<Item = Cow<'static, str>> {
-    let more = [
-        "event.id",
-        "stream.id",
-        "stream.class",
-        "trace.path",
-        "trace.uuid",
-        "level",
-        "level.number",
-        "severity",
-        "host",
-        "cpu",
-    ];
+    let more = ["event.id", "stream.id", "stream.class", "trace.path", "trace.uuid", "level.number", "cpu"];
     let meanings = Meaning::ALL.into_iter().filter(|meaning| !is_internal(*meaning));
     let meanings = meanings.map(|meaning| Cow::Owned(meaning.name().replace('-', "_")));
-    RESERVED.into_iter().chain(more).map(Cow::Borrowed).chain(meanings)
+    RESERVED.into_iter().filter(|name| *name != "env").chain(more).map(Cow::Borrowed).chain(meanings)
 }
 
 /// Whether a meaning says nothing to people.
@@ -79,8 +68,8 @@ pub(super) fn find(compiler: &mut Compiler<'_>, first: &str, rest: &[Step]) -> V
             vec![Typed::constant(trace.uuid.map_or(Constant::Unknown, Constant::Guid), Type::Guid)]
         }
         ("env", [_, ..]) => environment(compiler, &rest.join(".")),
-        ("level" | "severity", []) => level(compiler, false),
-        ("level" | "severity", ["number"]) => level(compiler, true),
+        ("level", []) => level(compiler, false),
+        ("level", ["number"]) | ("severity", []) => level(compiler, true),
         ("host", []) => first_of(compiler, Meaning::Machine, "hostname"),
         ("process", []) => first_of(compiler, Meaning::Process, "vpid"),
         ("process_name", []) => first_of(compiler, Meaning::ProcessName, "procname"),
