@@ -160,19 +160,22 @@ fn condition(name: &str, value: &str) -> Option<String> {
     if !name.chars().all(is_word) {
         return None;
     }
+    // Where there is no payload, it is in a context.
+    let is_reserved = ["event", "time", "stream", "trace", "host", "level", "env"].contains(&name);
+    let scope = if is_reserved { "payload." } else { "" };
     if let Some(label) = value.strip_prefix("( \"") {
         // Some values have two labels.
         let (label, rest) = label.split_once('"')?;
         let is_plain = rest.starts_with(" : container = ") && label.chars().all(is_word);
-        return is_plain.then(|| format!("payload.`{name}` == \"{label}\""));
+        return is_plain.then(|| format!("{scope}`{name}` == \"{label}\""));
     }
     if let Some(text) = value.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
         let is_plain = text.chars().all(|c| is_word(c) || " ./:-%".contains(c));
-        return is_plain.then(|| format!("payload.`{name}` == \"{text}\""));
+        return is_plain.then(|| format!("{scope}`{name}` == \"{text}\""));
     }
     let digits = value.strip_prefix("0x").unwrap_or(value);
     let is_number = !digits.is_empty() && digits.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
-    is_number.then(|| format!("payload.`{name}` == {value}"))
+    is_number.then(|| format!("{scope}`{name}` == {value}"))
 }
 
 /// Of each recorded trace, some of the lines that Babeltrace printed of it are chosen. An expression that asks for

@@ -20,7 +20,16 @@ pub(super) fn is_reserved(name: &str) -> bool {
 
 /// The names of all properties.
 pub(super) fn names() -> impl Iterator<Item = Cow<'static, str>> {
-    let more = ["event.id", "stream.id", "stream.class", "trace.path", "trace.uuid", "level.number", "cpu"];
+    let more = [
+        "event.id",
+        "stream.path",
+        "stream.id",
+        "stream.class",
+        "trace.path",
+        "trace.uuid",
+        "level.number",
+        "cpu",
+    ];
     let meanings = Meaning::ALL.into_iter().filter(|meaning| !is_internal(*meaning));
     let meanings = meanings.map(|meaning| Cow::Owned(meaning.name().replace('-', "_")));
     RESERVED.into_iter().filter(|name| *name != "env").chain(more).map(Cow::Borrowed).chain(meanings)
@@ -57,7 +66,11 @@ pub(super) fn find(compiler: &mut Compiler<'_>, first: &str, rest: &[Step]) -> V
         ("event", [] | ["name"]) => text(class.name()),
         ("event", ["id"]) => integer(Some(class.plans.class.id)),
         ("time", []) => vec![Typed { code: Code::Time, kind: Type::Time }],
-        ("stream", [] | ["name"]) => text(class.stream.map(|stream| &*stream.name)),
+        // Where its file lies differs from machine to machine.
+        ("stream", [] | ["name"]) => {
+            text(class.stream.map(|stream| stream.name.rsplit('/').next().unwrap_or_default()))
+        }
+        ("stream", ["path"]) => text(class.stream.map(|stream| &*stream.name)),
         ("stream", ["id"]) => integer(class.stream.and_then(|stream| stream.id)),
         ("stream", ["class"]) => integer(Some(class.stream_class.id)),
         ("trace", [] | ["name"]) => {
