@@ -10,8 +10,8 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use ichnos_flow::{Filter, FilterScope};
 use ichnos_model::decode::{DecodeLimits, PacketBits, Position};
 use ichnos_model::{
-    ClockClass, ClockValue, DataStream, DataStreamClass, Event, EventRecordClass, Field, FieldClass, FieldKind,
-    Length, Limits, Member, Real, Scopes, Text, Trace, TraceClass, Visitor,
+    ClockClass, ClockValue, DataStream, DataStreamClass, Event, EventRecordClass, Field, FieldClass,
+    FieldKind, Length, Limits, Member, Real, Scopes, Text, Trace, TraceClass, Visitor,
 };
 
 /// Folds all values, as the format `null` does.
@@ -39,7 +39,8 @@ impl Visitor for Fold {
 
 fn benchmark(criterion: &mut Criterion) {
     let element = Arc::new(FieldClass::unsigned(32));
-    let array = FieldKind::Array { element, length: Length::Static(3), minimum_alignment: 8, element_aligns: true };
+    let array =
+        FieldKind::Array { element, length: Length::Static(3), minimum_alignment: 8, element_aligns: true };
     let class = EventRecordClass::new(
         "bench:rich",
         [
