@@ -1,6 +1,7 @@
 //! What the fuzz targets share: they feed bytes, this reads all that is in them and checks what
 //! must hold for any input.
 
+pub mod expression;
 pub mod fuchsia;
 pub mod generator;
 pub mod jsonl;

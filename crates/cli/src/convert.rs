@@ -47,11 +47,11 @@ fn write(args: &Convert, merges: bool, global: &Global, report: Report) -> Resul
             .help("--dry-run only says what would be lost; `ichnos cat PATH` prints traces as `babeltrace2 convert` does"));
     }
     let (_, writer) = writer(args)?;
-    let selection = Selection::new(&args.selecting, args.clock_gmt, None)?;
+    let mut selection = Selection::new(&args.selecting, args.clock_gmt, None)?;
     let session =
         input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
     let damaged = input::report_problems(&session, report);
-    let window = selection.times.window(&session)?;
+    let window = selection.prepare(&session, report)?;
     let wants = |stream: &ichnos::model::DataStream| selection.wants_file(&stream.name);
     // Where nothing is put in order among data streams, their clocks need not be related.
     let by_stream = writer.order() == MessageOrder::ByStream && !merges && !selection.times.is_some();

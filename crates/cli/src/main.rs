@@ -19,6 +19,7 @@ mod convert;
 mod damage;
 mod exit;
 mod field_names;
+mod filtering;
 mod format_flags;
 mod formats;
 mod habits;

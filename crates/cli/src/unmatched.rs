@@ -19,7 +19,8 @@ const LISTED: usize = 8;
 
 /// Says which patterns matched nothing and, if no event was printed, why that may be.
 pub(crate) fn explain(session: &Session, selection: &Selection, window: Window, events: u64, report: Report) {
-    let has_patterns = selection.streams.is_some() || selection.events.is_some();
+    let has_patterns =
+        selection.streams.is_some() || selection.events.is_some() || selection.filter.is_some();
     if selection.limit == Some(0) || (!has_patterns && events > 0) {
         return;
     }
@@ -155,6 +156,8 @@ fn warn_of_times(session: &Session, selection: &Selection, window: Window, repor
     if window == Window::default() {
         if selection.stream_intersection {
             report.warning("no event lies in the time in which all data streams of its trace are active");
+        } else if selection.filter.is_some() {
+            report.warning("there are no events that --filter selects");
         } else if let Some(patterns) = &selection.events {
             report.warning_with_help(
                 &format!("there are no events that match {}", options("--event", patterns)),
@@ -173,6 +176,7 @@ fn warn_of_times(session: &Session, selection: &Selection, window: Window, repor
         (None, None) => String::new(),
     };
     let which = match &selection.events {
+        _ if selection.filter.is_some() => "no event that --filter selects lies".to_owned(),
         None => "no event lies".to_owned(),
         Some(patterns) => format!("no event that matches {} lies", options("--event", patterns)),
     };

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ichnos_flow::Merge;
+use ichnos_flow::{Expression, Filter, FilterError, FilterScope, Merge};
 use ichnos_io::{Datagrams, Format, Hint, IoError, OptionConflict, ReadOptions, Refused, Tree, TreeProblem};
 use ichnos_model::{ClockClass, ClockOrigin, DataStream, TraceInput, TracerQuirk, Window};
 
@@ -319,6 +319,41 @@ impl Session {
     #[must_use]
     pub fn is_live(&self) -> bool {
         self.is_live
+    }
+
+    /// Checks an expression against the classes of the traces: then it selects events of them.
+    ///
+    /// `resolve_time` gives the nanoseconds from the origin of the clock for a point in time as it is written in the
+    /// expression; see [`Filter::new`].
+    ///
+    /// ```no_run
+    /// use ichnos::prelude::*;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let session = ichnos::open(["my-trace"], &OpenOptions::default())?;
+    /// let expression = "event == \"sched_switch\" && next_tid in [1, 2]".parse()?;
+    /// let filter = session.filter(&expression, &|time| Err(format!("{time}: times are not known here")))?;
+    /// let mut selector = filter.selector();
+    /// let mut events = session.events_in(filter.window())?;
+    /// while let Some(event) = events.next_event() {
+    ///     if selector.selects(&event) {
+    ///         println!("{:?}", event.field("next_comm").and_then(|name| name.as_str()));
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// See [`Filter::new`].
+    pub fn filter(
+        &self,
+        expression: &Expression,
+        resolve_time: &dyn Fn(&str) -> Result<i128, String>,
+    ) -> Result<Filter, FilterError> {
+        let traces: Vec<_> = self.traces.iter().map(|trace| Arc::clone(trace.trace())).collect();
+        let has_dynamic_classes = self.traces.iter().any(|trace| trace.has_dynamic_classes());
+        Filter::new(expression, FilterScope { traces: &traces, has_dynamic_classes }, resolve_time)
     }
 
     /// Whether the options say where the clocks of a trace are.

@@ -112,6 +112,25 @@ impl FieldRef {
         Self::of_targets(event, scope, plan, targets)
     }
 
+    /// The field of a node of the plan of a scope, by its index in [`Plan::nodes`]; None if there is none.
+    ///
+    /// It is a field that is not within an optional, a variant or an array; otherwise it is the first one that there
+    /// is.
+    #[must_use]
+    pub fn of_node(event: &Event<'_>, scope: Scope, node: usize) -> Option<Self> {
+        let plan = event.plan(scope)?;
+        plan.get(node)?;
+        let target = Target { node: NodeId::try_from(node).ok()?, ..Target::default() };
+        Self::of_targets(event, scope, plan, vec![target])
+    }
+
+    /// Whether [`Event::get`] runs a single step for it where its scope is bits, instead of decoding the scope: it is
+    /// an integer whose offset in its scope is always the same.
+    #[must_use]
+    pub fn is_direct(&self) -> bool {
+        self.fixed.is_some()
+    }
+
     fn of_targets(event: &Event<'_>, scope: Scope, plan: &Plan, targets: Vec<Target>) -> Option<Self> {
         let fixed = match &targets[..] {
             [] => return None,

@@ -13,6 +13,7 @@ mod differential;
 mod documents;
 mod endings;
 mod errors;
+mod filter;
 mod habits;
 #[cfg(target_os = "linux")]
 mod hostile_inputs;
