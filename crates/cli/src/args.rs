@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::cat::{Cat, CatFormat, Detail, FieldName, NameScope};
 pub(crate) use self::collect::Collect;
-pub(crate) use self::convert::{Convert, Cut, Merge, Writing};
+pub(crate) use self::convert::{Convert, Cut, Filter, Merge, Writing};
 pub(crate) use self::json::{JsonReport, TimeForm};
 pub(crate) use self::reading::{Arithmetic, Reading, quirks};
 pub(crate) use self::selecting::Selecting;
@@ -84,6 +84,8 @@ pub(crate) enum Verb {
     Convert(Box<Convert>),
     /// Write the part of traces that is in a time range
     Cut(Box<Cut>),
+    /// Write the events of traces that an expression selects
+    Filter(Box<Filter>),
     /// Write several traces as one
     Merge(Box<Merge>),
     /// Write the call stacks of events as a profile

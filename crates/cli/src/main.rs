@@ -72,6 +72,7 @@ fn main() -> ExitCode {
         Verb::Cat(verb) => cat::run(verb, &args.global, report),
         Verb::Convert(verb) => convert::run(verb, &args.global, report),
         Verb::Cut(verb) => convert::cut(verb, &args.global, report),
+        Verb::Filter(verb) => convert::filter(verb, &args.global, report),
         Verb::Merge(verb) => convert::merge(verb, &args.global, report),
         Verb::Stacks(verb) => stacks::run(verb, &args.global, report),
         Verb::Stats(verb) => stats::run(verb, &args.global, report),
