@@ -45,9 +45,12 @@ impl LogOutput {
         let target = match target {
             WriteTarget::Nowhere => Target::Nowhere,
             WriteTarget::Complete(path) => {
-                // The error names the path already, which is said once.
-                let output = ichnos_io::create(Some(path))
-                    .map_err(|error| with_path(path, io::Error::from(error.kind())))?;
+                let output = ichnos_io::create(Some(path)).map_err(|error| {
+                    // It names the path already, which is said once.
+                    let text = error.to_string();
+                    let text = text.strip_prefix(&format!("{}: ", path.display())).unwrap_or(&text);
+                    with_path(path, io::Error::new(error.kind(), text))
+                })?;
                 Target::Complete { output, path: path.clone() }
             }
             WriteTarget::Live(path) => {
