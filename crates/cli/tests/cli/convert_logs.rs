@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use ichnos_fuchsia::log::Encoder;
+
 use crate::support::{Directory, command, ichnos, recorded, root};
 
 fn text(path: &Path) -> &str {
@@ -179,6 +181,59 @@ fn what_is_left_out_is_counted_in_the_next_record() {
     assert_eq!(found, lines(text(&log))[6..7]);
     // What was dropped before is still known.
     assert!(found[0].ends_with("[dropped=4]"), "{found:?}");
+}
+
+/// The component that a tag stands for is in a control record, whichever way the records went; also if the control
+/// record of the source was left out.
+#[test]
+fn components_stay_known() {
+    let directory = Directory::new("convert-components");
+    let mut buffer = vec![0; 4_000];
+    let mut encoder = Encoder::new(&mut buffer);
+    for (time, tag, moniker) in [(1_000, 9, "core/oven"), (2_000, 5, "core/lamp")] {
+        let mut control = encoder.begin(time, 0x30).unwrap();
+        control.set_tag(tag);
+        control.set_control(true);
+        control.argument("moniker", moniker).unwrap();
+        control.argument("url", "fuchsia-pkg://x").unwrap();
+        control.finish();
+    }
+    for (time, tag, message) in
+        [(3_000, 5, "bright"), (4_000, 9, "hot"), (5_000, 7, "unknown"), (6_000, 0, "none")]
+    {
+        let mut record = encoder.begin(time, 0x2e).unwrap();
+        record.set_tag(tag);
+        record.argument("pid", 1u64).unwrap();
+        record.argument("message", message).unwrap();
+        record.argument("n", -4i64).unwrap();
+        record.finish();
+    }
+    let mut record = encoder.begin(7_000, 0x40).unwrap();
+    record.argument("message", "appended").unwrap();
+    record.argument("$__rolled_out", 2u64).unwrap();
+    record.argument("$__moniker", "core/fan").unwrap();
+    record.finish();
+    let (log, ctf, back) = (directory.join("a.log"), directory.join("ctf"), directory.join("back.log"));
+    fs::write(&log, encoder.written()).unwrap();
+    let expected = lines(text(&log));
+    assert_eq!(expected[3], "[00000.000004][1][][core/oven] DEBUG: hot n=-4");
+    assert_eq!(expected[6], "[00000.000007][][][core/fan] WARN: appended [rolled=2]");
+    for dialect in ["spec2", "ctf1.8"] {
+        ichnos(["convert", text(&log), "-o", text(&ctf), "--to-dialect", dialect]).expect(0, &[]);
+        ichnos(["convert", text(&ctf), "-o", text(&back)]).expect(0, &[]);
+        assert_eq!(lines(text(&ctf)), expected, "{dialect}");
+        assert_eq!(lines(text(&back)), expected, "{dialect}");
+        ichnos(["check", "--strict", text(&back)]).expect(0, &[]);
+    }
+    // Beside the severity, its number is the same.
+    let json = ichnos(["cat", "-flog-json", text(&back)]).expect(0, &[]);
+    assert_eq!(json.out, ichnos(["cat", "-flog-json", text(&log)]).expect(0, &[]).out);
+
+    let part = directory.join("part.log");
+    ichnos(["cut", "--begin", "0.000003", text(&log), "-o", text(&part)]).expect(0, &[]);
+    let found: Vec<String> =
+        lines(text(&part)).into_iter().filter(|line| !line.contains("<missing")).collect();
+    assert_eq!(found, expected[2..]);
 }
 
 #[test]

@@ -114,10 +114,9 @@ struct Bounded<'t> {
 impl Write for Bounded<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let left = MAX_TEXT.saturating_sub(self.text.len());
-        let fitting = text.get(..left.min(text.len())).unwrap_or_else(|| {
-            let end = (0..left).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-            text.get(..end).unwrap_or_default()
-        });
+        let fitting = text
+            .get(..left.min(text.len()))
+            .unwrap_or_else(|| text.get(..text.floor_char_boundary(left)).unwrap_or_default());
         self.text.extend_from_slice(fitting.as_bytes());
         self.is_cut |= fitting.len() < text.len();
         if self.is_cut { Err(fmt::Error) } else { Ok(()) }
@@ -289,7 +288,11 @@ impl ArgumentWriter<'_, '_> {
                 *any = true;
                 path.truncate(*name);
                 path.push('.');
-                path.push_str(field.name().unwrap_or_default());
+                // What does not fit into the record need not be there as a whole.
+                let own = field.name().unwrap_or_default();
+                let most = (self.record.words_left() * 8 + 8).saturating_sub(path.len());
+                let end = own.floor_char_boundary(most);
+                path.push_str(own.get(..end).unwrap_or_default());
             }
             Some(Around::Array { name, next }) => {
                 path.truncate(*name);

@@ -50,8 +50,10 @@ pub(super) struct ScopeEncoding {
     pub(super) scope: Scope,
     /// By index of the node.
     pub(super) treatments: Box<[Treatment]>,
-    /// By index of the node: the name of its argument, of members that are no structures or arrays.
-    pub(super) names: Box<[Box<str>]>,
+    /// By index of the node: the name of the argument that a member becomes; empty for what is within members.
+    names: Box<[Box<str>]>,
+    /// By index of the node: that of the member that it is or that it is within.
+    members: Box<[u32]>,
 }
 
 /// How events of a class become records.
@@ -129,10 +131,12 @@ impl RoleEncoding {
             _ => None,
         };
         let process_name = environment("procname", Meaning::ProcessName).and_then(Value::as_text);
-        let says_component = |treatment: &Treatment| match treatment {
-            Treatment::Text(TextPart::Component | TextPart::ComponentUrl)
-            | Treatment::Number(NumberPart::RolledOut) => true,
-            _ => false,
+        let says_component = |treatment: &Treatment| {
+            matches!(
+                treatment,
+                Treatment::Text(TextPart::Component | TextPart::ComponentUrl)
+                    | Treatment::Number(NumberPart::RolledOut)
+            )
         };
         let is_control = !has_text
             && !means(Meaning::Message)
@@ -203,12 +207,14 @@ impl ScopeEncoding {
         let nodes: Vec<&Node> = plan.nodes().collect();
         let mut treatments = vec![Treatment::Through; nodes.len()];
         let mut names: Vec<Box<str>> = vec![Box::default(); nodes.len()];
+        let mut members = vec![0; nodes.len()];
         let mut next = 1;
         let count = child_count(&nodes.first()?.class);
         for member in 0..count {
             let begin = next;
             next = end_of(&nodes, begin);
             let within = nodes.get(begin..next)?;
+            members.get_mut(begin..next)?.fill(begin as u32);
             let own = within.first()?.name.as_deref().unwrap_or_default();
             let field = format!("{}.{own}", scope_name(scope));
             let is_hidden = within.iter().all(|node| is_hidden(node));
@@ -226,7 +232,7 @@ impl ScopeEncoding {
             };
             if treatment == Treatment::Pair {
                 note_pair(within, &field, noting);
-                let name = argument_name(own, within, &nodes);
+                let name = argument_name(own, within);
                 if *name != *own {
                     noting.lose(LossKind::Renamed, &field, format!("{own} -> {name}"));
                 }
@@ -250,6 +256,7 @@ impl ScopeEncoding {
             scope,
             treatments: treatments.into(),
             names: names.into(),
+            members: members.into(),
         })
     }
 
@@ -261,6 +268,11 @@ impl ScopeEncoding {
     #[inline]
     pub(super) fn name(&self, node: usize) -> &str {
         self.names.get(node).map_or("", |name| name)
+    }
+
+    /// The name of the member that a node is or is within.
+    pub(super) fn member_name(&self, node: usize) -> &str {
+        self.members.get(node).map_or("", |member| self.name(*member as usize))
     }
 }
 
@@ -341,7 +353,7 @@ fn note_pair(nodes: &[&Node], field: &str, noting: &mut Noting<'_>) {
 }
 
 /// The name of the argument that a member becomes: no reader must take it for something that it does not mean.
-fn argument_name(own: &str, within: &[&Node], all: &[&Node]) -> String {
+fn argument_name(own: &str, within: &[&Node]) -> String {
     let kinds = leaf_kinds(within);
     let means = |name: &str| {
         name.is_empty()
@@ -349,7 +361,8 @@ fn argument_name(own: &str, within: &[&Node], all: &[&Node]) -> String {
             || kinds.text && TEXT_NAMES.contains(&name)
     };
     let mut name = own.to_owned();
-    while means(&name) || name != own && all.iter().any(|node| node.name.as_deref() == Some(&name)) {
+    // Arguments may have the same name.
+    while means(&name) {
         name.push('_');
     }
     name

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 /// Most tags that are known at once.
-const MOST_TAGS: usize = 1 << 20;
+const MOST_TAGS: usize = 1 << 18;
 
 /// Bytes of the components that tags stand for, at most: as the reader has it.
 const MOST_BYTES: usize = 16 << 20;

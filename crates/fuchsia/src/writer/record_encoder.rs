@@ -95,7 +95,7 @@ impl<'o> LogEncoder<'o> {
             output,
             streams: Vec::new(),
             groups: Vec::new(),
-            tags: Tags::new(output.is_single_log()),
+            tags: Tags::new(output.keeps_tags()),
             losses: Losses::default(),
             framed: Framed { framing, bytes: Vec::new(), lacks_extension: false },
             events: 0,
@@ -204,14 +204,16 @@ impl<'o> LogEncoder<'o> {
         self.component.clear();
         let mut tag = 0;
         if role.is_control {
-            record.set_control(true);
             parts.own.write(&mut self.component);
-            tag = tags.of_component(&self.component).unwrap_or_else(|| {
-                losses.add(place, Change::Tag);
-                0
-            });
-            if parts.rolled_out.is_none() {
-                tags.name(tag, &self.component);
+            match tags.of_component(&self.component) {
+                Some(known) => {
+                    tag = known;
+                    record.set_control(true);
+                    if parts.rolled_out.is_none() {
+                        tags.name(tag, &self.component);
+                    }
+                }
+                None => losses.add(place, Change::Tag),
             }
             self.component.clear();
         } else if is_extended {
@@ -308,12 +310,10 @@ fn names_of(groups: &[Group], place: Place) -> (String, String) {
     let Some(encoding) = encoding else { return Default::default() };
     let scopes = encoding.role.iter().flat_map(|role| role.contexts.iter().chain(&role.payload));
     let mut scopes = scopes.filter(|scope| scope.scope == place.scope && place.node != Place::WHOLE);
-    let field = scopes.next().map(|scope| {
-        // Nodes within a member are counted with it.
-        let names = scope.names.get(..=place.node as usize).unwrap_or_default();
-        let member = names.iter().rev().find(|name| !name.is_empty());
-        format!("{}.{}", scope_name(place.scope), member.map_or("", |name| name))
-    });
+    // Nodes within a member are counted with it.
+    let field = scopes
+        .next()
+        .map(|scope| format!("{}.{}", scope_name(place.scope), scope.member_name(place.node as usize)));
     (encoding.name.clone(), field.unwrap_or_default())
 }
 
@@ -411,12 +411,7 @@ fn push_extension(
 
 /// As much of a text as can be behind a record.
 fn fitting(text: &str) -> &str {
-    let most = crate::log::MAX_TEXT;
-    if text.len() <= most {
-        return text;
-    }
-    let end = (0..=most).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-    text.get(..end).unwrap_or_default()
+    text.get(..text.floor_char_boundary(crate::log::MAX_TEXT)).unwrap_or_default()
 }
 
 /// Whether an event of a log of Fuchsia has bytes behind it that do not belong there.

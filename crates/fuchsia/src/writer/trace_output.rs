@@ -14,6 +14,7 @@ use ichnos_model::{ClockClass, ClockOrigin, Trace};
 use super::is_log;
 use super::record_encoder::LogEncoder;
 use crate::log::Framing;
+use crate::reader::class::framing_of;
 
 /// Where records go.
 #[derive(Debug)]
@@ -29,7 +30,7 @@ pub(super) struct LogOutput {
     framing: Framing,
     /// Of each source, the address of its trace and whether it is a log of Fuchsia. The traces stay where they are.
     sources: Vec<(Arc<Trace>, bool)>,
-    is_single_log: bool,
+    keeps_tags: bool,
     target: Mutex<(Target, WriteReport)>,
     losses: Mutex<LossTable>,
 }
@@ -70,7 +71,8 @@ impl LogOutput {
         Ok(Self {
             framing,
             sources: sources.iter().map(|source| (Arc::clone(&source.trace), is_log(source))).collect(),
-            is_single_log: streams == 1 && sources.iter().all(is_log),
+            keeps_tags: streams == 1
+                && sources.iter().all(|source| is_log(source) && is_copied(source, framing)),
             target: Mutex::new((target, WriteReport::default())),
             losses: Mutex::new(losses),
         })
@@ -80,9 +82,9 @@ impl LogOutput {
         self.framing
     }
 
-    /// Whether all comes from one log of Fuchsia.
-    pub(super) fn is_single_log(&self) -> bool {
-        self.is_single_log
+    /// Whether all comes from one log of Fuchsia whose messages are copied.
+    pub(super) fn keeps_tags(&self) -> bool {
+        self.keeps_tags
     }
 
     /// Whether the trace at an address is a log of Fuchsia.
@@ -97,6 +99,11 @@ impl LogOutput {
     fn lock(&self) -> MutexGuard<'_, (Target, WriteReport)> {
         self.target.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether all messages of a log can be copied.
+fn is_copied(source: &WriteSource, framing: Framing) -> bool {
+    framing == Framing::Datagrams || framing_of(&source.trace.class.dialect) == Some(framing)
 }
 
 fn loss(kind: LossKind, field: &str, what: &str) -> Loss {
