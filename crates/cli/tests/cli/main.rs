@@ -8,6 +8,7 @@ mod archives;
 mod cat;
 #[cfg(unix)]
 mod collect;
+mod convert_logs;
 mod damaged;
 mod differential;
 mod documents;
