@@ -31,6 +31,8 @@ pub(super) struct StreamRules {
     pub(super) stream: Arc<DataStream>,
     /// Number of the data stream in the output.
     pub(super) number: usize,
+    /// Number of its trace in the output.
+    pub(super) source: usize,
     /// Whether packets are made of those of the source; otherwise it has none.
     pub(super) mirrors: bool,
     /// Whether packets can be copied as they are.
@@ -43,6 +45,10 @@ pub(super) struct StreamRules {
     pub(super) window: Window,
     /// How event record headers say their time.
     pub(super) timestamp: Timestamps,
+    /// Whether a packet is given out as soon as it is complete.
+    pub(super) is_live: bool,
+    /// Whether an event that cannot be written is an error.
+    pub(super) must_fit: bool,
 }
 
 /// How event records say their time.
@@ -202,6 +208,9 @@ impl StreamEncoder {
                 }
                 Err(problem) => {
                     packets.out.go_back(begin);
+                    if rules.must_fit {
+                        return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
+                    }
                     let (class, field) = (event.name().to_owned(), String::new());
                     let what = format!("event that cannot be written: {problem}");
                     rules.lowered.lose(Loss { kind: LossKind::Dropped, class, field, what }, 1);
@@ -254,6 +263,7 @@ impl StreamEncoder {
                 } else {
                     let end = open.now;
                     self.close_own(lane, end);
+                    self.collect(false);
                 }
             }
         }
@@ -438,7 +448,8 @@ impl StreamEncoder {
     /// Moves what is complete into blocks.
     fn collect(&mut self, is_end: bool) {
         for (lane, packets) in self.lanes.iter_mut().enumerate() {
-            if packets.open.is_some() || packets.encoded.is_empty() || !is_end && packets.out.len() < BLOCK {
+            let is_due = is_end || self.rules.is_live || packets.out.len() >= BLOCK;
+            if packets.open.is_some() || packets.encoded.is_empty() || !is_due {
                 continue;
             }
             self.blocks.push(EncodedBlock {
@@ -509,8 +520,21 @@ impl Encoder for StreamEncoder {
         Ok(true)
     }
 
+    fn flush(&mut self) -> io::Result<()> {
+        if !self.rules.mirrors {
+            for lane in 0..self.lanes.len() {
+                if let Some(open) = self.lanes[lane].open.as_ref().filter(|open| open.events > 0) {
+                    let end = open.now;
+                    self.close_own(lane, end);
+                }
+            }
+        }
+        self.collect(true);
+        Ok(())
+    }
+
     fn take(&mut self) -> Option<EncodedBlock> {
-        self.blocks.pop()
+        if self.blocks.is_empty() { None } else { Some(self.blocks.remove(0)) }
     }
 
     fn finish(&mut self) -> io::Result<Vec<EncodedBlock>> {
