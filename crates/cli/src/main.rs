@@ -22,6 +22,7 @@ mod field_names;
 mod format_flags;
 mod formats;
 mod habits;
+mod index;
 mod info;
 mod input;
 mod interrupt;
@@ -72,6 +73,7 @@ fn main() -> ExitCode {
         Verb::Convert(verb) => convert::run(verb, &args.global, report),
         Verb::Cut(verb) => convert::cut(verb, &args.global, report),
         Verb::Merge(verb) => convert::merge(verb, &args.global, report),
+        Verb::Index(verb) => index::run(verb, report),
         Verb::Stacks(verb) => stacks::run(verb, &args.global, report),
         Verb::Stats(verb) => stats::run(verb, &args.global, report),
         Verb::Task(verb) => task::run(verb, &args.global, report),

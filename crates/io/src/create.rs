@@ -257,7 +257,7 @@ pub struct EncodedPacket {
     pub end: u64,
     /// Snapshot of the counter of discarded event records.
     pub discarded: u64,
-    /// Its sequence number.
+    /// Its sequence number; all ones if it has none.
     pub sequence: u64,
 }
 

@@ -512,7 +512,7 @@ impl Encoder for StreamEncoder {
             begin: cycles(packet.begin),
             end: cycles(packet.end),
             discarded: packet.discarded_counter.unwrap_or(0),
-            sequence: packet.sequence_number.unwrap_or(0),
+            sequence: packet.sequence_number.unwrap_or(u64::MAX),
         });
         packets.copied_packets += 1;
         packets.has_packets = true;
@@ -565,7 +565,7 @@ fn class_id(trace: &ichnos_model::Trace, class: usize) -> u64 {
 }
 
 /// Id of the data stream that a lane is.
-fn stream_id(rules: &StreamRules, lane: usize) -> u64 {
+pub(super) fn stream_id(rules: &StreamRules, lane: usize) -> u64 {
     (rules.number as u64) << 8 | lane as u64
 }
 
@@ -680,7 +680,8 @@ fn close_packet(packets: &mut Packets, open: OpenPacket, end: Option<u64>) {
         content,
         begin: open.begin,
         end: end.or(open.source_end).unwrap_or(open.now),
-        ..EncodedPacket::default()
+        discarded: 0,
+        sequence: u64::MAX,
     };
     for placed in &open.placed {
         match placed.role {

@@ -18,7 +18,7 @@ use super::capabilities::capabilities;
 use super::frame::add_frame;
 use super::index_file;
 use super::names::{directory_name, file_name};
-use super::stream_encoder::{StreamEncoder, StreamRules, Timestamps};
+use super::stream_encoder::{StreamEncoder, StreamRules, Timestamps, stream_id};
 use super::versions::Versions;
 use crate::metadata::packetized::{PacketLayout, pack};
 use crate::metadata::{ANNOTATIONS, Dialect, write_metadata};
@@ -273,7 +273,10 @@ impl TraceOutput for CtfOutput {
         if let Some(stream) = files.streams.get_mut(&key) {
             let class = &rules.stream.class();
             let class_id = class.id as u64;
-            let stream_id = rules.stream.id.map_or(u64::MAX, |id| id as u64);
+            let stream_id = match rules.mirrors {
+                true => rules.stream.id.map_or(u64::MAX, |id| id as u64),
+                false => stream_id(&rules, block.part),
+            };
             for packet in &block.packets {
                 if self.options.index {
                     index_file::push_entry(&mut stream.index, stream.size, packet, class_id, stream_id);
