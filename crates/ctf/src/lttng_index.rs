@@ -222,11 +222,14 @@ impl<'a> EntryReader<'a> {
         let has_stream_ids =
             header.is_some_and(|plan| plan.nodes().any(|node| node.roles.has(Role::DataStreamId)));
         let width = |class| move |role| width_of(decoder, class, role);
-        let widths = |class| {
+        let widths = |class: usize| {
             let width = width(class);
+            // Without a clock they are numbers like others.
+            let has_clock =
+                decoder.class.data_streams.get(class).is_some_and(|class| class.default_clock.is_some());
             Widths {
-                begin: width(Role::Timestamp),
-                end: width(Role::PacketEndTimestamp),
+                begin: width(Role::Timestamp).filter(|_| has_clock),
+                end: width(Role::PacketEndTimestamp).filter(|_| has_clock),
                 discarded: width(Role::DiscardedEventCounter),
                 sequence: width(Role::PacketSequenceNumber),
             }

@@ -96,9 +96,10 @@ fn what_was_flushed_outlives_the_process() {
         // Every tenth one is killed at once, perhaps before there is a trace.
         let mut flushed = 0;
         if run % 10 > 0 {
-            flushed = lines.by_ref().find_map(|line| flushed_in(&line.unwrap())).unwrap();
+            let mut reports = lines.by_ref().filter_map(|line| flushed_in(&line.unwrap()));
+            flushed = reports.nth(random.index(8)).unwrap();
         }
-        std::thread::sleep(Duration::from_micros(random.below(6000)));
+        std::thread::sleep(Duration::from_micros(random.below(4000)));
         child.kill().unwrap();
         child.wait().unwrap();
         // What it had written to the pipe before.
@@ -111,7 +112,7 @@ fn what_was_flushed_outlives_the_process() {
             std::fs::remove_dir_all(&path).unwrap();
         }
     }
-    assert!(some >= 80, "{some}");
+    assert!(some >= 50, "{some}");
 }
 
 /// A file cannot get larger than a limit, as if the disk was full.
