@@ -153,8 +153,9 @@ pub enum WriteError {
 pub fn create(path: impl AsRef<Path>, options: &CreateOptions) -> Result<Writer, WriteError> {
     let path = path.as_ref();
     let format = options.format.as_deref();
-    let found = crate::convert::writer(format, path)
-        .or_else(|| if format.is_none() { crate::convert::writer(None, Path::new("")) } else { None });
+    let dialect = options.dialect.as_deref();
+    let writer = |path| crate::convert::writer(format, path, dialect);
+    let found = writer(path).or_else(|| format.map_or_else(|| writer(Path::new("")), |_| None));
     let shown = || options.format.clone().unwrap_or_else(|| format!("for `{}`", path.display()));
     let (_, writer) = found
         .filter(|(_, writer)| writer.order() == MessageOrder::ByStream)
@@ -343,7 +344,8 @@ impl Writer {
         self.stream_class(clock, [])?.stream(name)
     }
 
-    /// A data stream for events of a data stream that is read: it has the same clock and the same common context.
+    /// A data stream for events of a data stream that is read: it has the same clock and the same common context. What
+    /// its packets say besides is not copied.
     /// Its events are written with [`StreamWriter::copy`].
     ///
     /// # Errors

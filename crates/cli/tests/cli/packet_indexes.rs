@@ -100,7 +100,7 @@ fn converted_traces_have_the_same_indexes() {
     for (number, source) in sources.into_iter().enumerate() {
         for dialect in ["spec2", "ctf1.8"] {
             let source = root().join(source);
-            let out = directory.join(&format!("{number}-{dialect}"));
+            let out = directory.join(format!("{number}-{dialect}"));
             let (source, path) = (source.to_str().unwrap(), out.to_str().unwrap());
             ichnos(["convert", source, "--to=ctf", "--index", "--to-dialect", dialect, "-o", path])
                 .expect(0, &[]);
