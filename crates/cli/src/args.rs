@@ -88,6 +88,8 @@ pub(crate) enum Verb {
     Filter(Box<Filter>),
     /// Write several traces as one
     Merge(Box<Merge>),
+    /// Write indexes of packets beside the files of traces
+    Index(Index),
     /// Write the call stacks of events as a profile
     Stacks(Box<Stacks>),
     /// Count events, by name or by whatever they have: how many, when, how long between two
@@ -205,6 +207,14 @@ pub(crate) struct Schema {
 pub(crate) struct Formats {
     #[command(flatten)]
     pub(crate) report: JsonReport,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "An index that is there is replaced only if it differs.")]
+pub(crate) struct Index {
+    /// Directories of traces, which are searched at any depth
+    #[arg(required = true, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    pub(crate) directories: Vec<PathBuf>,
 }
 
 #[derive(Args, Debug)]

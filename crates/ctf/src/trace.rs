@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use ichnos_io::{Bytes, Entry, FileId, ScanProgress, Tree};
+use ichnos_io::{Bytes, Entry, FileId, PacketIndex, PacketIndexes, ScanProgress, Tree};
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
     BoxedCursor, ClockArithmetic, Damage, DataStream, Diagnostic, FastCursor, FileDiagnostic, Limits,
@@ -14,6 +14,7 @@ use ichnos_model::{
 
 use crate::event_class::Allowed;
 use crate::log_role::add_log_roles;
+use crate::lttng_index;
 use crate::metadata::{self, Dialect, MetadataOptions};
 use crate::quirks::Quirk;
 use crate::repeated::{Notices, hidden_data, linked_files, note_links, read_files_once, without_repetition};
@@ -162,6 +163,24 @@ pub fn open(trees: &[&Tree], options: &OpenOptions) -> Opened {
     opened.notices.append(&mut notices.finish());
     opened.traces.sort_by(|a, b| (a.trace.class.uuid, &a.path).cmp(&(b.trace.class.uuid, &b.path)));
     opened
+}
+
+/// The indexes of LTTng's layout for all data stream files of the traces in a tree, at any depth.
+pub(crate) fn packet_indexes(tree: &Tree, options: &OpenOptions) -> PacketIndexes {
+    let mut indexes = PacketIndexes::default();
+    for directory in directories(tree, options) {
+        match directory.describe(options).and_then(|described| described.index(options)) {
+            Ok(mut of_trace) => {
+                indexes.files.append(&mut of_trace.files);
+                indexes.problems.append(&mut of_trace.problems);
+            }
+            Err(error) => {
+                let what = error.diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+                indexes.problems.push(format!("{}: {what}", error.path));
+            }
+        }
+    }
+    indexes
 }
 
 /// A directory with metadata.
@@ -411,6 +430,49 @@ impl<'a> Described<'a> {
         format!("{host}{separator}{below}")
     }
 
+    /// How much may be read of its data streams.
+    fn allowed(&self) -> Allowed {
+        let bytes = self.directories.iter().map(|directory| directory.bytes).fold(0, u64::saturating_add);
+        let fields = self
+            .directories
+            .iter()
+            .map(|directory| self.limits.fields(directory.bytes, directory.packed_data));
+        Allowed { bits: bytes.saturating_mul(8), fields: fields.fold(0, u64::saturating_add) }
+    }
+
+    /// The indexes of its data stream files.
+    fn index(mut self, options: &OpenOptions) -> Result<PacketIndexes, TraceError> {
+        let path = self.directories.first().map(|directory| directory.path.clone()).unwrap_or_default();
+        let class = std::mem::take(&mut self.class);
+        let trace = Trace::new(class, "", &self.limits)
+            .map_err(|error| plan_error(path, &self.metadata_name, &error))?;
+        let trace = Arc::new(trace);
+        let builder = StreamBuilder::new(&trace, &self.limits, self.allowed(), options);
+        let mut indexes = PacketIndexes::default();
+        for directory in &self.directories {
+            for entry in &directory.files {
+                let name = shown(directory.tree, &entry.path);
+                let before = directory.indexes.get(entry.name()).and_then(|index| index.read().ok());
+                let before = before.as_deref().unwrap_or_default();
+                let index = builder.packets_of(&name, entry).and_then(|(packets, size)| {
+                    lttng_index::write(&trace.class, &packets, size, before)
+                        .map_err(|error| format!("its packets have no index: {error}"))
+                });
+                match index {
+                    Ok(bytes) => {
+                        let path = match &*directory.relative {
+                            "" => format!("index/{}.idx", entry.name()),
+                            relative => format!("{relative}/index/{}.idx", entry.name()),
+                        };
+                        indexes.files.push(PacketIndex::new(path, bytes));
+                    }
+                    Err(problem) => indexes.problems.push(format!("{name}: {problem}")),
+                }
+            }
+        }
+        Ok(indexes)
+    }
+
     fn open(mut self, options: &OpenOptions) -> Result<CtfTrace, TraceError> {
         metadata::take_over_annotations(&mut self.class, &self.limits);
         add_log_roles(&mut self.class);
@@ -419,6 +481,7 @@ impl<'a> Described<'a> {
             several => common_directory(several.iter().map(|directory| directory.path.as_str())),
         };
         let name = self.name();
+        let allowed = self.allowed();
         let trace = match Trace::new(self.class, name, &self.limits) {
             Ok(mut trace) => {
                 trace.path.clone_from(&path);
@@ -426,12 +489,6 @@ impl<'a> Described<'a> {
             }
             Err(error) => return Err(plan_error(path, &self.metadata_name, &error)),
         };
-        let bytes = self.directories.iter().map(|directory| directory.bytes).fold(0, u64::saturating_add);
-        let fields = self
-            .directories
-            .iter()
-            .map(|directory| self.limits.fields(directory.bytes, directory.packed_data));
-        let allowed = Allowed { bits: bytes.saturating_mul(8), fields: fields.fold(0, u64::saturating_add) };
         let mut builder = StreamBuilder::new(&trace, &self.limits, allowed, options);
         for directory in &self.directories {
             for entry in &directory.files {

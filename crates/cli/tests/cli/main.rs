@@ -26,6 +26,7 @@ mod log_lines;
 mod logs;
 mod options;
 mod outputs;
+mod packet_indexes;
 mod paths;
 mod quirks;
 mod recorded;

@@ -31,6 +31,8 @@ pub(super) struct StreamRules {
     pub(super) stream: Arc<DataStream>,
     /// Number of the data stream in the output.
     pub(super) number: usize,
+    /// Number of its trace in the output.
+    pub(super) source: usize,
     /// Whether packets are made of those of the source; otherwise it has none.
     pub(super) mirrors: bool,
     /// Whether packets can be copied as they are.
@@ -43,6 +45,10 @@ pub(super) struct StreamRules {
     pub(super) window: Window,
     /// How event record headers say their time.
     pub(super) timestamp: Timestamps,
+    /// Whether a packet is given out as soon as it is complete.
+    pub(super) is_live: bool,
+    /// Whether an event that cannot be written is an error.
+    pub(super) must_fit: bool,
 }
 
 /// How event records say their time.
@@ -202,6 +208,9 @@ impl StreamEncoder {
                 }
                 Err(problem) => {
                     packets.out.go_back(begin);
+                    if rules.must_fit {
+                        return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
+                    }
                     let (class, field) = (event.name().to_owned(), String::new());
                     let what = format!("event that cannot be written: {problem}");
                     rules.lowered.lose(Loss { kind: LossKind::Dropped, class, field, what }, 1);
@@ -254,6 +263,7 @@ impl StreamEncoder {
                 } else {
                     let end = open.now;
                     self.close_own(lane, end);
+                    self.collect(false);
                 }
             }
         }
@@ -438,7 +448,8 @@ impl StreamEncoder {
     /// Moves what is complete into blocks.
     fn collect(&mut self, is_end: bool) {
         for (lane, packets) in self.lanes.iter_mut().enumerate() {
-            if packets.open.is_some() || packets.encoded.is_empty() || !is_end && packets.out.len() < BLOCK {
+            let is_due = is_end || self.rules.is_live || packets.out.len() >= BLOCK;
+            if packets.open.is_some() || packets.encoded.is_empty() || !is_due {
                 continue;
             }
             self.blocks.push(EncodedBlock {
@@ -501,7 +512,7 @@ impl Encoder for StreamEncoder {
             begin: cycles(packet.begin),
             end: cycles(packet.end),
             discarded: packet.discarded_counter.unwrap_or(0),
-            sequence: packet.sequence_number.unwrap_or(0),
+            sequence: packet.sequence_number.unwrap_or(u64::MAX),
         });
         packets.copied_packets += 1;
         packets.has_packets = true;
@@ -509,8 +520,21 @@ impl Encoder for StreamEncoder {
         Ok(true)
     }
 
+    fn flush(&mut self) -> io::Result<()> {
+        if !self.rules.mirrors {
+            for lane in 0..self.lanes.len() {
+                if let Some(open) = self.lanes[lane].open.as_ref().filter(|open| open.events > 0) {
+                    let end = open.now;
+                    self.close_own(lane, end);
+                }
+            }
+        }
+        self.collect(true);
+        Ok(())
+    }
+
     fn take(&mut self) -> Option<EncodedBlock> {
-        self.blocks.pop()
+        if self.blocks.is_empty() { None } else { Some(self.blocks.remove(0)) }
     }
 
     fn finish(&mut self) -> io::Result<Vec<EncodedBlock>> {
@@ -541,7 +565,7 @@ fn class_id(trace: &ichnos_model::Trace, class: usize) -> u64 {
 }
 
 /// Id of the data stream that a lane is.
-fn stream_id(rules: &StreamRules, lane: usize) -> u64 {
+pub(super) fn stream_id(rules: &StreamRules, lane: usize) -> u64 {
     (rules.number as u64) << 8 | lane as u64
 }
 
@@ -656,7 +680,8 @@ fn close_packet(packets: &mut Packets, open: OpenPacket, end: Option<u64>) {
         content,
         begin: open.begin,
         end: end.or(open.source_end).unwrap_or(open.now),
-        ..EncodedPacket::default()
+        discarded: 0,
+        sequence: u64::MAX,
     };
     for placed in &open.placed {
         match placed.role {
