@@ -8,6 +8,8 @@ mod archives;
 mod cat;
 #[cfg(unix)]
 mod collect;
+mod convert;
+mod convert_families;
 mod damaged;
 mod differential;
 mod documents;
