@@ -109,8 +109,12 @@ impl Named {
         if let (Some(old), Some(new)) = (old.get("$bytes"), new.get("$bytes")) {
             return old == new;
         }
-        old.len() == new.len()
-            && old.iter().all(|(name, value)| {
+        // An optional member that is absent is nothing, whether it is shown or not.
+        let is_there = |(_, value): &(&String, &Value)| !value.is_null();
+        // Of members with the same name, which then have names of their own, only the last one was parsed.
+        let is_known = |new: &str| old.keys().any(|old| self.is_new_name(old, new));
+        new.iter().filter(is_there).all(|(name, _)| is_known(name))
+            && old.iter().filter(is_there).all(|(name, value)| {
                 new.iter().any(|(new_name, new)| self.is_new_name(name, new_name) && self.is_same(value, new))
             })
     }
