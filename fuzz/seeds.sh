@@ -7,7 +7,7 @@ fixtures=../crates/ctf/tests/fixtures
 ust=../examples/hello-lttng/trace/ust/uid/65534/64-bit
 ctf2=../examples/hello-ctf2/trace
 
-for target in tsdl prop1 prop2 spec2 packetized packets index trace generated archive log legacy printf nettrace_v3 nettrace_v4 nettrace_v6 xtrace_metadata xtrace_reports; do
+for target in tsdl prop1 prop2 spec2 packetized packets index trace generated archive expression log legacy printf nettrace_v3 nettrace_v4 nettrace_v6 xtrace_metadata xtrace_reports jsonl; do
 	mkdir -p corpus/$target
 done
 cp $fixtures/prop1/*.json metadata/prop1.json corpus/prop1
@@ -187,6 +187,32 @@ for i, (name, file) in enumerate(reports.items()):
     broken = bytearray(file[:700])
     broken[200] ^= 0x11
     (corpus / "xtrace_reports" / f"{name}-broken").write_bytes(bytes([i]) + broken)
+
+written = b"""{"type":"stream-begin","stream":0,"name":"a","class":{"id":0,"fields":{"common_context":{"type":"structure","members":[{"name":"cpu","class":{"type":"integer","length":8}}]}}},"trace":{"path":"a","environment":{}},"clock":{"id":"c","frequency":1000,"offset_seconds":0,"offset_cycles":0,"origin":"unix-epoch"}}
+{"type":"event-class","stream":0,"id":1,"name":"e","meanings":{"payload":{"s":"stack"}},"fields":{"payload":{"type":"structure","members":[{"name":"s","class":{"type":"integer","length":32}},{"name":"v","class":{"type":"variant","options":[{"ranges":[[0,1]],"class":{"type":"float","length":32}},{"ranges":[[2,2]],"class":{"type":"optional","field":{"type":"string","encoding":"utf-16le"}}}]}}]}}}
+{"type":"stack","stream":0,"stack":3,"frames":[{"address":5},{"symbol":"f"}],"callers":[1]}
+{"type":"event","stream":0,"ts":1000000,"cycles":1,"id":1,"name":"e","common_context":{"cpu":1},"payload":{"s":3,"v":1.5}}
+{"type":"discarded-events","stream":0,"count":4,"begin":{"ts":1000000,"cycles":1}}
+{"type":"stream-end","stream":0}
+"""
+script = b"""{"ts":1,"name":"a","payload":{"x":1,"y":[1,2.5,null],"z":{"$blob":"00ff","media_type":"a"}}}
+{"time":"1970-01-01T00:00:00.5Z","name":"a","payload":{"x":"\\u00e9","w":{"$int":"18446744073709551616"}}}
+"""
+for i, (name, file) in enumerate({"written": written, "script": script}.items()):
+    (corpus / "jsonl" / name).write_bytes(bytes([i]) + file)
+expressions = [
+    'event == "hello:tick" && number % 3 == 0 || !(mood in ["BUSY", "CALM"])',
+    'text =~ "^h.*\\d" and load > 1.5e0 and len(samples) >= 2 && first_two[-1] == 0x1',
+    'time >= +3ms && time - @1795247584000000000 < 5min || time < 2026-11-21 09:22:11.95',
+    'ctx.procname != "a*b" && $process == vpid & 0xff << 2 || has(packet.cpu_id) == true',
+    'celsius / 0 < -1 || state == "frost" || 5 in samples || level not in [warn, "error"]',
+    'stream.id | 1 == 1 ^ 0 && trace.uuid == "9f573d8d-dc6d-4bcd-a9d0-03fb43d62d51" && `x y`.z == 1h',
+]
+for i, one in enumerate(expressions):
+    (corpus / "expression" / f"{i}").write_text(one)
+with open("corpus/expression.dict", "w") as file:
+    for word in sorted(set(re.findall(r'\w+|[^\w\s"]{1,2}', " ".join(expressions)))):
+        file.write('"' + word.replace("\\", "\\\\") + '"\n')
 
 words = set()
 for path in pathlib.Path("../crates/ctf/src/metadata").rglob("*.rs"):

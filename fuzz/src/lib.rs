@@ -1,8 +1,10 @@
 //! What the fuzz targets share: they feed bytes, this reads all that is in them and checks what
 //! must hold for any input.
 
+pub mod expression;
 pub mod fuchsia;
 pub mod generator;
+pub mod jsonl;
 pub mod lttng;
 pub mod nettrace;
 pub mod xtrace;

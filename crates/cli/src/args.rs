@@ -11,6 +11,7 @@ pub(crate) use self::json::{JsonReport, TimeForm};
 pub(crate) use self::reading::{Arithmetic, Reading, quirks};
 pub(crate) use self::selecting::Selecting;
 pub(crate) use self::stacks::{FramesKept, Roots, Stacks, StacksFormat};
+pub(crate) use self::stats::{SortBy, Stats};
 pub(crate) use self::task::{
     Task, TaskDiffArgs, TaskGraphArgs, TaskGraphFormat, TaskListArgs, TaskOne, TaskReading, TaskVerb,
 };
@@ -24,6 +25,7 @@ mod json;
 mod reading;
 mod selecting;
 mod stacks;
+mod stats;
 mod task;
 
 /// Describe, print and check structured traces: CTF 1.8 and 2 (LTTng, barectf), Fuchsia logs
@@ -86,6 +88,8 @@ pub(crate) enum Verb {
     Merge(Box<Merge>),
     /// Write the call stacks of events as a profile
     Stacks(Box<Stacks>),
+    /// Count events, by name or by whatever they have: how many, when, how long between two
+    Stats(Box<Stats>),
     /// Show tasks: which operations caused which, in whatever traces they are
     Task(Box<Task>),
     /// Collect reports that programs send, over UDP and TCP, into a directory

@@ -33,6 +33,7 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
     let progress = scan::progress(global.progress, report);
     // Which columns there are can depend on all events.
     let needs_all = selection.times.needs_end()
+        || selection.filter.is_some()
         || args.tail.is_some()
         || (columns::are_wanted(args) && args.fields.is_empty());
     let beginning = match needs_all {
@@ -44,7 +45,7 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
         None => input::open(&args.reading, arithmetic, progress, report)?,
     };
     let mut damaged = input::report_problems(&session, report);
-    let window = selection.times.window(&session)?;
+    let window = selection.prepare(&session, report)?;
     let mut reader = session
         .reader(window, |stream| selection.wants_file(&stream.name))
         .map_err(|error| input::failure(&error))?;

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &Check, global: &Global, report: Report) -> Result<Exit,
     match input::try_open(&args.reading, Arithmetic::Exact, true, scan::progress(global.progress, report))? {
         Ok(session) => {
             applicable::check_reading(&args.reading, &session, report)?;
-            let mut selected = Selected::new(&session, selection)?;
+            let mut selected = Selected::new(&session, selection, report)?;
             let mut progress = Progress::new(global.progress, &session, false, report);
             found.session(&session, args, &mut selected, &mut progress);
             if !args.metadata_only {

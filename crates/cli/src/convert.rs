@@ -1,20 +1,24 @@
 //! `ichnos convert` and the verbs that edit traces: what is read is written.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use ichnos::Reader;
 use ichnos::convert::{ConvertError, ConvertOptions, Select};
-use ichnos::io::{TraceWriter, WriteReport};
+use ichnos::io::{MessageOrder, TraceWriter, WriteReport};
+use ichnos::model::Damage;
 use ichnos::model::lower::{LossKind, LossTable};
 
 use crate::args::{Arithmetic, Convert, Cut, Global, Merge, Writing};
+use crate::damage;
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::interrupt;
 use crate::report::Report;
 use crate::scan;
 use crate::selection::Selection;
-use crate::style::{count, grouped, safe};
+use crate::style::{self, count, grouped, safe};
 
 /// `ichnos cut`.
 pub(crate) fn cut(args: &Cut, global: &Global, report: Report) -> Result<Exit, Failure> {
@@ -38,15 +42,23 @@ pub(crate) fn run(args: &Convert, global: &Global, report: Report) -> Result<Exi
 fn write(args: &Convert, merges: bool, global: &Global, report: Report) -> Result<Exit, Failure> {
     let writing = &args.writing;
     let path = writing.output.as_deref();
+    if path.is_none() && !writing.dry_run {
+        return Err(Failure::new("expected the name of the output, -o OUT")
+            .help("--dry-run only says what would be lost; `ichnos cat PATH` prints traces as `babeltrace2 convert` does"));
+    }
     let (_, writer) = writer(args)?;
-    let selection = Selection::new(&args.selecting, args.clock_gmt, None)?;
+    let mut selection = Selection::new(&args.selecting, args.clock_gmt, None)?;
     let session =
         input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
     let damaged = input::report_problems(&session, report);
-    let window = selection.times.window(&session)?;
-    let mut reader = session
-        .reader(window, |stream| selection.wants_file(&stream.name))
-        .map_err(|error| input::failure(&error))?;
+    let window = selection.prepare(&session, report)?;
+    let wants = |stream: &ichnos::model::DataStream| selection.wants_file(&stream.name);
+    // Where nothing is put in order among data streams, their clocks need not be related.
+    let by_stream = writer.order() == MessageOrder::ByStream && !merges && !selection.times.is_some();
+    let mut reader = match by_stream {
+        true => session.stream_reader(window, wants),
+        false => session.reader(window, wants).map_err(|error| input::failure(&error))?,
+    };
     if selection.stream_intersection {
         reader
             .intersect_streams()
@@ -70,7 +82,24 @@ fn write(args: &Convert, merges: bool, global: &Global, report: Report) -> Resul
     if !selection.wants_all_events() {
         options.select = Some(&make);
     }
+    let found = Mutex::new(Vec::new());
+    let most = args.reading.limits().report.damage;
+    let count = AtomicU64::new(0);
+    let note = |damage: &Damage| {
+        if count.fetch_add(1, Ordering::Relaxed) < most {
+            found.lock().unwrap_or_else(PoisonError::into_inner).push(damage::line(damage));
+        }
+    };
+    options.damage = Some(&note);
     let written = convert(&reader, writer, path.filter(|_| !writing.dry_run), &options);
+    let count = count.into_inner();
+    let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    found.sort();
+    found.iter().for_each(|line| report.warning(line));
+    if count > found.len() as u64 {
+        report.warning(&style::count(count - found.len() as u64, "more damaged place"));
+    }
+    let damaged = damaged || count > 0;
     let (written, failed) = match written {
         Ok(written) => (written, None),
         Err(ConvertError::Stopped) => return Ok(interrupt::exit()),

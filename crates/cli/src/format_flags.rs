@@ -108,6 +108,16 @@ impl clap::Args for FormatFlags {
             let mut same = declared(option.name).map(|(format, _)| format.name());
             same.next() == Some(format.name())
         };
+        // A verb can have an option of the same name for what it writes.
+        let taken: Vec<String> =
+            command.get_arguments().filter_map(|argument| argument.get_long().map(str::to_owned)).collect();
+        let argument = |option: &'static FormatOption| {
+            let argument = argument(option);
+            match taken.iter().any(|long| long == option.name) {
+                true => argument.long(format!("from-{}", option.name)),
+                false => argument,
+            }
+        };
         command.args(all().filter(is_first).map(|(_, option)| argument(option)))
     }
 

@@ -33,6 +33,7 @@ pub(crate) fn run(args: &Formats, global: &Global) -> Result<Exit, Failure> {
                 "options": format.options().iter().map(option_json).collect::<Vec<Json>>(),
                 "reads": true,
                 "writes": format.writer().is_some(),
+                "written_dialects": format.writer().map_or(&[][..], |writer| writer.dialects()).iter().map(value_json).collect::<Vec<Json>>(),
             })
         };
         object.put("formats", FORMATS.iter().map(format).collect::<Vec<Json>>());
@@ -58,6 +59,13 @@ pub(crate) fn run(args: &Formats, global: &Global) -> Result<Exit, Failure> {
                 }
                 root.add(branch);
             }
+            if let Some(writer) = format.writer().filter(|writer| !writer.dialects().is_empty()) {
+                let mut branch = Branch::new(format!("{}: what it is written as", paint.name("--dialect")));
+                for dialect in writer.dialects() {
+                    branch.line(format!("{}: {}", paint.name(dialect.name), dialect.about));
+                }
+                root.add(branch);
+            }
             root.render(&mut text);
         }
         let mut containers = Branch::new("reads traces from");
@@ -76,12 +84,15 @@ pub(crate) fn run(args: &Formats, global: &Global) -> Result<Exit, Failure> {
 }
 
 fn option_json(option: &ichnos::FormatOption) -> Json {
-    let value = |value: &ichnos::OptionValue| json!({ "value": value.name, "description": value.about });
     json!({
         "name": option.name,
         "description": option.about,
-        "values": option.values().iter().map(value).collect::<Vec<Json>>(),
+        "values": option.values().iter().map(value_json).collect::<Vec<Json>>(),
     })
+}
+
+fn value_json(value: &ichnos::OptionValue) -> Json {
+    json!({ "value": value.name, "description": value.about })
 }
 
 pub(crate) fn completions(args: &Completions) -> Result<Exit, Failure> {

@@ -307,18 +307,7 @@ fn live(what: &str) -> Failure {
 /// What serves instead of a verb that other programs have.
 fn foreign_verb(verb: &str) -> Option<&'static str> {
     Some(match verb {
-        "convert" => {
-            "`ichnos cat PATH` prints traces as `babeltrace2 convert` does; traces cannot be written yet, \
-             `ichnos cat --format jsonl` prints events for other programs"
-        }
-        "merge" => {
-            "`ichnos cat` takes several traces and prints their events in the order of time; traces cannot be \
-             written yet"
-        }
-        "cut" | "trim" => {
-            "`ichnos cat --begin TIME --end TIME` prints the events between two times; traces cannot be \
-             written yet"
-        }
+        "trim" => "`ichnos cut --begin TIME --end TIME PATH -o OUT` writes what is between two times",
         "run" => "ichnos has no components to connect: `ichnos cat PATH...` reads, merges and prints traces",
         "query" => {
             "ichnos has no components to ask: `ichnos info PATH` says what is in a trace, `ichnos schema PATH` \

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, 
     let session =
         input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
     let mut damaged = input::report_problems(&session, report);
-    let mut selected = Selected::new(&session, selection)?;
+    let mut selected = Selected::new(&session, selection, report)?;
     // Only reading shows what events of a time or a name there are.
     let counted = args.count || selected.selection.has_times() || !selected.selection.wants_all_events();
     let mut progress = Progress::new(global.progress, &session, false, report);

@@ -26,6 +26,10 @@ pub(crate) struct Limits {
 pub(crate) struct ReportLimits {
     /// Most damaged places that are listed.
     pub(crate) damage: u64,
+    /// Most groups of events that are counted exactly.
+    pub(crate) groups: u64,
+    /// Most events that wait for another one.
+    pub(crate) open_pairs: u64,
 }
 
 impl Default for Limits {
@@ -33,7 +37,7 @@ impl Default for Limits {
         Self {
             model: model::Limits::default(),
             io: IoLimits::default(),
-            report: ReportLimits { damage: 10_000 },
+            report: ReportLimits { damage: 10_000, groups: 1 << 16, open_pairs: 1 << 20 },
         }
     }
 }
@@ -140,6 +144,10 @@ pub(crate) const LIMITS: &[Limit] = limits! {
         "problems of a metadata text that are listed" "";
     Report report "damage" false [damage] []
         "damaged places that are listed" "";
+    Report report "groups" false [groups] []
+        "groups that `stats` counts exactly" "";
+    Report report "open-pairs" false [open_pairs] []
+        "events that wait for the other one of a pair in `stats`" "";
     Io io "unpacked" true [decompressed_bytes] []
         "unpacked bytes of an archive or a compressed file" "";
     Io io "ratio" false [ratio, small_ratio] []

@@ -18,6 +18,8 @@ mod command_line;
 mod convert;
 mod damage;
 mod exit;
+mod field_names;
+mod filtering;
 mod format_flags;
 mod formats;
 mod habits;
@@ -40,6 +42,7 @@ mod selected;
 mod selection;
 mod size;
 mod stacks;
+mod stats;
 mod style;
 mod tail;
 mod task;
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
         Verb::Cut(verb) => convert::cut(verb, &args.global, report),
         Verb::Merge(verb) => convert::merge(verb, &args.global, report),
         Verb::Stacks(verb) => stacks::run(verb, &args.global, report),
+        Verb::Stats(verb) => stats::run(verb, &args.global, report),
         Verb::Task(verb) => task::run(verb, &args.global, report),
         Verb::Collect(verb) => collect::run(verb, report),
         Verb::Check(verb) => check::run(verb, &args.global, report),

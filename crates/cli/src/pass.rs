@@ -29,8 +29,7 @@ impl RenderJob for Job {
 
     fn run(&self, cursor: &mut Merged, target: &mut Target<'_, Self>) -> io::Result<Outcome> {
         let limit = self.selection.limit.unwrap_or(u64::MAX);
-        let is_plain =
-            self.selection.wants_all_events() && limit == u64::MAX && !self.is_live && self.tail.is_none();
+        let is_plain = limit == u64::MAX && !self.is_live && self.tail.is_none();
         let mut pass = Pass {
             job: self,
             selection: self.selection.clone(),
@@ -41,6 +40,8 @@ impl RenderJob for Job {
             stride: if is_plain { STRIDE } else { 0 },
             left: 0,
             counted: 0,
+            selects: !self.selection.wants_all_events(),
+            rejected: 0,
             ended: Ok(Ended::Over),
         };
         // Those that begin before the last events do not begin again.
@@ -85,6 +86,10 @@ struct Pass<'p, 't> {
     left: u32,
     /// How many there were.
     counted: u32,
+    /// Whether it has to be asked which events are wanted.
+    selects: bool,
+    /// How many were not wanted since the last look.
+    rejected: u32,
     ended: io::Result<Ended>,
 }
 
@@ -96,6 +101,13 @@ impl Pass<'_, '_> {
             return self.look(message);
         }
         self.left -= 1;
+        if self.selects
+            && let Message::Event(event) = message
+            && !self.selection.wants_event(event)
+        {
+            self.rejected += 1;
+            return ControlFlow::Continue(());
+        }
         match self.target.message(message) {
             Ok(flow) => flow,
             Err(error) => self.end(Err(error)),
@@ -105,7 +117,7 @@ impl Pass<'_, '_> {
     /// Counts the events that were taken since the last look; returns how many.
     fn count(&mut self) -> u32 {
         let events = self.counted - self.left;
-        self.tally.events += u64::from(events);
+        self.tally.events += u64::from(events - std::mem::take(&mut self.rejected));
         self.counted = self.left;
         events
     }

@@ -23,7 +23,7 @@ pub(crate) fn run(args: &args::Schema, global: &Global, report: Report) -> Resul
     let session =
         input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
     let damaged = input::report_problems(&session, report);
-    let selected = Selected::new(&session, selection)?;
+    let selected = Selected::new(&session, selection, report)?;
     let classes: Vec<Cow<'_, TraceClass>> = match selected.selection.is_some() {
         true => classes::selected(&session, &selected, global, report),
         false => {

@@ -5,6 +5,7 @@ use ichnos::model::{BoxedCursor, EventCounts, Head, Message, MessageKind, Stream
 
 use crate::exit::Failure;
 use crate::input;
+use crate::report::Report;
 use crate::selection::Selection;
 
 /// What is selected of the traces of a session.
@@ -18,9 +19,9 @@ pub(crate) struct Selected {
 
 impl Selected {
     /// # Errors
-    /// If a time cannot be used, or is wanted of traces whose clocks have nothing in common.
-    pub(crate) fn new(session: &Session, selection: Selection) -> Result<Self, Failure> {
-        let window = selection.times.window(session)?;
+    /// If a time or the filter cannot be used, or a time is wanted of traces whose clocks have nothing in common.
+    pub(crate) fn new(session: &Session, mut selection: Selection, report: Report) -> Result<Self, Failure> {
+        let window = selection.prepare(session, report)?;
         let mut windows = vec![window; session.traces().len()];
         if selection.has_times() {
             let mut reader = session

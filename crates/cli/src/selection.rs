@@ -4,10 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
-use ichnos::model::{Event, EventRecordClass, Message};
+use ichnos::model::{Event, EventRecordClass, Message, Window};
+use ichnos::{Expression, Selector, Session};
 
 use crate::args::Selecting;
 use crate::exit::Failure;
+use crate::filtering;
+use crate::report::Report;
 use crate::time_range::TimeRange;
 
 /// Patterns, of which names match one or more.
@@ -50,6 +53,9 @@ pub(crate) struct Selection {
     pub(crate) streams: Option<Patterns>,
     pub(crate) events: Option<Patterns>,
     pub(crate) times: TimeRange,
+    pub(crate) filter: Option<Expression>,
+    /// The filter, once it is known what it is for.
+    selector: Option<Selector>,
     /// Only the time in which all data streams of a trace are active.
     pub(crate) stream_intersection: bool,
     /// Most events to print.
@@ -66,6 +72,8 @@ impl Selection {
             streams: Patterns::new(&args.stream, "--stream")?,
             events: Patterns::new(&args.event, "--event")?,
             times: TimeRange { begin: args.begin(), end: args.end(), gmt },
+            filter: args.filter.as_deref().map(filtering::parse).transpose()?,
+            selector: None,
             stream_intersection: args.stream_intersection,
             limit,
             reads_all: limit.is_none(),
@@ -73,9 +81,26 @@ impl Selection {
         })
     }
 
+    /// Checks the filter against what was opened, and gives the window of its timeline in which all lies that
+    /// is wanted.
+    ///
+    /// # Errors
+    /// If a time cannot be used, or the filter.
+    pub(crate) fn prepare(&mut self, session: &Session, report: Report) -> Result<Window, Failure> {
+        let window = self.times.window(session)?;
+        let Some(expression) = &self.filter else { return Ok(window) };
+        let filter = filtering::filter(expression, session, self.times.gmt, report)?;
+        self.selector = Some(filter.selector());
+        Ok(filtering::both(window, filter.window()))
+    }
+
     /// Whether something may be left out.
     pub(crate) fn is_some(&self) -> bool {
-        self.times.is_some() || self.stream_intersection || self.streams.is_some() || self.events.is_some()
+        self.times.is_some()
+            || self.stream_intersection
+            || self.streams.is_some()
+            || self.events.is_some()
+            || self.filter.is_some()
     }
 
     /// Whether something may be left out because of its time.
@@ -86,7 +111,7 @@ impl Selection {
     /// Whether there is nothing to ask about events.
     #[inline(always)]
     pub(crate) fn wants_all_events(&self) -> bool {
-        self.events.is_none()
+        self.events.is_none() && self.filter.is_none()
     }
 
     /// Whether a message is printed. Those of data streams that are not wanted never come here.
@@ -113,7 +138,12 @@ impl Selection {
     }
 
     /// Whether an event is wanted.
+    #[inline]
     pub(crate) fn wants_event(&mut self, event: &Event<'_>) -> bool {
+        self.wants_name(event) && self.selector.as_mut().is_none_or(|selector| selector.selects(event))
+    }
+
+    fn wants_name(&mut self, event: &Event<'_>) -> bool {
         let Some(Patterns { set, .. }) = &self.events else { return true };
         // Classes stay where they are as long as their trace is open.
         let address = std::ptr::from_ref(event.class) as usize;

@@ -23,12 +23,12 @@ use crate::unmatched;
 
 pub(crate) fn run(args: &Stacks, global: &Global, report: Report) -> Result<Exit, Failure> {
     // Before anything is read: mistakes in patterns should not take an hour to be reported.
-    let selection = Selection::new(&args.selecting, args.clock_gmt, None)?;
+    let mut selection = Selection::new(&args.selecting, args.clock_gmt, None)?;
     let threads = ThreadSelection::new(args)?;
     let session =
         input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
     let mut damaged = input::report_problems(&session, report);
-    let window = selection.times.window(&session)?;
+    let window = selection.prepare(&session, report)?;
     input::report_empty_traces(&session, report);
     interrupt::watch();
     let mut progress = Progress::new(global.progress, &session, false, report);

@@ -53,11 +53,11 @@ fn read(
     global: &Global,
     report: Report,
 ) -> Result<Result<Found, Exit>, Failure> {
-    let selection = Selection::new(&args.selecting, args.clock_gmt, None)?;
+    let mut selection = Selection::new(&args.selecting, args.clock_gmt, None)?;
     let session =
         input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
     let mut damaged = input::report_problems(&session, report);
-    let window = selection.times.window(&session)?;
+    let window = selection.prepare(&session, report)?;
     input::report_empty_traces(&session, report);
     interrupt::watch();
     let mut progress = Progress::new(global.progress, &session, false, report);

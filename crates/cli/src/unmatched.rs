@@ -19,16 +19,24 @@ const LISTED: usize = 8;
 
 /// Says which patterns matched nothing and, if no event was printed, why that may be.
 pub(crate) fn explain(session: &Session, selection: &Selection, window: Window, events: u64, report: Report) {
-    let has_patterns = selection.streams.is_some() || selection.events.is_some();
+    let has_patterns =
+        selection.streams.is_some() || selection.events.is_some() || selection.filter.is_some();
     if selection.limit == Some(0) || (!has_patterns && events > 0) {
         return;
     }
     let streams: Vec<StreamSummary> = session.traces().iter().flat_map(|trace| trace.streams()).collect();
     let is_explained = warn_of_streams(session, selection, &streams, report);
-    let is_explained = warn_of_events(session, selection, &streams, events, report) || is_explained;
+    let is_explained =
+        warn_of_events(session, selection, &streams, events, "--event", report) || is_explained;
     if events == 0 && !is_explained && !session.is_live() {
         warn_of_times(session, selection, window, report);
     }
+}
+
+/// Says which patterns of names of events that another option than `--event` has match no event record class.
+pub(crate) fn explain_events(session: &Session, selection: &Selection, option: &str, report: Report) {
+    let streams: Vec<StreamSummary> = session.traces().iter().flat_map(|trace| trace.streams()).collect();
+    warn_of_events(session, selection, &streams, 1, option, report);
 }
 
 /// The patterns with what they match.
@@ -67,6 +75,7 @@ fn warn_of_events(
     selection: &Selection,
     streams: &[StreamSummary],
     events: u64,
+    option: &str,
     report: Report,
 ) -> bool {
     // Classes that are only met while reading are not known where it was not read to the end.
@@ -85,12 +94,12 @@ fn warn_of_events(
         }
         let elsewhere = all.iter().any(|name| glob.is_match(name));
         let (text, help) = if elsewhere {
-            let text = format!("no event of the selected data streams matches `--event {pattern}`");
+            let text = format!("no event of the selected data streams matches `{option} {pattern}`");
             (text, "events of that name are in data streams that --stream leaves out".to_owned())
         } else {
             let names = names.iter().map(String::as_str);
             let help = advice(pattern, names.clone(), "event record class", names);
-            (format!("no event record class matches `--event {pattern}`"), help)
+            (format!("no event record class matches `{option} {pattern}`"), help)
         };
         report.warning_with_help(&text, &help);
         is_explained = true;
@@ -147,6 +156,8 @@ fn warn_of_times(session: &Session, selection: &Selection, window: Window, repor
     if window == Window::default() {
         if selection.stream_intersection {
             report.warning("no event lies in the time in which all data streams of its trace are active");
+        } else if selection.filter.is_some() {
+            report.warning("there are no events that --filter selects");
         } else if let Some(patterns) = &selection.events {
             report.warning_with_help(
                 &format!("there are no events that match {}", options("--event", patterns)),
@@ -165,6 +176,7 @@ fn warn_of_times(session: &Session, selection: &Selection, window: Window, repor
         (None, None) => String::new(),
     };
     let which = match &selection.events {
+        _ if selection.filter.is_some() => "no event that --filter selects lies".to_owned(),
         None => "no event lies".to_owned(),
         Some(patterns) => format!("no event that matches {} lies", options("--event", patterns)),
     };

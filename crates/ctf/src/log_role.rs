@@ -1,12 +1,11 @@
 //! Which events are lines of a log: those with a log level, and those that LTTng makes of the messages of
 //! logging libraries.
 
-use std::fmt;
 use std::sync::Arc;
 
 use ichnos_model::{
-    Event, EventRecordClass, FieldClass, FieldKind, LevelScale, LevelStep, LogLevel, LogRole, LogSeverity,
-    LogText, Meaning, Meanings, Member, Scope, TraceClass,
+    EventRecordClass, FieldClass, FieldKind, LevelScale, LevelStep, LogLevel, LogRole, LogSeverity, LogText,
+    Meaning, Meanings, Member, Scope, TraceClass,
 };
 
 /// The log levels of LTTng, which barectf has taken over: from EMERG, 0, to DEBUG, 14, as those of syslog
@@ -162,7 +161,7 @@ fn role_of(class: &EventRecordClass, common_context: Option<&FieldClass>) -> Opt
         }
     }
     if !has_message {
-        role.text = Some(LogText { write: write_name });
+        role.text = Some(LogText::NAME);
     }
     Some((role, meanings))
 }
@@ -183,11 +182,6 @@ fn has_member(class: Option<&FieldClass>, name: &str) -> bool {
 fn is_length_of_next(class: &EventRecordClass, index: usize, member: &Member) -> bool {
     let of = member.name.strip_prefix('_').and_then(|name| name.strip_suffix("_length"));
     of.is_some_and(|of| members(class.payload.as_deref()).nth(index + 1).is_some_and(|next| next.name == of))
-}
-
-/// What an event says that has no message is its name.
-fn write_name(event: &Event<'_>, out: &mut dyn fmt::Write) -> fmt::Result {
-    out.write_str(event.class.name.as_deref().unwrap_or("<unknown>"))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! One JSON object per line and message, for other programs. The format is in `docs/jsonl.md`.
 
+mod classes;
 pub(crate) mod fields;
 pub(crate) mod keys;
 mod meanings;
@@ -9,9 +10,10 @@ mod resume;
 use std::io;
 use std::ops::ControlFlow;
 
+use ichnos_model::decode::DecodeError;
 use ichnos_model::{
     Attributes, ClockClass, ClockOrigin, ClockValue, Damage, DataStream, Discarded, Event, EventRecordClass,
-    EventRole, FieldRef, Message, Packet, Scope, Sink, Trace, Uuid, Value,
+    EventRole, FieldRef, LogText, Message, Packet, Scope, Sink, Trace, Uuid, UuidOf, Value,
 };
 
 use crate::event_stacks::EventStacks;
@@ -79,6 +81,7 @@ struct StreamClassState {
     /// The keys of event record headers, if they have more than what all events are printed with.
     header: Option<Keys>,
     common: Keys,
+    resource: Keys,
 }
 
 /// What is known of an event record class.
@@ -92,6 +95,8 @@ struct ClassState {
     stacks: Box<[FieldRef]>,
     /// For the frames in the events.
     frames: EventStacks,
+    /// What writes the message, if it is more than a member and more than the name of the class.
+    message: Option<LogText>,
 }
 
 impl ClassState {
@@ -108,6 +113,7 @@ impl ClassState {
             payload: Keys::of(event.plan(Scope::Payload)),
             stacks: if with_frames { Box::default() } else { meanings::stack_fields(event) },
             frames: EventStacks::of(event, with_frames),
+            message: meanings::written_message(event.class),
         }
     }
 }
@@ -190,10 +196,11 @@ impl<W: TextWriter> JsonLines<W> {
                 time: TimeWriter::new(self.options.time, stream.clock()),
                 header: header.map(|plan| Keys::of(Some(plan))),
                 common: Keys::of(plans.common_context.as_ref()),
+                resource: Keys::of(plans.resource.as_ref()),
             }
         });
         if self.options.streams && self.resumed.is_none() {
-            push_stream(&mut self.output.buffer, stream, number);
+            push_stream(&mut self.output.buffer, stream, number, self.options.packets);
         }
     }
 
@@ -272,6 +279,9 @@ impl<W: TextWriter> JsonLines<W> {
         if event.plan(Scope::Payload).is_some() {
             out.extend_from_slice(b",\"payload\":");
             failures.note(write(out, Scope::Payload, &class.payload));
+        }
+        if class.message.is_some() || event.has_resource() {
+            failures.note(push_resource(out, scratch, event, &known.resource, class.message));
         }
         class.frames.push_json(out, event);
         self.end()
@@ -399,6 +409,40 @@ impl<W: TextWriter> Sink for JsonLines<W> {
     }
 }
 
+/// Appends what is known of the resource that an event comes from, and the message that is written of its fields.
+#[inline(never)]
+fn push_resource(
+    out: &mut Vec<u8>,
+    scratch: &mut Scratch,
+    event: &Event<'_>,
+    keys: &Keys,
+    message: Option<LogText>,
+) -> Result<(), DecodeError> {
+    out.extend_from_slice(b",\"resource\":{");
+    let begin = out.len();
+    let mut result = Ok(());
+    if event.has_resource() {
+        // The members of its object.
+        out.pop();
+        let mut writer = FieldWriter::new(out, scratch, keys);
+        result = event.visit(Scope::Resource, &mut writer);
+        writer.finish(result.is_err());
+        out.pop();
+    }
+    if let Some(message) = message {
+        if out.len() > begin {
+            out.push(b',');
+        }
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = (message.write)(event, &mut text);
+        out.extend_from_slice(b"\"message\":");
+        push_string(out, &text);
+    }
+    out.push(b'}');
+    result
+}
+
 /// Appends a comma and the name of a member that needs no escapes.
 fn push_key(out: &mut Vec<u8>, name: &str) {
     out.extend_from_slice(b",\"");
@@ -468,6 +512,12 @@ fn push_class(out: &mut Vec<u8>, event: &Event<'_>, stream: u64) {
     push_text(out, "role", (class.role != EventRole::Instant).then(|| class.role.name()));
     meanings::push_meanings(out, event);
     push_attributes(out, &class.attributes);
+    meanings::push_log_role(out, class);
+    if class.is_undescribed {
+        push_key(out, "undescribed");
+        out.extend_from_slice(b"true");
+    }
+    classes::push_event_fields(out, event);
     out.extend_from_slice(b"}\n");
 }
 
@@ -491,7 +541,7 @@ fn push_attributes(out: &mut Vec<u8>, attributes: &Attributes) {
 }
 
 /// Appends the line that introduces a data stream.
-fn push_stream(out: &mut Vec<u8>, stream: &DataStream, number: u64) {
+fn push_stream(out: &mut Vec<u8>, stream: &DataStream, number: u64, with_packets: bool) {
     let class = stream.class();
     out.extend_from_slice(b"{\"type\":\"stream-begin\",\"stream\":");
     number::push_unsigned(out, number);
@@ -504,6 +554,7 @@ fn push_stream(out: &mut Vec<u8>, stream: &DataStream, number: u64) {
     number::push_id(out, class.id);
     push_identity(out, &class.namespace, &class.name, &class.uid);
     push_attributes(out, &class.attributes);
+    classes::push_stream_fields(out, stream, with_packets);
     out.push(b'}');
     push_key(out, "trace");
     push_trace(out, &stream.trace);
@@ -531,7 +582,15 @@ fn push_trace(out: &mut Vec<u8>, trace: &Trace) {
     push_string(out, &trace.path);
     push_text(out, "format", Some(&class.dialect));
     push_identity(out, &class.namespace, &class.name, &class.uid);
+    push_text(out, "implied_namespace", class.implied_namespace.as_deref());
+    push_text(out, "label", Some(&*trace.name).filter(|name| !name.is_empty()));
     push_uuid(out, class.uuid);
+    let uuid_of = match class.uuid_of {
+        UuidOf::TraceClass => Some("trace-class"),
+        UuidOf::MetadataStream => Some("metadata-stream"),
+        _ => None,
+    };
+    push_text(out, "uuid_of", uuid_of.filter(|_| class.uuid.is_some()));
     push_key(out, "environment");
     push_map(out, &class.environment);
     push_attributes(out, &class.attributes);

@@ -23,6 +23,7 @@ mod property;
 mod repeated;
 mod resume;
 mod stacks;
+mod stats;
 mod stream_table;
 mod tasks;
 mod terminal;
@@ -44,6 +45,11 @@ pub use resume::{Fixup, Resolution, ResumableSink, SinkState, StreamOrder};
 pub use stacks::{
     FieldValues, LeftOut, StackCollector, StackFormat, StackFrames, StackOptions, StackProfile, StackRoots,
     StackThread, StackWeight, TopFunction,
+};
+pub use stats::{
+    Distribution, EventTotals, Gap, GroupBy, GroupValue, Loss, Number, Pair, PairGroup, PairOptions,
+    PairReader, Pairs, PowerBin, Stats, StatsCollector, StatsGroup, StatsOptions, StatsRow, Timeline,
+    Unpaired, find_field,
 };
 pub use tasks::{
     DanglingEdge, GraphFormat, JoinedEvent, LaneRow, StepDifference, TaskCollector, TaskDiff, TaskEdge,

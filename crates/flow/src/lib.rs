@@ -1,9 +1,14 @@
 //! Stages between readers and sinks: [`Merge`] puts the messages of several cursors in order of time,
-//! [`pump`] passes them to a sink, [`in_order`] has several threads work on chunks and joins their results.
+//! [`pump`] passes them to a sink, a [`Filter`] selects events by an expression, [`in_order`] has several threads work
+//! on chunks and joins their results.
 #![forbid(unsafe_code)]
 
 mod chunks;
+mod filter;
 mod merge;
 
 pub use chunks::{ChunkSender, in_order};
+pub use filter::{
+    Expression, Filter, FilterError, FilterErrorKind, FilterScope, FilterWarning, KnownName, Selector,
+};
 pub use merge::{DamageCursor, Merge, pump};

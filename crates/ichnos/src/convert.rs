@@ -12,7 +12,9 @@ use ichnos_io::{
     WriteOptions, WriteReport, WriteSource, WriteTarget,
 };
 use ichnos_model::lower::LossTable;
-use ichnos_model::{BoxedCursor, Drained, Event, FastCursor, Message, MessageKind, StreamCursor, TraceInput};
+use ichnos_model::{
+    BoxedCursor, Damage, Drained, Event, FastCursor, Message, MessageKind, StreamCursor, TraceInput,
+};
 
 use crate::Reader;
 use crate::format::FORMATS;
@@ -31,6 +33,8 @@ pub struct ConvertOptions<'c> {
     pub strict: bool,
     /// When this is set, the conversion ends, and nothing is written.
     pub stop: Option<&'c AtomicBool>,
+    /// Takes what cannot be read, in any order.
+    pub damage: Option<&'c (dyn Fn(&Damage) + Sync)>,
     /// Takes how many bytes were written.
     pub progress: Option<&'c (dyn Fn(u64) + Sync)>,
 }
@@ -115,6 +119,9 @@ impl Reader<'_> {
         if let Some((_, _, window)) = self.wanted().next() {
             write.window = window;
         }
+        for (trace, _, _) in self.wanted() {
+            trace.damage().iter().for_each(|damage| options.damage.iter().for_each(|take| take(damage)));
+        }
         let output = writer.create(target, sources, &write)?;
         self.check_strict(&*output, options)?;
         match writer.order() {
@@ -147,6 +154,9 @@ impl Reader<'_> {
                 && select.as_mut().is_some_and(|select| !select(event))
             {
                 return ControlFlow::Continue(());
+            }
+            if let (Message::Damage(damage), Some(take)) = (message, options.damage) {
+                take(damage);
             }
             let result = encoder.message(message).and_then(|()| match encoder.take() {
                 Some(block) => output.write(block),
@@ -277,6 +287,10 @@ impl Reader<'_> {
                     Message::PacketBegin(_) if !is_first => return ControlFlow::Break(()),
                     Message::Event(event) if select.as_mut().is_some_and(|select| !select(event)) => {
                         return ControlFlow::Continue(());
+                    }
+                    Message::Damage(damage) => {
+                        is_first = false;
+                        options.damage.iter().for_each(|take| take(damage));
                     }
                     _ => is_first = false,
                 }

@@ -12,4 +12,6 @@ pub const FORMATS: &[&dyn Format] = &[
     &ichnos_nettrace::Nettrace,
     #[cfg(feature = "xtrace")]
     &ichnos_xtrace::XTrace,
+    #[cfg(feature = "jsonl")]
+    &ichnos_jsonl::JsonLinesFormat,
 ];

@@ -40,6 +40,7 @@ pub use format::FORMATS;
 pub use ichnos_ctf as ctf;
 pub use ichnos_export as export;
 pub use ichnos_flow as flow;
+pub use ichnos_flow::{Expression, Filter, FilterError, FilterErrorKind, FilterWarning, KnownName, Selector};
 #[cfg(feature = "fuchsia-log")]
 pub use ichnos_fuchsia as fuchsia;
 pub use ichnos_io as io;

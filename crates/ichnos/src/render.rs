@@ -66,13 +66,16 @@ pub struct RenderOptions {
     pub threads: usize,
     /// Bytes of the trace in a chunk, at least about; None: what suits the number of threads.
     pub chunk_bytes: Option<u64>,
+    /// Whether there are chunks with one thread, too: then what is done for each chunk of a given size does
+    /// not depend on the number of threads.
+    pub always_chunks: bool,
 }
 
 impl Default for RenderOptions {
     /// As many threads as there are processors.
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        Self { threads, chunk_bytes: None }
+        Self { threads, chunk_bytes: None, always_chunks: false }
     }
 }
 
@@ -363,13 +366,14 @@ impl Reader<'_> {
     ) -> io::Result<()> {
         let threads = options.threads;
         let size = options.chunk_bytes.unwrap_or_else(|| chunk_bytes(threads));
-        let splits = if threads < 2 { Vec::new() } else { self.chunks(size) };
+        let has_chunks = threads > 1 || options.always_chunks;
+        let splits = if has_chunks { self.chunks(size) } else { Vec::new() };
         let needs_order = J::Sink::NEEDS_ORDER && !splits.is_empty();
         let order = if needs_order { self.stream_order() } else { StreamOrder::default() };
         let work = Work { reader: self, job, threads, order, splits };
         let state = StateOf::<J>::default();
         let mut joiner = Joiner { work: &work, output, observer, before: None, state };
-        if work.splits.is_empty() {
+        if work.splits.is_empty() || threads < 2 {
             return joiner.write_alone();
         }
         let mut result = Ok(());
@@ -577,10 +581,18 @@ impl<J: RenderJob> Joiner<'_, '_, J> {
         Ok(None)
     }
 
-    /// Writes everything as one chunk.
+    /// Writes everything on this thread.
     fn write_alone(&mut self) -> io::Result<()> {
-        let end = self.write_here(None, None, Written::default())?;
-        self.observer.end_chunk(end.outcome, None, true);
+        for chunk in 0..=self.work.splits.len() {
+            let (before, until) = (self.before.take().map(|(cursor, _)| cursor), self.work.end_of(chunk));
+            let end = self.write_here(before, until, Written::default())?;
+            let ChunkEnd { cursor, checkpoints, state, outcome, .. } = *end;
+            self.state = std::mem::take(&mut self.state).then(state);
+            self.before = Some((cursor, checkpoints));
+            if !self.observer.end_chunk(outcome, until, true) {
+                break;
+            }
+        }
         Ok(())
     }
 

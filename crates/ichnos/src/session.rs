@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ichnos_flow::Merge;
+use ichnos_flow::{Expression, Filter, FilterError, FilterScope, Merge};
 use ichnos_io::{Datagrams, Format, Hint, IoError, OptionConflict, ReadOptions, Refused, Tree, TreeProblem};
 use ichnos_model::{ClockClass, ClockOrigin, DataStream, TraceInput, TracerQuirk, Window};
 
@@ -321,6 +321,41 @@ impl Session {
         self.is_live
     }
 
+    /// Checks an expression against the classes of the traces: then it selects events of them.
+    ///
+    /// `resolve_time` gives the nanoseconds from the origin of the clock for a point in time as it is written in the
+    /// expression; see [`Filter::new`].
+    ///
+    /// ```no_run
+    /// use ichnos::prelude::*;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let session = ichnos::open(["my-trace"], &OpenOptions::default())?;
+    /// let expression = "event == \"sched_switch\" && next_tid in [1, 2]".parse()?;
+    /// let filter = session.filter(&expression, &|time| Err(format!("{time}: times are not known here")))?;
+    /// let mut selector = filter.selector();
+    /// let mut events = session.events_in(filter.window())?;
+    /// while let Some(event) = events.next_event() {
+    ///     if selector.selects(&event) {
+    ///         println!("{:?}", event.field("next_comm").and_then(|name| name.as_str()));
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// See [`Filter::new`].
+    pub fn filter(
+        &self,
+        expression: &Expression,
+        resolve_time: &dyn Fn(&str) -> Result<i128, String>,
+    ) -> Result<Filter, FilterError> {
+        let traces: Vec<_> = self.traces.iter().map(|trace| Arc::clone(trace.trace())).collect();
+        let has_dynamic_classes = self.traces.iter().any(|trace| trace.has_dynamic_classes());
+        Filter::new(expression, FilterScope { traces: &traces, has_dynamic_classes }, resolve_time)
+    }
+
     /// Whether the options say where the clocks of a trace are.
     fn is_placed(&self, trace: usize) -> bool {
         let path = self.traces.get(trace).map(|trace| Path::new(trace.path()));
@@ -427,29 +462,30 @@ impl Session {
     pub fn reader(
         &self,
         window: Window,
-        mut wants: impl FnMut(&DataStream) -> bool,
+        wants: impl FnMut(&DataStream) -> bool,
     ) -> Result<Reader<'_>, OpenError> {
-        let wanted: Vec<Vec<(Arc<DataStream>, bool)>> = self
-            .traces
-            .iter()
-            .map(|trace| {
-                let wants = |stream: Arc<DataStream>| {
-                    let is_wanted = wants(&stream);
-                    (stream, is_wanted)
-                };
-                trace.data_streams().into_iter().map(wants).collect()
-            })
-            .collect();
-        let streams = wanted.iter().enumerate().flat_map(|(trace, streams)| {
-            streams.iter().filter(|(_, is)| *is).map(move |(stream, _)| (trace, stream))
+        let reader = self.stream_reader(window, wants);
+        let streams: Vec<Vec<Arc<DataStream>>> =
+            self.traces.iter().map(|trace| trace.data_streams()).collect();
+        let wanted = streams.iter().zip(&reader.wanted).enumerate().flat_map(|(trace, (streams, wanted))| {
+            streams.iter().zip(wanted).filter(|(_, is)| **is).map(move |(stream, _)| (trace, stream))
         });
         if !self.assume_correlated
-            && let Some(uncorrelated) = self.uncorrelated_among(streams)
+            && let Some(uncorrelated) = self.uncorrelated_among(wanted)
         {
             return Err(uncorrelated.into());
         }
-        let wanted = wanted.iter().map(|streams| streams.iter().map(|(_, is)| *is).collect()).collect();
-        Ok(Reader { session: self, windows: vec![window; self.traces.len()], wanted, begin: None })
+        Ok(reader)
+    }
+
+    /// The same for those who read each data stream alone: clocks need not be related to each other.
+    pub fn stream_reader(&self, window: Window, mut wants: impl FnMut(&DataStream) -> bool) -> Reader<'_> {
+        let wanted = self
+            .traces
+            .iter()
+            .map(|trace| trace.data_streams().iter().map(|stream| wants(stream)).collect())
+            .collect();
+        Reader { session: self, windows: vec![window; self.traces.len()], wanted, begin: None }
     }
 }
 

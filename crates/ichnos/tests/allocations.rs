@@ -44,6 +44,38 @@ fn inputs(directory: &Path) -> [PathBuf; 3] {
     [examples.join("hello-lttng"), long, many]
 }
 
+/// Asks of each event whether expressions select it.
+struct Selecting(Vec<ichnos::Selector>);
+
+impl Selecting {
+    /// Expressions of which some look at each scope and each kind of field.
+    fn new(path: &Path) -> Self {
+        let session = ichnos::open([path], &OpenOptions::default()).unwrap();
+        let time = |_: &str| Ok(0);
+        let all = [
+            "event == \"*\" && time >= @0",
+            "number % 3 == 1 || text =~ \"^hello \\d+\" && len(samples) >= 0 && first_two[-1] == 2",
+            "mood in [\"BUSY\", \"CALM\"] && ctx.procname == \"h*o\" && vtid in [1, 2, 11296] || 5 in samples",
+            "message =~ \"a\" && level >= info && process != 5 || bytes > 1400 || Agent == \"proxy\"",
+        ];
+        let filters = all.into_iter().filter_map(|text| session.filter(&text.parse().unwrap(), &time).ok());
+        let all: Vec<_> = filters.map(|filter| filter.selector()).collect();
+        assert!(all.len() >= 2, "{}", path.display());
+        Self(all)
+    }
+}
+
+impl Sink for Selecting {
+    fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
+        if let Message::Event(event) = message {
+            for selector in &mut self.0 {
+                std::hint::black_box(selector.selects(event));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
 /// The number of events of a trace, and how many blocks of memory were allocated while the second half of them
 /// was read and passed to a sink. All classes are known after the first half.
 fn allocations(path: &Path, sink: &mut dyn Sink) -> (u64, u64) {
@@ -81,7 +113,8 @@ fn nothing_is_allocated_for_an_event() {
     let mut json = LogOptions::default();
     json.form = LogForm::Json;
     for path in inputs(directory.path()) {
-        let sinks: [(&str, Box<dyn Sink>); 6] = [
+        let sinks: [(&str, Box<dyn Sink>); 7] = [
+            ("filter", Box::new(Selecting::new(&path))),
             ("null", Box::new(Null::new())),
             ("pretty", Box::new(Pretty::new(Nowhere, PrettyOptions::default()).warnings_to(io::sink()))),
             ("details", Box::new(Details::new(Nowhere, DetailsOptions::default()).warnings_to(io::sink()))),

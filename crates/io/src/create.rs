@@ -146,6 +146,10 @@ pub enum Lane {
 ///
 /// Several encoders can work at the same time. What they have encoded is written by one thread, in the order of the
 /// messages of each data stream.
+///
+/// # For implementations
+/// Nothing that is at the path may change before [`finish`](Self::finish): if the output is dropped instead, it has to be
+/// as if nothing had been written.
 pub trait TraceOutput: Send + Sync {
     /// An encoder of messages.
     fn encoder(&self, lane: Lane) -> Box<dyn Encoder + '_>;
@@ -167,6 +171,10 @@ pub trait TraceOutput: Send + Sync {
 }
 
 /// Makes bytes of messages.
+///
+/// # For implementations
+/// An encoder gets the messages of its [`Lane`], or, with others after it, those of some packets of a data stream: what it
+/// makes must not depend on packets before. What it keeps in memory must be bounded, however many messages there are.
 pub trait Encoder {
     /// Takes a message.
     ///

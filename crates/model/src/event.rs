@@ -134,6 +134,15 @@ impl<'a> Event<'a> {
         self.clock.map(|clock| clock.nanoseconds)
     }
 
+    /// Size of its record in bits, header and alignment before it included. None if the format does not know
+    /// it, as where a record is values.
+    #[inline]
+    #[must_use]
+    pub fn size_in_bits(&self) -> Option<u64> {
+        let begin = self.scopes.begins.get(Scope::EventRecordHeader as usize)?.bit;
+        self.scopes.end.checked_sub(begin).filter(|bits| *bits > 0)
+    }
+
     /// Which of the event record classes of its data stream class it is of, for those who keep
     /// something for each class: those that were declared come first, then those that are met while
     /// reading. None if its plans are from elsewhere.

@@ -2,7 +2,9 @@
 
 use crate::decode::{DecodeError, FixedField, Plans};
 use crate::plan::steps::{NodeId, Op, Plan};
-use crate::{Event, EventValues, Field, FieldValue, MemberIndex, Real, Scope, Text, Uuid, Visitor, Wide};
+use crate::{
+    Event, EventValues, Field, FieldClass, FieldValue, MemberIndex, Real, Scope, Text, Uuid, Visitor, Wide,
+};
 
 /// A field of an event record class, found once by its path: to look at the same field of many events.
 ///
@@ -110,6 +112,25 @@ impl FieldRef {
         Self::of_targets(event, scope, plan, targets)
     }
 
+    /// The field of a node of the plan of a scope, by its index in [`Plan::nodes`]; None if there is none.
+    ///
+    /// It is a field that is not within an optional, a variant or an array; otherwise it is the first one that there
+    /// is.
+    #[must_use]
+    pub fn of_node(event: &Event<'_>, scope: Scope, node: usize) -> Option<Self> {
+        let plan = event.plan(scope)?;
+        plan.get(node)?;
+        let target = Target { node: NodeId::try_from(node).ok()?, ..Target::default() };
+        Self::of_targets(event, scope, plan, vec![target])
+    }
+
+    /// Whether [`Event::get`] runs a single step for it where its scope is bits, instead of decoding the scope: it is
+    /// an integer whose offset in its scope is always the same.
+    #[must_use]
+    pub fn is_direct(&self) -> bool {
+        self.fixed.is_some()
+    }
+
     fn of_targets(event: &Event<'_>, scope: Scope, plan: &Plan, targets: Vec<Target>) -> Option<Self> {
         let fixed = match &targets[..] {
             [] => return None,
@@ -125,6 +146,14 @@ impl FieldRef {
     #[must_use]
     pub fn scope(&self) -> Scope {
         self.scope
+    }
+
+    /// The class of the field in events of the class of `event`; where several options of a variant have it,
+    /// that of the first one. None if it is a field of another class.
+    #[must_use]
+    pub fn class<'a>(&self, event: &Event<'a>) -> Option<&'a FieldClass> {
+        let plan = event.plan(self.scope).filter(|_| self.class == ClassKey::of(event))?;
+        Some(&plan.node(self.targets.first()?.node).class)
     }
 }
 
@@ -207,7 +236,11 @@ impl<'a> Event<'a> {
     #[inline(never)]
     fn find(&self, field: &FieldRef, values: Option<&'a EventValues>) -> Option<FieldValue<'a>> {
         let bytes = values.map_or(self.scopes.bits.data, EventValues::bytes);
-        let at = field.targets.iter().map(|target| vec![None; target.elements.len()]).collect();
+        // Most fields are no elements of arrays: nothing is counted, and nothing allocated.
+        let at = match field.targets.iter().any(|target| !target.elements.is_empty()) {
+            true => field.targets.iter().map(|target| vec![None; target.elements.len()]).collect(),
+            false => Vec::new(),
+        };
         let mut finder = Finder { targets: &field.targets, bytes, at, found: None };
         // What cannot be decoded comes behind what was found, or it was not found.
         let _: Result<(), DecodeError> = self.visit(field.scope, &mut finder);
@@ -259,6 +292,12 @@ impl<'a> Finder<'_, 'a> {
     /// target is the value.
     fn begin(&mut self, field: Field<'_>) -> (bool, bool) {
         let (mut is_target, mut is_optional) = (false, false);
+        if self.at.is_empty() {
+            for target in self.targets {
+                is_target |= field.index() == target.node as usize;
+                is_optional |= target.optional.is_some_and(|node| field.index() == node as usize);
+            }
+        }
         for (target, at) in self.targets.iter().zip(&mut self.at) {
             for i in 0..at.len() {
                 if target.elements[i].0 as usize == field.index() {

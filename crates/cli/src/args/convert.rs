@@ -15,15 +15,13 @@ pub(crate) struct Writing {
     /// Write to OUT, which appears when it is complete
     ///
     /// A trace that is there is replaced then. If something goes wrong, it stays as it is.
-    #[arg(short, long, value_name = "OUT", required_unless_present = "dry_run",
-          value_hint = clap::ValueHint::AnyPath)]
+    #[arg(short, long, value_name = "OUT", value_hint = clap::ValueHint::AnyPath)]
     pub(crate) output: Option<PathBuf>,
     /// Output format [default: by the extension of OUT]
     #[arg(long, value_name = "FORMAT", value_parser = format_names())]
     pub(crate) to: Option<String>,
     /// Dialect of the output; `ichnos formats` lists them
-    // Dialects to read have the option `--dialect` of the format.
-    #[arg(long = "to-dialect", visible_alias = "as", value_name = "DIALECT")]
+    #[arg(long = "dialect", visible_alias = "to-dialect", value_name = "DIALECT")]
     pub(crate) to_dialect: Option<String>,
     /// Close packets at about this size
     ///
@@ -52,10 +50,11 @@ pub(crate) struct Writing {
 #[derive(Args, Debug)]
 #[command(after_help = "With --strict, nothing is written if anything is lost.")]
 pub(crate) struct Convert {
-    #[command(flatten)]
-    pub(crate) reading: Reading,
+    // Before `reading`, so that its options have the plain names.
     #[command(flatten)]
     pub(crate) writing: Writing,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
     #[command(flatten)]
     pub(crate) selecting: Selecting,
     /// Read times in GMT instead of the local time zone

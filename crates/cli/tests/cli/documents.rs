@@ -79,6 +79,16 @@ fn the_page_on_tasks_shows_what_happens() {
     assert!(check("docs/tasks.md") >= 6);
 }
 
+#[test]
+fn the_page_on_statistics_shows_what_happens() {
+    assert!(check("docs/stats.md") >= 7);
+}
+
+#[test]
+fn the_page_on_expressions_shows_what_happens() {
+    assert!(check("docs/expressions.md") >= 7);
+}
+
 /// The documents of the project.
 fn documents() -> Vec<std::path::PathBuf> {
     let directories = ["", "docs", "examples", "fuzz"].map(|directory| root().join(directory));

@@ -15,6 +15,7 @@ mod differential;
 mod documents;
 mod endings;
 mod errors;
+mod filter;
 mod habits;
 #[cfg(target_os = "linux")]
 mod hostile_inputs;
@@ -30,6 +31,7 @@ mod paths;
 mod quirks;
 mod recorded;
 mod stacks;
+mod stats;
 mod strict;
 mod structure;
 mod support;

@@ -75,6 +75,11 @@ mod threads_and_chunks_do_not_show {
     }
 
     #[test]
+    fn of_a_filter() {
+        compare(&["--filter", "event =~ '[aeiou]r' && time >= +1ms && time < +2s"]);
+    }
+
+    #[test]
     fn of_a_window() {
         compare(&["--begin=+0.01s", "--end=+0.2s"]);
     }

@@ -19,6 +19,7 @@ use super::frame::{add_begin, add_frame};
 use super::index_file;
 use super::names::{directory_name, file_name};
 use super::stream_encoder::{StreamEncoder, StreamRules, Timestamps};
+use crate::metadata::packetized::{PacketLayout, pack};
 use crate::metadata::{ANNOTATIONS, Dialect, write_metadata};
 use crate::packet::Clocks;
 
@@ -429,6 +430,5 @@ fn has_size(class: &DataStreamClass) -> bool {
 /// Metadata in packets (CTF 1.8, section 7.1).
 fn packetized(text: &[u8], class: &TraceClass) -> Vec<u8> {
     let order = class.default_byte_order.unwrap_or(ByteOrder::LittleEndian);
-    let _ = (order, class.uuid);
-    text.to_vec()
+    pack(text, &PacketLayout::new(order, class.uuid.unwrap_or_default()))
 }

@@ -1,29 +1,40 @@
 //! What members of event record classes mean, and the call stacks that some of them are numbers of.
 
-use ichnos_model::{Event, FieldRef, Frame, Meaning, Scope};
+use ichnos_model::{Event, EventRecordClass, FieldRef, Frame, LogSeverity, LogText, Meaning, Scope};
 
 use super::fields::push_string;
 use super::{push_key, push_text};
 use crate::number;
 
 /// What lines call the scopes of an event.
-const SCOPES: [(Scope, &str); 5] = [
+const SCOPES: [(Scope, &str); 6] = [
     (Scope::PacketContext, "context"),
     (Scope::EventRecordHeader, "header"),
     (Scope::CommonContext, "common_context"),
     (Scope::SpecificContext, "specific_context"),
     (Scope::Payload, "payload"),
+    (Scope::Resource, "resource"),
 ];
+
+/// What a line has as the message of an event, beside the members of its resource.
+pub(super) const MESSAGE: &str = "message";
+
+/// What writes the message of the events of a class, if it is more than a member and more than the name of the class.
+pub(super) fn written_message(class: &EventRecordClass) -> Option<LogText> {
+    class.log.as_ref()?.text.filter(|text| *text != LogText::NAME)
+}
 
 /// Appends the meanings of the members of the class of an event, by scope and name, if there are any.
 pub(super) fn push_meanings(out: &mut Vec<u8>, event: &Event<'_>) {
     let mut is_open = false;
     for (scope, name) in SCOPES {
-        let Some(plan) = event.plan(scope) else { continue };
         let members = event.class.meanings.iter().filter(|(member, _)| member.scope == scope);
+        let members = members.filter_map(|(member, meaning)| {
+            Some((event.plan(scope)?.member_name(member.index as usize)?, meaning))
+        });
+        let is_message = scope == Scope::Resource && written_message(event.class).is_some();
         let mut separator = b"{";
-        for (member, meaning) in members {
-            let Some(member) = plan.member_name(member.index as usize) else { continue };
+        for (member, meaning) in members.chain(is_message.then_some((MESSAGE, Meaning::Message))) {
             if separator == b"{" {
                 if is_open {
                     out.push(b',');
@@ -48,6 +59,42 @@ pub(super) fn push_meanings(out: &mut Vec<u8>, event: &Event<'_>) {
     if is_open {
         out.push(b'}');
     }
+}
+
+/// Appends what makes the events of a class lines of a log.
+pub(super) fn push_log_role(out: &mut Vec<u8>, class: &EventRecordClass) {
+    let Some(role) = &class.log else { return };
+    push_key(out, "log");
+    out.push(b'{');
+    match role.severity {
+        LogSeverity::Constant(number) => {
+            out.extend_from_slice(b"\"severity\":");
+            number::push_signed(out, number);
+            out.push(b',');
+        }
+        LogSeverity::Member => out.extend_from_slice(b"\"severity\":\"member\","),
+        _ => {}
+    }
+    if role.text == Some(LogText::NAME) {
+        out.extend_from_slice(b"\"message\":\"name\",");
+    }
+    out.extend_from_slice(b"\"scale\":[");
+    for (i, step) in role.scale.0.iter().enumerate() {
+        out.extend_from_slice(if i == 0 { b"[" } else { b",[" });
+        number::push_signed(out, step.up_to);
+        out.push(b',');
+        push_string(out, step.level.name());
+        match step.exact {
+            Some(exact) if exact == step.up_to => {}
+            Some(exact) => {
+                out.push(b',');
+                number::push_signed(out, exact);
+            }
+            None => out.extend_from_slice(b",null"),
+        }
+        out.push(b']');
+    }
+    out.extend_from_slice(b"]}");
 }
 
 /// The members of a class that are numbers of call stacks.
@@ -76,7 +123,22 @@ pub(super) fn push_stack(out: &mut Vec<u8>, event: &Event<'_>, stack: u32, strea
         }
         push_frame(out, frame);
     }
-    out.extend_from_slice(b"]}\n");
+    out.push(b']');
+    // So that each stack can have its number again.
+    let mut caller = event.stream.trace.stacks.caller(stack);
+    if caller.is_some() {
+        push_key(out, "callers");
+        out.push(b'[');
+        let stacks = event.stream.trace.stacks.view();
+        let mut separator = None;
+        while let Some(number) = caller {
+            out.extend(separator.replace(b','));
+            number::push_unsigned(out, number.into());
+            caller = stacks.caller(number);
+        }
+        out.push(b']');
+    }
+    out.extend_from_slice(b"}\n");
 }
 
 fn push_frame(out: &mut Vec<u8>, frame: &Frame) {
@@ -87,6 +149,10 @@ fn push_frame(out: &mut Vec<u8>, frame: &Frame) {
     }
     push_text(out, "symbol", frame.symbol.as_deref());
     push_text(out, "module", frame.module.as_deref());
+    if frame.address_space != 0 {
+        push_key(out, "address_space");
+        number::push_unsigned(out, frame.address_space.into());
+    }
     // The first member has no comma before it.
     match out.get_mut(begin) {
         Some(comma) => *comma = b'{',

@@ -34,9 +34,9 @@ fn all_lines() {
     let options = JsonLinesOptions { packets: true, ..JsonLinesOptions::default() };
     assert_eq!(
         print(&fixture, options, &[1]),
-        r#"{"type":"stream-begin","stream":0,"name":"stream","id":1,"class":{"id":0},"trace":{"path":"path/trace","format":"CTF 1.8","environment":{"hostname":"host","vpid":7}},"clock":{"id":"clock","name":"clock","frequency":1000000000,"offset_seconds":0,"offset_cycles":0,"origin":"unix-epoch"}}
+        r#"{"type":"stream-begin","stream":0,"name":"stream","id":1,"class":{"id":0,"fields":{"context":{"type":"structure","minimum_alignment":1,"members":[{"name":"number","class":{"type":"integer","length":8,"roles":["packet-sequence-number"]}},{"name":"cpu","class":{"type":"integer","length":8}}]}}},"trace":{"path":"path/trace","format":"CTF 1.8","label":"trace","environment":{"hostname":"host","vpid":7}},"clock":{"id":"clock","name":"clock","frequency":1000000000,"offset_seconds":0,"offset_cycles":0,"origin":"unix-epoch"}}
 {"type":"packet-begin","stream":0,"ts":1000,"cycles":1000,"sequence_number":9,"context":{"number":9,"cpu":2}}
-{"type":"event-class","stream":0,"id":3,"name":"ev","log_level":"warning"}
+{"type":"event-class","stream":0,"id":3,"name":"ev","log_level":"warning","fields":{"payload":{"type":"structure","minimum_alignment":1,"members":[{"name":"a","class":{"type":"integer","length":8}}]}}}
 {"type":"event","stream":0,"ts":1000,"cycles":1000,"id":3,"name":"ev","log_level":"warning","payload":{"a":1}}
 {"type":"packet-end","stream":0,"ts":2000,"cycles":2000,"sequence_number":9,"content_bits":120,"total_bits":128}
 {"type":"stream-end","stream":0}
@@ -84,8 +84,8 @@ fn everything_about_classes() {
     fixture.end(&mut sink);
     assert_eq!(
         out.text(),
-        r#"{"type":"stream-begin","stream":0,"name":"stream","id":1,"class":{"id":0,"namespace":"sn","name":"s","uid":"su","attributes":{"of the stream":[null]}},"trace":{"path":"path/trace","format":"CTF 1.8","namespace":"tn","name":"t","uid":"tu","uuid":"01010101-0101-0101-0101-010101010101","environment":{"hostname":"host","vpid":7},"attributes":{"of the trace":[null]},"call_sites":[{"name":"ev"}]},"clock":{"id":"clock","namespace":"cn","name":"clock","uid":"cu","uuid":"02020202-0202-0202-0202-020202020202","description":"for \"people\"","frequency":1000000000,"precision":5,"accuracy":6,"offset_seconds":0,"offset_cycles":0,"origin":{"namespace":"on","name":"o","uid":"ou"},"attributes":{"of the clock":[null]}},"other_clocks":[{"id":"second","frequency":7,"offset_seconds":0,"offset_cycles":0}]}
-{"type":"event-class","stream":0,"id":3,"namespace":"en","name":"ev","uid":"eu","log_level":99,"emf_uri":"http://e","attributes":{"of the event":[null]}}
+        r#"{"type":"stream-begin","stream":0,"name":"stream","id":1,"class":{"id":0,"namespace":"sn","name":"s","uid":"su","attributes":{"of the stream":[null]}},"trace":{"path":"path/trace","format":"CTF 1.8","namespace":"tn","name":"t","uid":"tu","label":"trace","uuid":"01010101-0101-0101-0101-010101010101","environment":{"hostname":"host","vpid":7},"attributes":{"of the trace":[null]},"call_sites":[{"name":"ev"}]},"clock":{"id":"clock","namespace":"cn","name":"clock","uid":"cu","uuid":"02020202-0202-0202-0202-020202020202","description":"for \"people\"","frequency":1000000000,"precision":5,"accuracy":6,"offset_seconds":0,"offset_cycles":0,"origin":{"namespace":"on","name":"o","uid":"ou"},"attributes":{"of the clock":[null]}},"other_clocks":[{"id":"second","frequency":7,"offset_seconds":0,"offset_cycles":0}]}
+{"type":"event-class","stream":0,"id":3,"namespace":"en","name":"ev","uid":"eu","log_level":99,"emf_uri":"http://e","attributes":{"of the event":[null]},"fields":{"payload":{"type":"structure","minimum_alignment":1,"members":[{"name":"a","class":{"type":"integer","length":8}}]}}}
 {"type":"event","stream":0,"ts":1000,"cycles":1000,"id":3,"name":"ev","log_level":99,"other_clocks":{"second":42},"payload":{"a":1}}
 {"type":"event","stream":0,"ts":2000,"cycles":2000,"id":3,"name":"ev","log_level":99,"payload":{"a":2}}
 {"type":"stream-end","stream":0}
@@ -327,12 +327,13 @@ fn meanings_and_stacks() {
         format!("{{\"type\":\"stack\",\"stream\":0,\"stack\":{number},\"frames\":[{frames}]}}\n")
     };
     let main = r#"{"address":4096,"symbol":"main","module":"app"}"#;
-    let class = r#"{"type":"event-class","stream":0,"id":3,"name":"ev","log_level":"warning","meanings":{"context":{"cpu":"processor"},"payload":{"who":"thread","stack":"stack","cause":"parent"}}}"#;
+    let class = r#"{"type":"event-class","stream":0,"id":3,"name":"ev","log_level":"warning","meanings":{"context":{"cpu":"processor"},"payload":{"who":"thread","stack":"stack","cause":"parent"}},"fields":{"payload":{"type":"structure","minimum_alignment":1,"members":[{"name":"who","class":{"type":"integer","length":8}},{"name":"stack","class":{"type":"integer","length":8}},{"name":"cause","class":{"type":"integer","length":8}}]}}}"#;
     let expected = [
         format!("{class}\n"),
         stack(0, main),
         event(1, 0),
-        stack(2, &format!(r#"{{}},{{"address":140733193388032}},{main}"#)),
+        stack(2, &format!(r#"{{}},{{"address":140733193388032}},{main}"#))
+            .replace("]}\n", "],\"callers\":[1,0]}\n"),
         event(2, 2),
         event(3, 0),
         stack(99, ""),

@@ -641,7 +641,7 @@ impl LogCursor {
     fn current_event(&self) -> Option<Event<'_>> {
         let class = &*self.known.get(self.last)?.class;
         let bits = PacketBits::whole(self.bytes.get(self.begin..self.end)?);
-        let scopes = Scopes::new(bits, &self.begins, &self.slots, &self.limits);
+        let scopes = Scopes::new(bits, &self.begins, &self.slots, &self.limits).with_end(bits.content);
         let scopes = match self.beside {
             Beside::Nothing => scopes,
             Beside::Component => scopes.with_values(self.components.values()),

@@ -6,6 +6,14 @@ mod damaged;
 #[cfg(feature = "ctf")]
 mod examples;
 mod formats;
+#[cfg(all(
+    feature = "ctf",
+    feature = "fuchsia-log",
+    feature = "jsonl",
+    feature = "nettrace",
+    feature = "xtrace"
+))]
+mod jsonl;
 #[cfg(feature = "ctf")]
 mod render;
 #[cfg(feature = "ctf")]

@@ -468,7 +468,8 @@ proptest! {
             }
         }
         for output in OUTPUTS {
-            let resources = if output.starts_with("log") { [&mixed; 2] } else { [&resource, &only_resource] };
+            let shows_resources = output.starts_with("log") || output == "jsonl";
+            let resources = if shows_resources { [&mixed; 2] } else { [&resource, &only_resource] };
             let [with_mixed, with_only] = resources.map(|values| bits.with_values(values));
             let all = [bits, Scopes::of_values(&values), bits.with_values(&mixed), with_mixed, with_only];
             let written = all.map(|scopes| {
@@ -481,6 +482,10 @@ proptest! {
             });
             let [bits, others @ ..] = written.map(|text| String::from_utf8_lossy(&text).into_owned());
             prop_assert!(!bits.is_empty(), "{} wrote nothing", output);
+            #[cfg(all(feature = "ctf", feature = "fuchsia-log", feature = "jsonl", feature = "nettrace", feature = "xtrace"))]
+            if output == "jsonl" {
+                prop_assert_eq!(&crate::jsonl::written_again(&bits), &bits);
+            }
             for other in &others {
                 prop_assert_eq!(&bits, other, "{}", output);
             }

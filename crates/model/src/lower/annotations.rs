@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     Attributes, DataStreamClass, EventRecordClass, EventRole, FieldClass, FieldKind, IntegerProperties,
-    IntegerRange, Length, LevelScale, LevelStep, LogLevel, LogRole, LogSeverity, Mapping, Mappings,
+    IntegerRange, Length, LevelScale, LevelStep, LogLevel, LogRole, LogSeverity, LogText, Mapping, Mappings,
     MappingsBuilder, Meaning, Ranges, Scope, TraceClass, Value, VariableLengthValue, WallClock,
 };
 
@@ -59,7 +59,11 @@ fn log_value(log: &LogRole) -> Value {
         ])
     };
     let scale = log.scale.0.iter().map(step).collect();
-    Value::Map(vec![("severity".to_owned(), severity), ("scale".to_owned(), Value::Array(scale))])
+    let mut entries = vec![("severity".to_owned(), severity), ("scale".to_owned(), Value::Array(scale))];
+    if log.text == Some(LogText::NAME) {
+        entries.push(("message".to_owned(), Value::Text("name".to_owned())));
+    }
+    Value::Map(entries)
 }
 
 fn root_of<'a>(
@@ -428,5 +432,18 @@ fn log_role(value: &Value) -> Option<LogRole> {
         Some(LevelStep { up_to, level, exact })
     };
     let steps = steps.iter().map(step).collect::<Option<Vec<_>>>()?;
-    Some(LogRole::new(severity, LevelScale::kept(steps)?))
+    let mut role = LogRole::new(severity, LevelScale::kept(steps)?);
+    role.text = (value.get("message").and_then(Value::as_text) == Some("name")).then_some(LogText::NAME);
+    Some(role)
+}
+
+/// Takes attributes away, but our own; whether there were any.
+pub(super) fn strip(attributes: &mut Attributes) -> bool {
+    let own = attributes.get(NAMESPACE).cloned();
+    let had_others = attributes.iter().any(|(namespace, _)| namespace != NAMESPACE);
+    *attributes = Attributes::default();
+    if let Some(own) = own {
+        attributes.set(NAMESPACE, own);
+    }
+    had_others
 }

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::annotations::{annotate_added, annotate_field};
+use super::annotations::{annotate_added, annotate_field, strip};
 use super::capabilities::{Capabilities, VariantSelection};
 use super::loss_table::{Loss, LossKind, LossTable};
 use super::moves::{Fit, MoveKind, NONE, NodeMove, ScopeMoves};
-use super::objects::strip;
+use super::names::{identifier, is_identifier, unique};
 use crate::plan::steps::{NodeId, Op, Plan, Slot, align};
 use crate::{
     Attributes, BitField, ByteOrder, DisplayBase, FieldClass, FieldKind, FieldLocation, IntegerProperties,
@@ -826,39 +826,6 @@ fn enumeration<'n>(labels: impl Iterator<Item = Cow<'n, str>>) -> FieldClass {
     };
     let integer = IntegerProperties { mappings: Some(mappings.finish()), ..IntegerProperties::default() };
     FieldClass::new(FieldKind::Integer { bits: BitField::new(length, ByteOrder::LittleEndian, 8), integer })
-}
-
-/// Whether a name is an identifier of C.
-fn is_identifier(name: &str) -> bool {
-    let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_';
-    name.starts_with(is_letter) && name.chars().all(|c| is_letter(c) || c.is_ascii_digit())
-}
-
-/// The identifier that a name becomes, and which is no reserved word.
-pub(super) fn identifier(name: &str, is_reserved: impl Fn(&str) -> bool) -> Cow<'_, str> {
-    if is_identifier(name) && !is_reserved(name) {
-        return Cow::Borrowed(name);
-    }
-    let mut identifier: String =
-        name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-    if !identifier.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
-        identifier.insert(0, '_');
-    }
-    if is_reserved(&identifier) {
-        identifier.push('_');
-    }
-    Cow::Owned(identifier)
-}
-
-/// The name, or one like it that there is not yet.
-fn unique(name: &str, names: &mut HashSet<String>) -> String {
-    let mut unique = name.to_owned();
-    let mut number = 2u64;
-    while !names.insert(unique.clone()) {
-        unique = format!("{name}_{number}");
-        number += 1;
-    }
-    unique
 }
 
 /// Size in bits of a field of fixed layout that begins aligned.

@@ -33,5 +33,6 @@ mod class;
 mod loss_table;
 mod mover;
 mod moves;
+mod names;
 mod objects;
 mod trace;

@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::annotations::NAMESPACE;
+use super::annotations::strip;
 use super::capabilities::{Capabilities, Environment};
-use super::class::identifier;
 use super::loss_table::{Loss, LossKind, LossTable};
-use crate::{Attributes, ClockOrigin, EventRecordClass, FieldClass, FieldKind, Member, TraceClass, Value};
+use super::names::identifier;
+use crate::{ClockOrigin, EventRecordClass, FieldClass, FieldKind, Member, TraceClass, Value};
 
 /// Lowers what is not in field classes and event record classes.
 pub(super) fn lower_objects(class: &mut TraceClass, capabilities: &Capabilities, losses: &mut LossTable) {
@@ -127,17 +127,6 @@ pub(super) fn lower_event(class: &mut EventRecordClass, capabilities: &Capabilit
             drop(root.as_mut().is_some_and(strip_members), "attributes of members");
         }
     }
-}
-
-/// Takes attributes away, but our own; whether there were any.
-pub(super) fn strip(attributes: &mut Attributes) -> bool {
-    let own = attributes.get(NAMESPACE).cloned();
-    let had_others = attributes.iter().any(|(namespace, _)| namespace != NAMESPACE);
-    *attributes = Attributes::default();
-    if let Some(own) = own {
-        attributes.set(NAMESPACE, own);
-    }
-    had_others
 }
 
 /// Takes the attributes of members and options away; whether there were any.

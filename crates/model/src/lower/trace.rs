@@ -585,7 +585,7 @@ impl TraceLowerer<'_> {
         let mut text = None;
         if self.options.annotates
             && let Some(log) = &plans.class.log
-            && let Some(log_text) = log.text
+            && let Some(log_text) = log.text.filter(|text| *text != LogText::NAME)
         {
             text = Some((self.add_message(&mut class, &mut payload_moves), log_text));
         }

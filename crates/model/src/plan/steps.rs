@@ -216,6 +216,26 @@ impl Plan {
         self.nodes.iter()
     }
 
+    /// The node of this index, in the order of [`Plan::nodes`].
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<&Node> {
+        self.nodes.get(index)
+    }
+
+    /// Which of [`Plan::nodes`] are directly within the one of this index: the members of a structure or a
+    /// union, the elements of an array (one node for all of them), the field of an optional, the options of a
+    /// variant. None for any other.
+    pub fn children(&self, index: usize) -> impl Iterator<Item = usize> + '_ {
+        let (one, several): (Option<NodeId>, &[NodeId]) = match self.nodes.get(index).map(|node| &node.op) {
+            Some(Op::Structure { members, .. } | Op::Union { members }) => (None, members),
+            Some(Op::StaticArray { element, .. } | Op::DynamicArray { element, .. }) => (Some(*element), &[]),
+            Some(Op::Optional { field, .. }) => (Some(*field), &[]),
+            Some(Op::Variant(variant)) => (None, &variant.options),
+            _ => (None, &[]),
+        };
+        one.into_iter().chain(several.iter().copied()).map(|id| id as usize)
+    }
+
     /// Which of [`Plan::nodes`] is the member of this index of the structure that the root is; None if
     /// there is none.
     #[must_use]

@@ -1,0 +1,124 @@
+//! What `stats` counts, and how it is shown.
+
+use clap::{Args, ValueEnum};
+use ichnos::export::GroupBy;
+
+use super::json::JsonReport;
+use super::reading::Reading;
+use super::selecting::Selecting;
+use crate::size;
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "FIELD is the path of a field (`next_tid`, `payload.args.0`, `ctx.procname`, `packet.cpu_id`), or what \
+one means (`process`, `thread`, `cpu`, `severity`, ...). docs/stats.md describes the columns."
+)]
+pub(crate) struct Stats {
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+    /// What makes a row: event, stream, host, FIELD, or several, comma-separated [default: event]
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = group_by)]
+    pub(crate) by: Vec<GroupBy>,
+    /// Count the values of a field: minimum, quantiles, maximum, and how many there are of each size
+    #[arg(long, value_name = "FIELD")]
+    pub(crate) histogram: Option<String>,
+    /// Show how many events there are when, for each row with --by
+    #[arg(long)]
+    pub(crate) timeline: bool,
+    /// How long it takes from an event to another one: names or globs of both
+    ///
+    /// An event named END ends what the last event named BEGIN with the same --key began. With --by, rows are made of
+    /// properties of the events named BEGIN. Both may be the same.
+    #[arg(long, num_args = 2, value_names = ["BEGIN", "END"], conflicts_with_all = ["histogram", "timeline"])]
+    pub(crate) pair: Option<Vec<String>>,
+    /// Fields of which both events of a pair have the same values, comma-separated
+    #[arg(long, value_name = "FIELD", value_delimiter = ',', requires = "pair")]
+    pub(crate) key: Vec<String>,
+    /// How many of the longest pairs to list
+    #[arg(long, value_name = "N", default_value_t = 10, requires = "pair")]
+    pub(crate) slowest: usize,
+    /// Show the first N rows only
+    #[arg(long, value_name = "N")]
+    pub(crate) top: Option<usize>,
+    /// What to sort rows by
+    #[arg(long, value_enum, value_name = "COLUMN", default_value_t = SortBy::Events)]
+    pub(crate) sort: SortBy,
+    #[command(flatten)]
+    pub(crate) report: JsonReport,
+    /// Print comma-separated values; times are in nanoseconds
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) csv: bool,
+    /// Worker threads [default: CPUs]
+    ///
+    /// The output does not depend on it.
+    #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) threads: Option<u16>,
+    /// Bytes of trace data that a thread reads as one chunk [default: 8M]
+    #[arg(long, value_name = "BYTES", value_parser = size::parse, hide_short_help = true)]
+    pub(crate) chunk_size: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) selecting: Selecting,
+
+    /// Print the date before the time
+    #[arg(long, help_heading = "Times")]
+    pub(crate) clock_date: bool,
+    /// Print and read times in GMT instead of the local time zone
+    #[arg(long, visible_alias = "gmt", help_heading = "Times")]
+    pub(crate) clock_gmt: bool,
+    /// Print times as seconds since the origin of the clock
+    #[arg(long, help_heading = "Times")]
+    pub(crate) clock_seconds: bool,
+}
+
+/// What rows are sorted by: the greatest first, but for names and first times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SortBy {
+    /// How many events, or how many pairs.
+    #[value(alias = "count")]
+    Events,
+    /// How many bytes.
+    Bytes,
+    /// When the first event was.
+    First,
+    /// When the last event was.
+    Last,
+    /// The largest gap.
+    Gap,
+    /// How many events were discarded.
+    Loss,
+    /// What the row is for.
+    Name,
+    /// The median (--histogram, --pair).
+    P50,
+    /// What 99 % do not exceed (--histogram, --pair).
+    P99,
+    /// The greatest value (--histogram, --pair).
+    Max,
+}
+
+fn group_by(text: &str) -> Result<GroupBy, String> {
+    Ok(match text.trim() {
+        "" => return Err("expected event, stream, host or a field".to_owned()),
+        "event" => GroupBy::Event,
+        "stream" => GroupBy::Stream,
+        "host" => GroupBy::Host,
+        field => GroupBy::Field(field.to_owned()),
+    })
+}
+
+impl Stats {
+    /// What makes a row. Of all events, if nothing else is asked for.
+    pub(crate) fn groups(&self) -> Vec<GroupBy> {
+        let is_about_all = self.histogram.is_some() || self.timeline || self.pair.is_some();
+        match self.by.is_empty() && !is_about_all {
+            true => vec![GroupBy::Event],
+            false => self.by.clone(),
+        }
+    }
+
+    /// Whether rows have a distribution of numbers.
+    pub(crate) fn has_numbers(&self) -> bool {
+        self.histogram.is_some() || self.pair.is_some()
+    }
+}

@@ -1,0 +1,183 @@
+//! Whether fields that options name are there, and what they may be called instead.
+
+use std::collections::BTreeSet;
+
+use ichnos::Session;
+use ichnos::model::{DataStreamClass, EventRecordClass, FieldClass, FieldKind, Meaning, TraceClass};
+
+use crate::exit::Failure;
+use crate::nearest::{alternatives, list, nearest};
+use crate::selection::Selection;
+use crate::style::safe;
+
+/// How many names are listed where none is near.
+const LISTED: usize = 8;
+/// How many names are collected: of a name that is wrong, to find near ones.
+const COLLECTED: usize = 100_000;
+
+/// Checks that the traces declare all fields that options name: pairs of an option and the name of a field. With `after`,
+/// classes that were met while reading count; otherwise, all is well where there can be such.
+///
+/// # Errors
+/// If no event record class that is selected has such a field.
+pub(crate) fn check<'n>(
+    session: &Session,
+    selection: &Selection,
+    names: impl IntoIterator<Item = (&'n str, &'n str)>,
+    after: bool,
+) -> Result<(), Failure> {
+    let has_dynamic = session.traces().iter().any(|trace| trace.has_dynamic_classes());
+    if has_dynamic && !after {
+        return Ok(());
+    }
+    let classes: Vec<_> = session.traces().iter().map(|trace| trace.trace().class_with_dynamic()).collect();
+    let wrong = names.into_iter().filter_map(|(option, name)| {
+        let mut elsewhere = BTreeSet::new();
+        for class in &classes {
+            for (stream, event) in events(class) {
+                if !has_field(stream, event, name) {
+                    continue;
+                }
+                let event_name = event.name.as_deref().unwrap_or_default();
+                if selection.events.as_ref().is_none_or(|patterns| patterns.matches(event_name)) {
+                    return None;
+                }
+                elsewhere.insert(event_name);
+            }
+        }
+        Some(failure(option, name, &elsewhere, classes.iter().map(|class| &**class)))
+    });
+    Failure::all(wrong).map_or(Ok(()), Err)
+}
+
+/// All event record classes, with those of their data streams.
+fn events(class: &TraceClass) -> impl Iterator<Item = (&DataStreamClass, &EventRecordClass)> {
+    let streams = class.data_streams.iter();
+    streams.flat_map(|stream| stream.event_records.iter().map(move |event| (stream, &**event)))
+}
+
+fn failure<'c>(
+    option: &str,
+    name: &str,
+    elsewhere: &BTreeSet<&str>,
+    classes: impl Iterator<Item = &'c TraceClass>,
+) -> Failure {
+    let message = format!("{option}: no event has a field `{}`", safe(name));
+    if !elsewhere.is_empty() {
+        let some: Vec<String> = elsewhere.iter().take(LISTED).map(|name| safe(name).into_owned()).collect();
+        let some = list(some.iter().map(String::as_str));
+        return Failure::new(format!("{option}: no selected event has a field `{}`", safe(name)))
+            .help(format!("the field is in events that --event leaves out: {some}"));
+    }
+    let mut names = BTreeSet::new();
+    for class in classes {
+        for stream in &class.data_streams {
+            let scopes = [
+                &class.packet_header,
+                &stream.packet_context,
+                &stream.event_record_header,
+                &stream.common_context,
+                &stream.resource,
+            ];
+            scopes.into_iter().flatten().for_each(|class| collect(class, "", &mut names));
+        }
+        for (_, event) in events(class) {
+            let scopes = [&event.specific_context, &event.payload];
+            scopes.into_iter().flatten().for_each(|class| collect(class, "", &mut names));
+        }
+    }
+    // The scope before a name is right, or the name of a field itself.
+    let rest = name.split_once('.').filter(|(scope, _)| scopes(scope).is_some()).map_or(name, |rest| rest.1);
+    let near = nearest(rest, names.iter().map(String::as_str));
+    let near: Vec<String> = near.into_iter().map(|name| safe(name).into_owned()).collect();
+    let all: Vec<String> = names.iter().take(LISTED + 1).map(|name| safe(name).into_owned()).collect();
+    let help = match (near.len(), all.len()) {
+        (0, 0) => "events have no fields".to_owned(),
+        (0, few) if few <= LISTED => format!("there are {}", list(all.iter().map(String::as_str))),
+        (0, _) => "`ichnos schema` lists all fields".to_owned(),
+        _ => format!("did you mean {}?", alternatives(near.iter().map(String::as_str))),
+    };
+    Failure::new(message).help(help)
+}
+
+/// Which of the scopes of an event a name selects: payload, specific and common context, header, packet context,
+/// resource.
+fn scopes(name: &str) -> Option<std::ops::Range<usize>> {
+    Some(match name {
+        "payload" => 0..1,
+        "ctx" | "context" => 1..3,
+        "header" => 3..4,
+        "packet" => 4..5,
+        "resource" => 5..6,
+        _ => return None,
+    })
+}
+
+/// Whether events of a class have a field of this name, as [`ichnos::export::find_field`] has it.
+fn has_field(stream: &DataStreamClass, event: &EventRecordClass, name: &str) -> bool {
+    let all = [
+        event.payload.as_deref(),
+        event.specific_context.as_deref(),
+        stream.common_context.as_deref(),
+        stream.event_record_header.as_deref(),
+        stream.packet_context.as_deref(),
+        stream.resource.as_deref(),
+    ];
+    let is_in = |classes: &[Option<&FieldClass>], path: &str| {
+        classes.iter().flatten().any(|class| has_path(class, path))
+    };
+    let is_scoped = || {
+        let (scope, rest) = name.split_once('.')?;
+        Some(is_in(&all[scopes(scope)?], rest))
+    };
+    let means = |meaning: Meaning| event.meanings.members(meaning).next().is_some();
+    if name == "cpu" && (means(Meaning::Processor) || is_in(&all[4..5], "cpu_id")) {
+        return true;
+    }
+    is_in(&all, name) || is_scoped().unwrap_or(false) || name.parse().is_ok_and(means)
+}
+
+/// Whether a path leads to a field; see [`ichnos::model::FieldRef`] for paths.
+fn has_path(class: &FieldClass, path: &str) -> bool {
+    match &class.kind {
+        FieldKind::Optional { field, .. } => has_path(field, path),
+        FieldKind::Variant { options, .. } => options.iter().any(|option| has_path(&option.class, path)),
+        _ if path.is_empty() => true,
+        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
+            members.iter().any(|member| {
+                let rest = path.strip_prefix(member.name.as_str()).and_then(|rest| match rest {
+                    "" => Some(rest),
+                    _ => rest.strip_prefix('.'),
+                });
+                rest.is_some_and(|rest| has_path(&member.class, rest))
+            })
+        }
+        FieldKind::Array { element, .. } => {
+            let (index, rest) = path.split_once('.').unwrap_or((path, ""));
+            index.parse::<u64>().is_ok() && has_path(element, rest)
+        }
+        _ => false,
+    }
+}
+
+/// Collects the paths of all fields that have no fields within them; of arrays those of the first element.
+fn collect(class: &FieldClass, path: &str, names: &mut BTreeSet<String>) {
+    if names.len() >= COLLECTED {
+        return;
+    }
+    let join = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+    match &class.kind {
+        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
+            members.iter().for_each(|member| collect(&member.class, &join(&member.name), names));
+        }
+        FieldKind::Array { element, .. } => collect(element, &join("0"), names),
+        FieldKind::Optional { field, .. } => collect(field, path, names),
+        FieldKind::Variant { options, .. } => {
+            options.iter().for_each(|option| collect(&option.class, path, names));
+        }
+        FieldKind::Padding(_) => {}
+        _ => {
+            names.insert(path.to_owned());
+        }
+    }
+}

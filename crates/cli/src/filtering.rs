@@ -1,0 +1,102 @@
+//! Expressions that select events, with errors that help.
+
+use ichnos::model::Window;
+use ichnos::{Expression, Filter, FilterError, FilterErrorKind, KnownName, Session};
+
+use crate::exit::Failure;
+use crate::input;
+use crate::nearest::{alternatives, nearest};
+use crate::report::Report;
+use crate::time::TimePoint;
+
+/// Checks an expression against what was opened; `gmt`: times of day are of GMT.
+pub(crate) fn filter(
+    expression: &Expression,
+    session: &Session,
+    gmt: bool,
+    report: Report,
+) -> Result<Filter, Failure> {
+    let (start, end) = (std::cell::OnceCell::new(), std::cell::OnceCell::new());
+    let resolve = |text: &str| {
+        let point: TimePoint = text.parse().map_err(|error: crate::time::NoTime| error.to_string())?;
+        // What arrives can only be read once.
+        let is_known = !session.is_live();
+        let needs_start = matches!(point, TimePoint::FromStart(_) | TimePoint::OfDay(_));
+        let needs_end = matches!(point, TimePoint::BeforeEnd(_));
+        let start = if needs_start && is_known { *start.get_or_init(|| input::start(session)) } else { None };
+        let end = if needs_end && is_known { *end.get_or_init(|| input::end(session)) } else { None };
+        point.resolve(gmt, start, end)
+    };
+    let filter = session.filter(expression, &resolve).map_err(|error| failure(&error))?;
+    for warning in filter.warnings() {
+        let near = warning.unknown.as_ref().map(|(name, names)| {
+            let plain: String = name.chars().filter(|c| *c != '*').collect();
+            did_you_mean(&plain, names)
+        });
+        match near.flatten() {
+            Some(help) => report.warning_with_help(&format!("--filter: {}", warning.message), &help),
+            None => report.warning(&format!("--filter: {}", warning.message)),
+        }
+    }
+    Ok(filter)
+}
+
+/// Reads an expression.
+pub(crate) fn parse(text: &str) -> Result<Expression, Failure> {
+    Expression::parse(text).map_err(|error| failure(&error))
+}
+
+/// The part of two windows that is in both.
+pub(crate) fn both(a: Window, b: Window) -> Window {
+    let pick = |a: Option<i128>, b: Option<i128>, of: fn(i128, i128) -> i128| match (a, b) {
+        (Some(a), Some(b)) => Some(of(a, b)),
+        (a, b) => a.or(b),
+    };
+    let begin = pick(a.begin, b.begin, i128::max);
+    // Nothing is selected in the first time alone, if there is nothing in both.
+    Window { begin, end: pick(a.end, b.end, i128::min).map(|end| end.max(begin.unwrap_or(end))) }
+}
+
+fn failure(error: &FilterError) -> Failure {
+    let failure = Failure::new(format!("--filter: {error}")).details(error.excerpt().into());
+    let near = match &error.kind {
+        FilterErrorKind::UnknownName { name, candidates } => near_names(name, candidates),
+        FilterErrorKind::UnknownLabel { name, candidates } => {
+            did_you_mean(name, candidates).or_else(|| few(candidates))
+        }
+        _ => None,
+    };
+    match error.help.as_deref().map(str::to_owned).or(near) {
+        Some(help) => failure.help(help),
+        None => failure,
+    }
+}
+
+fn did_you_mean(name: &str, names: &[String]) -> Option<String> {
+    let near = nearest(name, names.iter().map(String::as_str));
+    (!near.is_empty()).then(|| format!("did you mean {}?", alternatives(near)))
+}
+
+fn few(names: &[String]) -> Option<String> {
+    let are_few = !names.is_empty() && names.len() <= 8;
+    are_few.then(|| format!("there are {}", crate::nearest::list(names.iter().map(String::as_str))))
+}
+
+/// Names of fields that may have been meant, and where there are such.
+fn near_names(name: &str, candidates: &[KnownName]) -> Option<String> {
+    let near = nearest(name, candidates.iter().map(|known| known.name.as_str()));
+    let shown: Vec<String> = near
+        .into_iter()
+        .filter_map(|name| candidates.iter().find(|known| known.name == name))
+        .map(|known| match known.place.as_str() {
+            "" => format!("`{}`", known.name),
+            place => format!("`{}` ({place})", known.name),
+        })
+        .collect();
+    match shown.split_last() {
+        None if candidates.is_empty() => None,
+        None => Some("`ichnos schema` prints the fields of all events".to_owned()),
+        Some((last, [])) => Some(format!("did you mean {last}?")),
+        Some((last, before)) => Some(format!("did you mean {} or {last}?", before.join(", "))),
+    }
+}

@@ -1,0 +1,177 @@
+//! `ichnos stats`: counts, distributions and latencies of events.
+
+mod csv;
+mod draw;
+mod job;
+mod json;
+mod rows;
+mod table;
+
+use ichnos::export::{GroupBy, PairOptions, StatsOptions};
+use ichnos::model::ClockOrigin;
+
+use crate::args::{Arithmetic, Global, SortBy, Stats};
+use crate::exit::{Exit, Failure};
+use crate::outcome::Ended;
+use crate::progress::Progress;
+use crate::report::Report;
+use crate::selection::{Patterns, Selection};
+use crate::style::{Paint, count};
+use crate::{collecting, field_names, input, interrupt, output, scan, unmatched};
+use job::{Follower, StatsJob};
+use rows::Found;
+use table::Times;
+
+pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit, Failure> {
+    check(args)?;
+    // Before anything is read: mistakes in patterns should not take an hour to be reported.
+    let selection = Selection::new(&args.selecting, args.clock_gmt, None)?;
+    let pairs = pair_options(args)?;
+    let session =
+        input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
+    let mut damaged = input::report_problems(&session, report);
+    let window = selection.times.window(&session)?;
+    field_names::check(&session, &selection, field_names_of(args), false)?;
+    let mut reader = session
+        .reader(window, |stream| selection.wants_file(&stream.name))
+        .map_err(|error| input::failure(&error))?;
+    if selection.stream_intersection {
+        reader
+            .intersect_streams()
+            .map_err(|error| Failure::new(format!("--stream-intersection: {error}")))?;
+    }
+    input::report_empty_traces(&session, report);
+    interrupt::watch();
+    let mut progress = Progress::new(global.progress, &session, false, report);
+    let limits = args.reading.limits();
+    progress.limit_damage(limits.report.damage);
+    let job = StatsJob {
+        options: options(args),
+        pairs,
+        selection,
+        strict: args.reading.strict,
+        is_live: session.is_live(),
+    };
+    let mut follower = Follower::new(&job, progress, report);
+    reader.render(
+        &job,
+        &job::rendering(args.threads, args.chunk_size),
+        &mut std::io::sink(),
+        &mut follower,
+    )?;
+    let Follower { progress, stats, pairs, known_fields, events, damages, ended, .. } = follower;
+    progress.finish();
+    match ended {
+        Ended::Over => {}
+        Ended::Interrupted => return Ok(interrupt::exit()),
+        Ended::Refused(line) => {
+            return Err(Failure::new(line)
+                .help("without --strict, reading resumes at the next packet or record that can be read"));
+        }
+    }
+    damaged |= damages > 0;
+    if let Some(more) = damages.checked_sub(limits.report.damage).filter(|more| *more > 0) {
+        let more = count(more, "more damaged place");
+        report.warning(&format!("{more}; `--max damage=N` lists more of them"));
+    }
+    let is_unknown = |name: &str| !stats.knows_field(name) && !known_fields.iter().any(|known| known == name);
+    if events > 0 {
+        let unknown = field_names_of(args).filter(|(_, name)| is_unknown(name));
+        field_names::check(&session, &job.selection, unknown, true)?;
+    }
+    unmatched::explain(&session, &job.selection, window, events, report);
+    if pairs.is_some() && events > 0 {
+        warn_of_names(args, &session, &job.selection, report)?;
+    }
+    let clocks = session.traces().iter().flat_map(|trace| &trace.trace().class.clocks);
+    let mut clocks = clocks.filter(|_| !args.clock_seconds);
+    let times = Times {
+        has_dates: !args.clock_seconds && clocks.all(|clock| clock.origin == ClockOrigin::UnixEpoch),
+        date: args.clock_date,
+        gmt: args.clock_gmt,
+    };
+    let found = Found::new(args, &stats, pairs.as_ref(), &job.options);
+    let paint = Paint::stdout(global.color);
+    if args.report.json {
+        output::print_json(&json::document(&found, events, damages).json(), args.report.integers.into())?;
+    } else if args.csv {
+        output::print(&csv::text(&found), Paint::PLAIN)?;
+    } else {
+        output::print(&table::text(&found, times, paint), paint)?;
+    }
+    Ok(if session.is_live() && interrupt::exit() != Exit::Interrupted {
+        interrupt::exit()
+    } else {
+        let is_empty = pairs.as_ref().map_or(events, |pairs| pairs.latencies().count()) == 0;
+        collecting::exit(damaged, is_empty)
+    })
+}
+
+/// Checks what options have to do with each other.
+fn check(args: &Stats) -> Result<(), Failure> {
+    let needs = match args.sort {
+        SortBy::P50 | SortBy::P99 | SortBy::Max if !args.has_numbers() => "--histogram or --pair",
+        SortBy::Bytes | SortBy::First | SortBy::Last | SortBy::Gap | SortBy::Loss if args.pair.is_some() => {
+            return Err(Failure::new("--sort: pairs have no such column")
+                .help("sort them by events, name, p50, p99 or max"));
+        }
+        _ => "",
+    };
+    if !needs.is_empty() {
+        return Err(Failure::new(format!("--sort: there is no such column without {needs}")));
+    }
+    if args.csv && args.timeline && args.histogram.is_some() {
+        return Err(Failure::new("--csv: a timeline and a histogram are two tables")
+            .help("leave out --timeline or --histogram"));
+    }
+    Ok(())
+}
+
+/// The fields that options name, with these options.
+fn field_names_of(args: &Stats) -> impl Iterator<Item = (&str, &str)> {
+    let by = args.by.iter().filter_map(|by| match by {
+        GroupBy::Field(name) => Some(("--by", name.as_str())),
+        _ => None,
+    });
+    let histogram = args.histogram.iter().map(|name| ("--histogram", name.as_str()));
+    let keys = args.key.iter().map(|name| ("--key", name.as_str()));
+    by.chain(histogram).chain(keys)
+}
+
+fn options(args: &Stats) -> StatsOptions {
+    let mut options = StatsOptions::default();
+    // Pairs have rows of their own.
+    options.by = if args.pair.is_some() { Vec::new() } else { args.groups() };
+    options.histogram.clone_from(&args.histogram);
+    options.timeline = args.timeline;
+    options.groups = usize::try_from(args.reading.limits().report.groups).unwrap_or(usize::MAX);
+    options
+}
+
+fn pair_options(args: &Stats) -> Result<Option<PairOptions>, Failure> {
+    let Some([begin, end]) = args.pair.as_deref() else { return Ok(None) };
+    let patterns = |text: &String| Patterns::new(std::slice::from_ref(text), "--pair");
+    let (Some(begin), Some(end)) = (patterns(begin)?, patterns(end)?) else { return Ok(None) };
+    let mut options = PairOptions::new(move |name| begin.matches(name), move |name| end.matches(name));
+    let limits = args.reading.limits().report;
+    options.keys = args.key.iter().map(|name| name.trim().to_owned()).collect();
+    options.by = args.groups();
+    options.slowest = args.slowest;
+    options.open = usize::try_from(limits.open_pairs).unwrap_or(usize::MAX);
+    Ok(Some(options))
+}
+
+/// Warns of names of pairs that no event has.
+fn warn_of_names(
+    args: &Stats,
+    session: &ichnos::Session,
+    selection: &Selection,
+    report: Report,
+) -> Result<(), Failure> {
+    for name in args.pair.iter().flatten() {
+        let mut named = selection.clone();
+        named.events = Patterns::new(std::slice::from_ref(name), "--pair")?;
+        unmatched::explain_events(session, &named, "--pair", report);
+    }
+    Ok(())
+}

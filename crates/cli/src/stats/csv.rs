@@ -1,0 +1,121 @@
+//! Statistics as comma-separated values (RFC 4180, but lines end in a line feed alone).
+
+use ichnos::export::{GroupValue, Number, StatsRow, Timeline};
+
+use super::rows::{Found, Numbers, Row, name_of, value_text};
+
+pub(super) fn text(found: &Found<'_>) -> String {
+    let mut text = String::new();
+    let keys: Vec<String> = found.by.iter().map(|by| name_of(by).to_owned()).collect();
+    let columns: &[&str] = if found.pairs.is_some() {
+        &["pairs", "min_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns"]
+    } else if found.has_timeline {
+        &["begin_ns", "bin_ns", "events"]
+    } else if found.field.is_some() {
+        &["events", "count", "min", "mean", "p50", "p90", "p99", "max"]
+    } else {
+        &[
+            "events",
+            "missed_at_most",
+            "bytes",
+            "begin_ns",
+            "end_ns",
+            "largest_gap_ns",
+            "largest_gap_begin_ns",
+            "discarded_events",
+            "discarded_packets",
+        ]
+    };
+    push_line(&mut text, keys.iter().cloned().chain(columns.iter().map(|name| (*name).to_owned())));
+    if found.by.is_empty() {
+        let numbers = match found.pairs {
+            Some(pairs) => Some(Numbers::new(pairs.latencies())),
+            None => found.all.numbers.as_deref().map(Numbers::new),
+        };
+        let of = found.pairs.is_none().then_some(found.all);
+        push_row(&mut text, found, &Row { key: Vec::new(), missed: 0, of, numbers });
+    }
+    found.rows.iter().for_each(|row| push_row(&mut text, found, row));
+    text
+}
+
+fn push_row(text: &mut String, found: &Found<'_>, row: &Row<'_>) {
+    let key: Vec<String> = row.key.iter().map(cell).collect();
+    if let (true, Some(timeline)) = (found.has_timeline, row.of.and_then(|row| row.timeline.as_deref())) {
+        return push_timeline(text, &key, timeline);
+    }
+    let mut cells = key;
+    match (&row.numbers, row.of) {
+        (Some(numbers), of) => {
+            cells.extend(of.map(|row| row.totals.events.to_string()));
+            cells.push(numbers.distribution.count().to_string());
+            push_numbers(&mut cells, numbers);
+        }
+        (None, Some(of)) => push_totals(&mut cells, of, row.missed),
+        (None, None) => {}
+    }
+    push_line(text, cells);
+}
+
+fn push_totals(cells: &mut Vec<String>, row: &StatsRow, missed: u64) {
+    let optional = |value: Option<i128>| value.map(|value| value.to_string()).unwrap_or_default();
+    let (times, gap) = (row.totals.times(), row.totals.largest_gap());
+    cells.extend([
+        row.totals.events.to_string(),
+        missed.to_string(),
+        optional(row.totals.bytes().map(i128::from)),
+        optional(times.map(|times| times.0)),
+        optional(times.map(|times| times.1)),
+        optional(gap.map(|gap| gap.length)),
+        optional(gap.map(|gap| gap.begin)),
+        row.loss.events.to_string(),
+        row.loss.packets.to_string(),
+    ]);
+}
+
+fn push_numbers(cells: &mut Vec<String>, numbers: &Numbers<'_>) {
+    let range = numbers.distribution.range();
+    let text = |number: Option<Number>| match number {
+        Some(Number::Integer(value)) => value.to_string(),
+        Some(number) => number.to_f64().to_string(),
+        None => String::new(),
+    };
+    cells.push(text(range.map(|range| range.0)));
+    cells.push(numbers.distribution.mean().map(|mean| mean.to_string()).unwrap_or_default());
+    (0..3).for_each(|index| cells.push(text(numbers.quantiles.get(index).copied())));
+    cells.push(text(range.map(|range| range.1)));
+}
+
+/// A line for each bin.
+fn push_timeline(text: &mut String, key: &[String], timeline: &Timeline) {
+    let mut begin = timeline.begin();
+    for count in timeline.counts() {
+        let bin = [begin.to_string(), timeline.width().to_string(), count.to_string()];
+        push_line(text, key.iter().cloned().chain(bin));
+        begin = begin.saturating_add(timeline.width());
+    }
+}
+
+/// A part of a key: the number of an enumeration is left out where it has a name.
+fn cell(value: &GroupValue) -> String {
+    match value {
+        GroupValue::Integer(_, Some(name)) => name.clone(),
+        value => value_text(value, ""),
+    }
+}
+
+fn push_line(text: &mut String, cells: impl IntoIterator<Item = String>) {
+    for (i, cell) in cells.into_iter().enumerate() {
+        if i > 0 {
+            text.push(',');
+        }
+        if cell.contains([',', '"', '\n', '\r']) {
+            text.push('"');
+            text.push_str(&cell.replace('"', "\"\""));
+            text.push('"');
+        } else {
+            text.push_str(&cell);
+        }
+    }
+    text.push('\n');
+}

@@ -1,0 +1,560 @@
+//! Statistics for people.
+
+use std::fmt::Write as _;
+
+use ichnos::export::{Distribution, GroupBy, GroupValue, Number, PowerBin, StatsRow, Timeline, duration};
+
+use super::draw::{bar, line};
+use super::rows::{Found, Numbers, Row, name_of, value_text};
+use crate::style::{Paint, count, grouped, safe, size};
+use crate::time;
+
+/// How times are shown.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Times {
+    /// Whether they are dates, rather than seconds since the origin of the clock.
+    pub(super) has_dates: bool,
+    /// Whether to show the date before each of them.
+    pub(super) date: bool,
+    pub(super) gmt: bool,
+}
+
+impl Times {
+    /// A time as the format pretty has it.
+    fn short(self, nanoseconds: i128) -> String {
+        if !self.has_dates {
+            return time::show_seconds(nanoseconds);
+        }
+        let full = time::show(nanoseconds, self.gmt);
+        // A date, a time of day, and the zone.
+        match full.split(' ').collect::<Vec<_>>()[..] {
+            [date, time, _] if self.date => format!("{date} {time}"),
+            [_, time, _] => time.to_owned(),
+            _ => full,
+        }
+    }
+
+    fn long(self, nanoseconds: i128) -> String {
+        if self.has_dates { time::show(nanoseconds, self.gmt) } else { time::show_seconds(nanoseconds) }
+    }
+
+    /// The day of a time.
+    fn day(self, nanoseconds: i128) -> String {
+        time::show(nanoseconds, self.gmt).split(' ').next().unwrap_or_default().to_owned()
+    }
+}
+
+/// The columns of a bar.
+const BAR: usize = 40;
+/// The most bins of a timeline that are shown as bars, and as a line.
+const BARS: usize = 40;
+const COLUMNS: usize = 60;
+
+pub(super) fn text(found: &Found<'_>, times: Times, paint: Paint) -> String {
+    // What is of several days needs the date.
+    let range = found.all.totals.times();
+    let is_long = range.is_some_and(|(begin, end)| times.has_dates && times.day(begin) != times.day(end));
+    let times = Times { date: times.date || is_long, ..times };
+    let shown = Shown { found, times, paint, prefix: prefix(found) };
+    let mut text = String::new();
+    if found.pairs.is_some() {
+        shown.pairs(&mut text);
+    } else {
+        if found.field.is_some() {
+            shown.histogram(&mut text);
+        }
+        if found.has_timeline {
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            shown.timeline(&mut text);
+        }
+        if text.is_empty() && !found.by.is_empty() {
+            shown.totals(&mut text);
+        }
+        shown.summary(&mut text);
+    }
+    shown.notes(&mut text);
+    text
+}
+
+/// The directory that all data streams of rows are in: it is not shown.
+fn prefix(found: &Found<'_>) -> String {
+    let Some(column) = found.by.iter().position(|by| *by == GroupBy::Stream) else { return String::new() };
+    let mut names = found.rows.iter().filter_map(|row| match row.key.get(column) {
+        Some(GroupValue::Text(name)) => Some(name.as_str()),
+        _ => None,
+    });
+    let directory = |name: &str| name.rfind('/').map_or(0, |at| at + 1);
+    let Some(first) = names.next() else { return String::new() };
+    let mut prefix = &first[..directory(first)];
+    for name in names {
+        let same = prefix.bytes().zip(name.bytes()).take_while(|(a, b)| a == b).count();
+        let same = prefix.get(..same).unwrap_or_default();
+        prefix = &prefix[..directory(same)];
+    }
+    prefix.to_owned()
+}
+
+/// A table: columns of numbers, and then what rows are for.
+struct Table {
+    titles: Vec<String>,
+    rows: Vec<Vec<String>>,
+    /// How many of the last columns are texts.
+    texts: usize,
+}
+
+impl Table {
+    fn new(titles: &[&str], texts: &[&str]) -> Self {
+        let titles = titles.iter().chain(texts).map(|title| safe(title).into_owned()).collect();
+        Self { titles, rows: Vec::new(), texts: texts.len() }
+    }
+
+    fn push(&self, text: &mut String, paint: Paint) {
+        let columns = self.titles.len();
+        let numbers = columns - self.texts;
+        let length = |cell: &String| cell.chars().count();
+        // What is of no row is not shown.
+        let is_shown: Vec<bool> = (0..columns)
+            .map(|column| column >= numbers || self.rows.iter().any(|row| !row[column].is_empty()))
+            .collect();
+        let widths: Vec<usize> = (0..columns)
+            .map(|column| {
+                let rows = self.rows.iter().map(|row| length(&row[column]));
+                rows.chain([length(&self.titles[column])]).max().unwrap_or_default()
+            })
+            .collect();
+        for (i, row) in std::iter::once(&self.titles).chain(&self.rows).enumerate() {
+            let cell = |column: usize| {
+                let (cell, width) = (&row[column], widths[column]);
+                if column < numbers { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
+            };
+            let part = |columns: std::ops::Range<usize>| -> String {
+                columns.filter(|column| is_shown[*column]).map(cell).collect::<Vec<_>>().join("  ")
+            };
+            let (left, right) = (part(0..numbers), part(numbers..columns));
+            let right = right.trim_end();
+            let gap = if left.is_empty() || right.is_empty() { "" } else { "  " };
+            let line = match i {
+                0 => paint.faint(format!("{left}{gap}{right}").trim_end()),
+                _ if right.is_empty() => left.trim_end().to_owned(),
+                _ => format!("{left}{gap}{}", paint.name(right)),
+            };
+            text.push_str(&line);
+            text.push('\n');
+        }
+    }
+}
+
+/// What is shown, and how.
+struct Shown<'f, 's> {
+    found: &'f Found<'s>,
+    times: Times,
+    paint: Paint,
+    prefix: String,
+}
+
+impl Shown<'_, '_> {
+    /// The parts of the key of a row, as they are shown.
+    fn key(&self, row: &Row<'_>) -> Vec<String> {
+        let parts = row.key.iter().zip(&self.found.by);
+        let text = |(value, by): (&GroupValue, &GroupBy)| {
+            let text = value_text(value, "-");
+            let text = match by {
+                GroupBy::Stream => text.strip_prefix(&self.prefix).unwrap_or(&text).to_owned(),
+                _ => text,
+            };
+            safe(&text).into_owned()
+        };
+        parts.map(text).collect()
+    }
+
+    fn names(&self) -> Vec<&str> {
+        self.found.by.iter().map(name_of).collect()
+    }
+
+    /// How many seconds there are from the first to the last event.
+    fn seconds(&self) -> f64 {
+        self.found.all.totals.times().map_or(0.0, |(begin, end)| end.saturating_sub(begin) as f64 / 1e9)
+    }
+
+    fn share(&self, events: u64, all: u64) -> String {
+        if all == 0 { String::new() } else { format!("{:.1} %", 100.0 * events as f64 / all as f64) }
+    }
+
+    fn rate(&self, events: u64) -> String {
+        let seconds = self.seconds();
+        if seconds > 0.0 { format!("{}/s", rate(events as f64 / seconds)) } else { String::new() }
+    }
+
+    /// The table of rows.
+    fn totals(&self, text: &mut String) {
+        let all = &self.found.all.totals;
+        let titles =
+            ["events", "share", "bytes", "rate", "first", "last", "largest gap", "after", "discarded"];
+        let mut table = Table::new(&titles, &self.names());
+        for row in &self.found.rows {
+            let Some(of) = row.of else { continue };
+            let totals = &of.totals;
+            let (range, gap) = (totals.times(), totals.largest_gap());
+            let time = |time: Option<i128>| time.map(|time| self.times.short(time)).unwrap_or_default();
+            let more = if row.missed > 0 { "+" } else { "" };
+            let mut cells = vec![
+                format!("{}{more}", grouped(totals.events)),
+                self.share(totals.events, all.events),
+                totals.bytes().map(grouped).unwrap_or_default(),
+                self.rate(totals.events),
+                time(range.map(|range| range.0)),
+                time(range.map(|range| range.1)),
+                gap.map(|gap| duration(gap.length)).unwrap_or_default(),
+                time(gap.map(|gap| gap.begin)),
+                discarded(of),
+            ];
+            cells.extend(self.key(row));
+            table.rows.push(cells);
+        }
+        table.push(text, self.paint);
+    }
+
+    /// A table of distributions, one in each row, and then all of them as bars.
+    fn distributions(&self, text: &mut String, noun: &str, show: &dyn Fn(Number) -> String) {
+        let mut table = Table::new(&[noun, "min", "mean", "p50", "p90", "p99", "max"], &self.names());
+        for row in &self.found.rows {
+            // With a timeline, there are rows without a number.
+            let Some(numbers) = row.numbers.as_ref().filter(|numbers| numbers.distribution.count() > 0)
+            else {
+                continue;
+            };
+            let more = if row.missed > 0 { "+" } else { "" };
+            let mut cells = vec![format!("{}{more}", grouped(numbers.distribution.count()))];
+            cells.extend(quantiles(numbers, show).into_iter().map(|(_, value)| value));
+            cells.extend(self.key(row));
+            table.rows.push(cells);
+        }
+        table.push(text, self.paint);
+    }
+
+    fn histogram(&self, text: &mut String) {
+        let show = |number: Number| number_text(number);
+        let name = self.found.field.as_deref().unwrap_or_default();
+        let name = safe(name);
+        if self.found.by.is_empty() {
+            if let Some(distribution) = self.found.all.numbers.as_deref() {
+                self.one_distribution(text, &name, "value", &Numbers::new(distribution), &show);
+            }
+            return;
+        }
+        self.distributions(text, "values", &show);
+        for row in &self.found.rows {
+            let Some(numbers) = row.numbers.as_ref().filter(|numbers| numbers.distribution.count() > 0)
+            else {
+                continue;
+            };
+            let title = format!("{name}, {}", self.key(row).join(", "));
+            text.push('\n');
+            self.one_distribution(text, &title, "value", numbers, &show);
+        }
+    }
+
+    /// A distribution as a line of quantiles, and a bar for each power of two.
+    fn one_distribution(
+        &self,
+        text: &mut String,
+        title: &str,
+        noun: &str,
+        numbers: &Numbers<'_>,
+        show: &dyn Fn(Number) -> String,
+    ) {
+        let values = numbers.distribution.count();
+        let _ = write!(text, "{}: {}", self.paint.title(title), count(values, noun));
+        if values > 0 {
+            let parts = quantiles(numbers, show).into_iter().map(|(name, value)| format!(", {name} {value}"));
+            text.extend(parts);
+        }
+        text.push('\n');
+        let bins = numbers.distribution.powers();
+        let greatest = bins.iter().map(|bin| bin.count).max().unwrap_or_default();
+        let is_real = numbers.distribution.has_reals();
+        let bound = |bound: f64| match Number::of_real(bound) {
+            Some(number) => show(number),
+            None => String::new(),
+        };
+        let label = |bin: &PowerBin| match (bin.begin(), bin.end()) {
+            (begin, end) if begin == end => bound(begin),
+            // Bins of few integers are these.
+            (begin, end) if !is_real && (end - begin).abs() <= 1.0 => bound(begin),
+            (begin, end) => format!("{} .. {}", bound(begin.min(end)), bound(begin.max(end))),
+        };
+        let labels: Vec<String> = bins.iter().map(label).collect();
+        let width = labels.iter().map(|label| label.chars().count()).max().unwrap_or_default();
+        let counts: Vec<String> = bins.iter().map(|bin| grouped(bin.count)).collect();
+        let digits = counts.iter().map(String::len).max().unwrap_or_default();
+        let mut before: Option<&PowerBin> = None;
+        for ((bin, label), number) in bins.iter().zip(&labels).zip(&counts) {
+            if before.is_some_and(|before| before.empty_bins_before(bin) > 0) {
+                let _ = writeln!(text, "  {:>width$}", "...");
+            }
+            before = Some(bin);
+            let bar = bar(bin.count, greatest, BAR);
+            let line = format!("  {label:>width$}  {number:>digits$}  {bar}");
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+    }
+
+    fn timeline(&self, text: &mut String) {
+        let Some(all) = self.found.all.timeline.as_deref().filter(|all| all.width() > 0) else { return };
+        if self.found.by.is_empty() {
+            return self.bars_of_time(text, &all.clone().in_bins(BARS));
+        }
+        let all = all.clone().in_bins(COLUMNS);
+        let (width, bins) = (all.width(), all.counts().len());
+        let begins = || (0..bins as i128).map(|bin| all.begin().saturating_add(bin.saturating_mul(width)));
+        let title = format!("from {}, {} each", self.times.short(all.begin()), span(width));
+        let mut table = Table::new(&["events", "most"], &[&[&*title][..], &self.names()].concat());
+        for row in &self.found.rows {
+            let Some((of, timeline)) = row.of.and_then(|of| Some((of, of.timeline.as_deref()?))) else {
+                continue;
+            };
+            let timeline = timeline.clone().at_least(width);
+            let most = timeline.counts().max().unwrap_or_default();
+            let mut cells = vec![
+                grouped(of.totals.events),
+                format!("{}/s", rate(most as f64 * 1e9 / width as f64)),
+                line(begins().map(|begin| timeline.count_at(begin)), most),
+            ];
+            cells.extend(self.key(row));
+            table.rows.push(cells);
+        }
+        table.push(text, self.paint);
+    }
+
+    /// A line for each bin.
+    fn bars_of_time(&self, text: &mut String, timeline: &Timeline) {
+        let greatest = timeline.counts().max().unwrap_or_default();
+        let rates: Vec<String> = timeline
+            .counts()
+            .map(|count| format!("{}/s", rate(count as f64 * 1e9 / timeline.width() as f64)))
+            .collect();
+        let digits = rates.iter().map(String::len).max().unwrap_or_default();
+        let title = format!("events by time, {} each", span(timeline.width()));
+        let _ = writeln!(text, "{}", self.paint.faint(&title));
+        let mut begin = timeline.begin();
+        for (count, rate) in timeline.counts().zip(rates) {
+            let bar = bar(count, greatest, BAR);
+            let line = format!("  {}  {rate:>digits$}  {bar}", self.times.short(begin));
+            text.push_str(line.trim_end());
+            text.push('\n');
+            begin = begin.saturating_add(timeline.width());
+        }
+    }
+
+    fn pairs(&self, text: &mut String) {
+        let Some(pairs) = self.found.pairs else { return };
+        let show = |number: Number| match number {
+            Number::Integer(value) => duration(value),
+            number => duration(number.to_f64() as i128),
+        };
+        if !self.found.by.is_empty() {
+            self.distributions(text, "pairs", &show);
+            text.push('\n');
+        }
+        self.one_distribution(text, "latency", "pair", &Numbers::new(pairs.latencies()), &show);
+        let slowest = pairs.slowest();
+        if !slowest.is_empty() {
+            text.push('\n');
+            let key: Vec<&str> = self.found.key.iter().map(String::as_str).collect();
+            let mut table = Table::new(&["slowest", "begin", "end"], &[&["from", "to"][..], &key].concat());
+            for pair in &slowest {
+                let mut cells = vec![
+                    duration(pair.end.saturating_sub(pair.begin)),
+                    self.times.short(pair.begin),
+                    self.times.short(pair.end),
+                ];
+                cells.extend(pair.names.iter().map(|name| safe(name).into_owned()));
+                cells.extend(pair.key.iter().map(|value| safe(&value_text(value, "-")).into_owned()));
+                table.rows.push(cells);
+            }
+            table.push(text, self.paint);
+        }
+        let unpaired = pairs.unpaired();
+        let mut parts = Vec::new();
+        for (number, what) in [
+            (unpaired.begun_again, "begun again before an end"),
+            (unpaired.without_end, "without an end"),
+            (unpaired.given_up, "given up, as too many were open (--max open-pairs=N)"),
+            (unpaired.without_begin, "ended without a begin"),
+            (unpaired.without_key, "without a field of the key"),
+            (unpaired.without_time, "without a time"),
+        ] {
+            if number > 0 {
+                parts.push(format!("{} {what}", grouped(number)));
+            }
+        }
+        if !parts.is_empty() {
+            let _ = writeln!(text, "{}", self.paint.faint(&format!("not in pairs: {}", parts.join(", "))));
+        }
+        self.loss(text);
+    }
+
+    fn loss(&self, text: &mut String) {
+        if !self.found.all.loss.is_none() {
+            let line = format!("discarded: {}", discarded(self.found.all));
+            let _ = writeln!(text, "{}", self.paint.faint(&line));
+        }
+    }
+
+    /// What is known of all events.
+    fn summary(&self, text: &mut String) {
+        let totals = &self.found.all.totals;
+        let mut parts = vec![count(totals.events, "event")];
+        parts.extend(totals.bytes().map(size));
+        if self.seconds() > 0.0 {
+            parts.push(self.rate(totals.events));
+        }
+        let mut line = parts.join(", ");
+        if let Some((begin, end)) = totals.times() {
+            let length = duration(end.saturating_sub(begin));
+            let _ = write!(line, ", {length} from {} to {}", self.times.long(begin), self.times.long(end));
+        }
+        let _ = writeln!(text, "{}", self.paint.faint(&line));
+        if let Some(gap) = totals.largest_gap() {
+            let line = format!("largest gap: {} after {}", duration(gap.length), self.times.short(gap.begin));
+            let _ = writeln!(text, "{}", self.paint.faint(&line));
+        }
+        self.loss(text);
+    }
+
+    /// What is left out, and what is not exact.
+    fn notes(&self, text: &mut String) {
+        let found = self.found;
+        let mut note = |line: &str| {
+            let _ = writeln!(text, "{}", self.paint.faint(line));
+        };
+        if found.left_out > 0 {
+            note(&format!("{} not shown (--top)", count(found.left_out as u64, "more row")));
+        }
+        if found.missed > 0 {
+            let (most, missed) = (grouped(found.most as u64), grouped(found.missed));
+            note(&format!(
+                "more than {most} groups: rows marked + may have up to {missed} more than is shown, and groups with up \
+                 to {missed} may be missing (--max groups=N)"
+            ));
+        }
+        let rows =
+            found.rows.iter().filter_map(|row| row.numbers.as_ref()).map(|numbers| numbers.distribution);
+        let all = found.pairs.map(|pairs| pairs.latencies()).into_iter().chain(found.all.numbers.as_deref());
+        if rows.chain(all).any(|distribution| !distribution.is_exact()) {
+            note(&format!("p50, p90, p99: to within {:.1} %", 100.0 * Distribution::ERROR));
+        }
+    }
+}
+
+/// What was lost, in a few words; empty if nothing was.
+fn discarded(row: &StatsRow) -> String {
+    let loss = row.loss;
+    let mut parts = Vec::new();
+    if loss.events > 0 {
+        parts.push(count(loss.events, "event"));
+    }
+    if loss.unknown_events {
+        parts.push("an unknown number of events".to_owned());
+    }
+    if loss.packets > 0 {
+        parts.push(count(loss.packets, "packet"));
+    }
+    parts.join(", ")
+}
+
+/// The numbers that describe a distribution, by their names.
+fn quantiles(numbers: &Numbers<'_>, show: &dyn Fn(Number) -> String) -> Vec<(&'static str, String)> {
+    let (distribution, quantiles) = (numbers.distribution, &numbers.quantiles);
+    let text = |number: Option<Number>| number.map(show).unwrap_or_default();
+    let range = distribution.range();
+    let mean = distribution.mean().map(|mean| match range {
+        // As whole as what it is the mean of, where that is large.
+        Some((Number::Integer(_), Number::Integer(_))) if mean.abs() >= 1_000.0 => {
+            show(Number::Integer(mean.round() as i128))
+        }
+        _ => Number::of_real(mean).map(show).unwrap_or_default(),
+    });
+    vec![
+        ("min", text(range.map(|range| range.0))),
+        ("mean", mean.unwrap_or_default()),
+        ("p50", text(quantiles.first().copied())),
+        ("p90", text(quantiles.get(1).copied())),
+        ("p99", text(quantiles.get(2).copied())),
+        ("max", text(range.map(|range| range.1))),
+    ]
+}
+
+/// A number with commas if it is an integer; with six significant digits otherwise.
+fn number_text(number: Number) -> String {
+    match number {
+        Number::Integer(value) => {
+            let sign = if value < 0 { "-" } else { "" };
+            match u64::try_from(value.unsigned_abs()) {
+                Ok(magnitude) => format!("{sign}{}", grouped(magnitude)),
+                // Powers of two are as long as that.
+                Err(_) => format!("{:.5e}", value as f64),
+            }
+        }
+        number => {
+            let value = number.to_f64();
+            let magnitude = value.abs();
+            if (1e-4..1e6).contains(&magnitude) {
+                let places = (5 - magnitude.log10().floor() as i32).clamp(0, 9) as usize;
+                let text = format!("{value:.places$}");
+                text.trim_end_matches('0').trim_end_matches('.').to_owned()
+            } else {
+                format!("{value:.5e}")
+            }
+        }
+    }
+}
+
+/// A number of events per second.
+fn rate(rate: f64) -> String {
+    match rate {
+        rate if rate >= 99.95 => grouped(rate.round() as u64),
+        rate if rate >= 9.995 => format!("{rate:.1}"),
+        rate if rate >= 0.01 => format!("{rate:.2}"),
+        rate if rate > 0.0 => format!("{rate:.1e}"),
+        _ => "0".to_owned(),
+    }
+}
+
+/// The width of a bin: one of few numbers.
+fn span(nanoseconds: i128) -> String {
+    let units = [
+        (86_400_000_000_000, "d"),
+        (3_600_000_000_000, "h"),
+        (60_000_000_000, "min"),
+        (1_000_000_000, "s"),
+        (1_000_000, "ms"),
+        (1_000, "µs"),
+    ];
+    match units.into_iter().find(|(unit, _)| nanoseconds >= *unit) {
+        Some((unit, name)) => format!("{} {name}", nanoseconds / unit),
+        None => format!("{nanoseconds} ns"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_for_people() {
+        let shown = |value: f64| number_text(Number::of_real(value).unwrap());
+        assert_eq!(shown(0.0), "0");
+        assert_eq!(shown(-1_234_567.0), "-1,234,567");
+        assert_eq!(shown(0.5), "0.5");
+        assert_eq!(shown(-1.0 / 3.0), "-0.333333");
+        assert_eq!(shown(1e-9), "1.00000e-9");
+        assert_eq!(shown(2f64.powi(100)), "1.26765e30");
+        assert_eq!(shown(f64::INFINITY), "inf");
+        assert_eq!(["0", "0.50", "12.3", "100", "1,234"], [0.0, 0.5, 12.34, 99.99, 1234.4].map(rate));
+        assert_eq!([span(1), span(20_000), span(7_200_000_000_000)], ["1 ns", "20 µs", "2 h"]);
+    }
+}

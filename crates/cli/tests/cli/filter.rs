@@ -1,0 +1,252 @@
+//! Events that an expression selects.
+
+use std::ffi::OsStr;
+use std::io::Read;
+use std::path::Path;
+
+use ichnos_testing::Random;
+
+use crate::support::{Run, command, ichnos, recorded, root, trace};
+use crate::transcript::transcript;
+
+fn cat(path: &Path, options: &[&str]) -> Run {
+    ichnos([OsStr::new("cat"), path.as_os_str()].into_iter().chain(options.iter().map(OsStr::new)))
+}
+
+#[test]
+fn selects_events() {
+    let _transcript = transcript!();
+    let directory = trace("filter");
+    for expression in [
+        "value == 2",
+        "event == \"*tock\" && small in [1, 5]",
+        "text =~ 'hel+o' and time > +5us",
+        "stream == \"stream_b\" || time >= 01:46:42",
+        "host == \"box\" && env.answer == 42 && time - @1000000000000000000 < 3us",
+    ] {
+        cat(&directory, &["--clock-gmt", "--no-delta", "--filter", expression]).expect(0, &[]);
+    }
+    // Together with other options.
+    cat(&directory, &["--event", "*tick", "--filter", "value >= 0", "--limit", "2"]).expect(0, &[]);
+    cat(&directory, &["--begin", "+1s", "--filter", "time < +2.9s", "--stats", "-f", "null"]).expect(0, &[]);
+    cat(&directory, &["--filter", "value == 2 && value == 3"]).expect(1, &[]);
+    cat(&directory, &["--filter", "time > 2100-01-01"]).expect(1, &[]);
+    cat(&directory, &["--filter", "event == \"demo:tik\""]).expect(1, &["did you mean `demo:tick`"]);
+}
+
+#[test]
+fn reports_mistakes() {
+    let _transcript = transcript!();
+    let directory = trace("filter-mistakes");
+    for expression in [
+        "valeu == 2",
+        "ctx.value == 2",
+        "event == \"demo:tock\" && value == 2",
+        "text == 5",
+        "value == \"x\"",
+        "time >= 5",
+        "time >= 25:00",
+        "value = 2",
+        "value == 2 and\n  small ==",
+        "text =~ \"(\"",
+        "level >= warn",
+        "value in text",
+        "\u{1b}[31m",
+    ] {
+        cat(&directory, &["--filter", expression]).expect(2, &["error: --filter: "]);
+    }
+}
+
+#[test]
+fn counts_what_is_selected() {
+    let directory = trace("filter-count");
+    for expression in ["value == 2", "text == \"*\"", "time >= +1s"] {
+        let printed = cat(&directory, &["--filter", expression]).out.lines().count();
+        let options = ["info", "--count", "--json", "--filter", expression].map(OsStr::new);
+        let info = ichnos(options.into_iter().chain([directory.as_os_str()])).expect(0, &[]).json();
+        assert_eq!(info["events"], printed, "{expression}");
+    }
+}
+
+/// The first of two streams has lost events, whichever are selected.
+#[test]
+fn losses_are_reported_whatever_is_selected() {
+    let directory = trace("filter-loss");
+    cat(&directory, &["--filter", "value == 2"]).expect(0, &["Tracer discarded 7 events"]);
+}
+
+#[test]
+fn the_output_is_the_same_for_any_number_of_threads() {
+    let trace = root().join("examples/hello-lttng");
+    for expression in
+        ["number % 7 == 0", "time >= +3ms && text =~ \"thread\"", "vtid == 11296 || mood == \"B*\""]
+    {
+        let run = |options: &[&str]| {
+            let run = cat(&trace, &[&["--filter", expression], options].concat()).expect(0, &[]);
+            (run.out, run.err)
+        };
+        let one = run(&["-j1"]);
+        assert!(!one.0.is_empty());
+        for threads in ["-j2", "-j5"] {
+            assert_eq!(run(&[threads, "--chunk-size=1"]), one, "{expression}");
+        }
+    }
+}
+
+/// Stacks and tasks of the events that are selected.
+#[test]
+fn other_verbs_select_events_too() {
+    let file = root().join("examples/hello-dotnet/hello.nettrace.zst");
+    let folded = |expression: &str| {
+        let options = ["stacks", "--filter", expression].map(OsStr::new);
+        let run = ichnos(options.into_iter().chain([file.as_os_str()]));
+        (
+            run.code,
+            run.out.lines().filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum::<u64>(),
+        )
+    };
+    let (code, all) = folded("time >= @0");
+    assert!(code == 0 && all > 0, "{code} {all}");
+    let (code, some) = folded("event =~ \"Sample\" && time >= +0.1s");
+    assert!(code <= 1 && some < all, "{code} {some} {all}");
+}
+
+/// A line of Babeltrace: the name of the event, and the pairs of its payload.
+fn parts(line: &str) -> Option<(&str, Vec<(&str, &str)>)> {
+    // The end of a name with blanks in it.
+    let (head, scopes) = line.split_once(": { ")?;
+    let name = head.rsplit(' ').next()?;
+    // Where the scopes and their pairs end.
+    let (mut depth, mut is_text, mut is_escaped) = (1, false, false);
+    let mut pairs = vec![Vec::new()];
+    let mut begin = 0;
+    for (at, c) in scopes.char_indices() {
+        let was_escaped = std::mem::take(&mut is_escaped);
+        match c {
+            '\\' if is_text && !was_escaped => is_escaped = true,
+            '"' if !was_escaped => is_text = !is_text,
+            _ if is_text => {}
+            '{' | '[' | '(' => {
+                depth += 1;
+                if depth == 1 {
+                    begin = at + 2;
+                }
+            }
+            '}' | ']' | ')' => depth -= 1,
+            _ => {}
+        }
+        let is_end = c == '}' && !is_text && depth == 0;
+        if is_end || c == ',' && !is_text && depth == 1 {
+            let pair = scopes.get(begin..at)?.trim();
+            if let Some(pair) = pair.split_once(" = ") {
+                pairs.last_mut()?.push(pair);
+            }
+            begin = at + 2;
+        }
+        if is_end {
+            pairs.push(Vec::new());
+        }
+    }
+    pairs.pop();
+    Some((name, pairs.pop()?))
+}
+
+/// An expression that holds where a line has this pair, and what such lines have in common.
+fn condition(name: &str, value: &str) -> Option<String> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    if !name.chars().all(is_word) {
+        return None;
+    }
+    // Where there is no payload, it is in a context.
+    let is_reserved = ["event", "time", "stream", "trace", "host", "level", "env"].contains(&name);
+    let scope = if is_reserved { "payload." } else { "" };
+    if let Some(label) = value.strip_prefix("( \"") {
+        // Some values have two labels.
+        let (label, rest) = label.split_once('"')?;
+        let is_plain = rest.starts_with(" : container = ") && label.chars().all(is_word);
+        return is_plain.then(|| format!("{scope}`{name}` == \"{label}\""));
+    }
+    if let Some(text) = value.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
+        let is_plain = text.chars().all(|c| is_word(c) || " ./:-%".contains(c));
+        return is_plain.then(|| format!("{scope}`{name}` == \"{text}\""));
+    }
+    let digits = value.strip_prefix("0x").unwrap_or(value);
+    let is_number = !digits.is_empty() && digits.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
+    is_number.then(|| format!("{scope}`{name}` == {value}"))
+}
+
+/// Of each recorded trace, some of the lines that Babeltrace printed of it are chosen. An expression that asks for
+/// the name of such an event and for a value of its payload selects just the lines that have these.
+#[test]
+fn recorded_traces_are_selected_as_babeltrace_prints_them() {
+    let Some(root) = recorded("ctf") else { return };
+    let list = std::fs::read_to_string(root.join("real.json")).unwrap();
+    let list: Vec<serde_json::Value> = serde_json::from_str(&list).unwrap();
+    let mut random = Random::new(18);
+    let (mut checked, mut traces) = (0, 0);
+    for entry in &list {
+        let (Some(path), Some(file)) = (entry["trace"].as_str(), entry["pretty"]["file"].as_str()) else {
+            continue;
+        };
+        if entry["pretty"]["rc"] != 0 || entry["pretty"]["lines"].as_u64().is_none_or(|lines| lines > 20_000)
+        {
+            continue;
+        }
+        let mut text = String::new();
+        let packed = std::fs::File::open(root.join(file)).unwrap();
+        if flate2::read::GzDecoder::new(packed).read_to_string(&mut text).is_err() {
+            continue;
+        }
+        // The time since the line before depends on what is printed.
+        let without_delta = |line: &str| match (line.find(" (+"), line.find(") ")) {
+            (Some(begin), Some(end)) => format!("{}{}", &line[..begin], &line[end + 1..]),
+            _ => line.to_owned(),
+        };
+        let lines: Vec<String> = text.lines().map(without_delta).collect();
+        let known: Vec<_> = lines.iter().map(|line| parts(line)).collect();
+        let mut here = 0;
+        for _ in 0..20 {
+            if known.is_empty() || here == 3 {
+                break;
+            }
+            let Some((name, pairs)) = &known[random.index(known.len())] else { continue };
+            if pairs.is_empty() {
+                continue;
+            }
+            let pair = pairs[random.index(pairs.len())];
+            let Some(condition) = condition(pair.0, pair.1) else { continue };
+            let expression = format!("event == \"*{name}\" && {condition}");
+            // An enumeration can have the label for several values.
+            let begin = pair.1.split_once(" : ").map_or(pair.1, |(begin, _)| begin);
+            let has_pair = |(other, pairs): &(&str, Vec<(&str, &str)>)| {
+                let is_it = |(key, value): &(&str, &str)| {
+                    *key == pair.0
+                        && if begin.len() < pair.1.len() {
+                            value.starts_with(begin)
+                        } else {
+                            *value == pair.1
+                        }
+                };
+                other == name && pairs.iter().any(is_it)
+            };
+            let expected: Vec<&String> = lines
+                .iter()
+                .zip(&known)
+                .filter(|(_, parts)| parts.as_ref().is_some_and(has_pair))
+                .map(|(line, _)| line)
+                .collect();
+            let output = command()
+                .args(["cat", "-q", "--clock-gmt", "--filter", &expression])
+                .arg(root.join("real").join(path))
+                .output()
+                .unwrap();
+            let found = String::from_utf8_lossy(&output.stdout);
+            let found: Vec<String> = found.lines().map(without_delta).collect();
+            assert_eq!(found.iter().collect::<Vec<_>>(), expected, "{path}: {expression}");
+            here += 1;
+        }
+        checked += here;
+        traces += usize::from(here > 0);
+    }
+    assert!(traces >= 50 && checked >= 150, "{traces} traces, {checked} expressions");
+}

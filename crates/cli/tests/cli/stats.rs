@@ -1,0 +1,311 @@
+//! Statistics: what is shown, and that it is right.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value as Json;
+
+use crate::support::{Directory, METADATA, ichnos, packet, recorded, root, trace};
+use crate::transcript::transcript;
+
+#[test]
+fn tables() {
+    let _transcript = transcript!();
+    let directory = trace("stats");
+    let path = directory.to_str().unwrap();
+    let stats = |options: &[&str]| ichnos([&["stats", path], options].concat()).expect(0, &[]);
+    stats(&[]);
+    stats(&["--sort", "name", "--clock-seconds"]);
+    stats(&["--by", "stream"]);
+    stats(&["--by", "host,event", "--top", "1", "--clock-date"]);
+    stats(&["--by", "text", "--end", "+1s"]);
+    stats(&["--histogram", "value"]);
+    stats(&["--histogram", "value", "--by", "stream"]);
+    stats(&["--timeline"]);
+    stats(&["--timeline", "--by", "event", "--histogram", "small"]);
+    stats(&["--pair", "demo:tick", "demo:tock"]);
+    stats(&["--pair", "demo:*", "demo:*", "--by", "event", "--slowest", "2", "--sort", "max"]);
+    ichnos(["stats", path, "--event", "demo:tock", "--begin", "+5s"]).expect(1, &[]);
+}
+
+#[test]
+fn json_and_csv() {
+    let _transcript = transcript!();
+    let directory = trace("stats-json");
+    let path = directory.to_str().unwrap();
+    let stats = |options: &[&str]| ichnos([&["stats", path], options].concat()).expect(0, &[]);
+    stats(&["--json", "--top", "1"]).json();
+    stats(&["--json", "--by", "text", "--histogram", "value"]).json();
+    stats(&["--json", "--by", "event", "--timeline", "--end", "+5us"]).json();
+    stats(&["--json", "--pair", "demo:tick", "demo:tock", "--slowest", "1"]).json();
+    stats(&["--csv"]);
+    stats(&["--csv", "--by", "text", "--histogram", "value"]);
+    stats(&["--csv", "--timeline", "--end", "+5us"]);
+    stats(&["--csv", "--pair", "demo:tick", "demo:tock", "--by", "event"]);
+    let strings = stats(&["--json", "--integers", "string"]).json();
+    assert_eq!(strings["events"], "10");
+}
+
+#[test]
+fn mistakes() {
+    let _transcript = transcript!();
+    let directory = trace("stats-mistakes");
+    let path = directory.to_str().unwrap();
+    let stats = |options: &[&str], part: &str| {
+        ichnos([&["stats", path], options].concat()).expect(2, &[part]);
+    };
+    stats(&["--by", "valeu"], "did you mean `value`?");
+    stats(&["--by", "event,payload.smal"], "did you mean `small`?");
+    stats(&["--histogram", "timestamp", "--by", "nothing\x1b"], "no event has a field `nothing\\x1b`");
+    stats(&["--histogram", "small", "--event", "demo:tick"], "--event leaves out: `demo:tock`");
+    stats(&["--key", "value"], "--pair");
+    stats(&["--sort", "p99"], "--histogram or --pair");
+    stats(&["--sort", "gap", "--pair", "a", "b"], "pairs have no such column");
+    stats(&["--csv", "--timeline", "--histogram", "value"], "two tables");
+    stats(&["--by", "event,,stream"], "expected event, stream, host or a field");
+    ichnos(["stats", path, "--pair", "demo:tik", "demo:tock"])
+        .expect(1, &["did you mean `demo:tick` or `demo:tock`?"]);
+}
+
+/// Fields of classes that are only met while reading.
+#[test]
+fn fields_of_dynamic_classes() {
+    let path = root().join("examples/hello-fuchsia");
+    let path = path.to_str().unwrap();
+    let stats = |field: &str| ichnos(["stats", "--by", field, path]);
+    stats("celsius").expect(0, &[]).prints(&["73.5\n", "95.25\n"]);
+    stats("celsiu").expect(2, &["--by: no event has a field `celsiu`", "did you mean `celsius`?"]);
+}
+
+/// A larger trace, with packets of several data streams, and times that go back.
+fn large() -> Directory {
+    let directory = Directory::new("stats-large");
+    std::fs::write(directory.join("metadata"), METADATA).unwrap();
+    for stream in 0..4u64 {
+        let packets = (0..50u64).flat_map(|number| {
+            let begin = number * 10_000 + stream * 700;
+            let times: Vec<u64> = (0..40).map(|i| begin + i * i * 5 + i % 7).collect();
+            packet(&times, number / 10)
+        });
+        std::fs::write(directory.join(format!("stream_{stream}")), packets.collect::<Vec<u8>>()).unwrap();
+    }
+    directory
+}
+
+/// Neither the number of threads nor how the timeline is cut into chunks can be seen, except where results are
+/// approximate: there the number of threads cannot be seen.
+#[test]
+fn threads_and_chunks_do_not_show() {
+    let directory = large();
+    let large = directory.to_str().unwrap();
+    let ways: [&[&str]; 8] = [
+        &[],
+        &["--by", "stream,event"],
+        &["--by", "value,small", "--sort", "gap"],
+        &["--by", "stream"],
+        &["--histogram", "value", "--by", "event"],
+        &["--timeline", "--by", "stream", "--begin", "+0.0001s"],
+        &["--pair", "demo:tick", "demo:tock", "--by", "stream"],
+        &["--pair", "demo:tick", "demo:t*", "--key", "value", "--max", "open-pairs=5"],
+    ];
+    let mut paths = vec![PathBuf::from(large)];
+    if let Some(root) = recorded("ctf/real") {
+        let traces = [
+            "lttng-ust/discard",
+            "tracecompass/many-threads",
+            "babeltrace/1/succeed/lttng-event-after-packet",
+        ];
+        paths.extend(traces.iter().map(|path| root.join(path)).filter(|path| path.exists()));
+    }
+    for path in &paths {
+        let path = path.to_str().unwrap();
+        let is_own = path == large;
+        for options in ways.iter().filter(|options| {
+            is_own || options.iter().all(|one| !one.contains("value") && !one.contains("demo"))
+        }) {
+            let run = |more: &[&str]| {
+                let run = ichnos([&["stats", "--json", path], *options, more].concat());
+                (run.code, run.err, run.out)
+            };
+            let one = run(&["--threads", "1"]);
+            assert!([0, 3].contains(&one.0), "{path} {options:?}: {}", one.1);
+            for more in [
+                ["--threads", "1", "--chunk-size", "300"],
+                ["--threads", "2", "--chunk-size", "1"],
+                ["--threads", "5", "--chunk-size", "20000"],
+            ] {
+                assert!(run(&more) == one, "{path} {options:?} {more:?}\n{}", one.2);
+            }
+        }
+        for options in [["--by", "stream,event", "--histogram", "value"], ["--by", "value", "--sort", "name"]]
+        {
+            if !is_own {
+                continue;
+            }
+            let run = |threads: &str| {
+                let bounds = ["--max", "groups=5", "--chunk-size", "9000", "--threads", threads, "--json"];
+                ichnos([&["stats", path], &options[..], &bounds].concat()).expect(0, &[]).json()
+            };
+            let one = run("1");
+            assert_eq!(one["exact"], false, "{options:?}");
+            assert!(one["missed_at_most"].as_u64().unwrap() > 0);
+            for threads in ["2", "5"] {
+                assert_eq!(run(threads), one, "{options:?}");
+            }
+        }
+    }
+}
+
+/// All recorded traces of CTF: as many events, in all and of each class, as `info --count` finds.
+#[test]
+fn counts_are_those_of_info() {
+    let Some(root) = recorded("ctf") else { return };
+    let list = std::fs::read_to_string(root.join("real.json")).unwrap();
+    let list: Vec<Json> = serde_json::from_str(&list).unwrap();
+    let mut compared = 0;
+    for entry in &list {
+        let path = root.join("real").join(entry["trace"].as_str().unwrap());
+        let path = path.to_str().unwrap();
+        let info = ichnos(["info", "--count", "--json", path]);
+        let stats = ichnos(["stats", "--json", "--assume-correlated", path]);
+        assert!(!stats.err.contains("panicked"), "{}", stats.err);
+        if info.code == 2 || stats.code == 2 {
+            assert_eq!(info.code, stats.code, "{path}: {}", stats.err);
+            continue;
+        }
+        let (info, stats) = (info.json(), stats.json());
+        for member in ["events", "discarded_events", "discarded_packets"] {
+            assert_eq!(info[member], stats[member], "{path}: {member}");
+        }
+        let mut by_name: BTreeMap<String, u64> = BTreeMap::new();
+        for trace in info["traces"].as_array().unwrap() {
+            for class in trace["event_record_classes"].as_array().unwrap() {
+                let name =
+                    class["name"].as_str().map_or_else(|| format!("id {}", class["id"]), str::to_owned);
+                *by_name.entry(name).or_default() += class["count"].as_u64().unwrap_or_default();
+            }
+        }
+        by_name.retain(|_, count| *count > 0);
+        let rows = stats["rows"].as_array().unwrap().iter();
+        let rows =
+            rows.map(|row| (row["key"][0].as_str().unwrap().to_owned(), row["events"].as_u64().unwrap()));
+        assert_eq!(rows.collect::<BTreeMap<_, _>>(), by_name, "{path}");
+        // Events are not larger than the packets that they are in.
+        let bytes = |json: &Json| json["bytes"].as_u64().unwrap_or_default();
+        assert!(bytes(&stats) <= bytes(&info), "{path}");
+        assert!(bytes(&stats) > 0 || stats["events"] == 0, "{path}");
+        compared += 1;
+    }
+    eprintln!("compared {compared} traces");
+    assert!(compared > 50);
+}
+
+fn is_installed(program: &str) -> bool {
+    let found = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let is_there = found.is_ok_and(|status| status.success());
+    if !is_there {
+        eprintln!("skipped: `{program}` is not installed");
+    }
+    is_there
+}
+
+fn babeltrace2(path: &Path, options: &[&str]) -> String {
+    let output = Command::new("babeltrace2").arg(path).args(options).env("TZ", "UTC").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// What `babeltrace2`'s counter says.
+#[test]
+fn counts_are_those_of_the_reference() {
+    let Some(root) = recorded("ctf/real") else { return };
+    if !is_installed("babeltrace2") {
+        return;
+    }
+    for name in ["lttng-ust/discard", "lttng-ust/perpid", "tracecompass/many-threads"] {
+        let path = root.join(name);
+        let counted = babeltrace2(&path, &["--component", "c:sink.utils.counter", "--params", "step=+0"]);
+        let events = counted.lines().find_map(|line| line.trim().strip_suffix(" Event messages"));
+        let events: String = events.unwrap().chars().filter(char::is_ascii_digit).collect();
+        let stats = ichnos(["stats", "--json", path.to_str().unwrap()]).json();
+        assert_eq!(stats["events"].to_string(), events, "{name}");
+        let lines = babeltrace2(&path, &[]).lines().count();
+        assert_eq!(stats["events"].to_string(), lines.to_string(), "{name}");
+    }
+}
+
+/// What a Python program computes from the text of `babeltrace2`.
+#[test]
+fn statistics_are_those_of_another_program() {
+    let Some(root) = recorded("ctf/real") else { return };
+    if !is_installed("babeltrace2") || !is_installed("python3") {
+        return;
+    }
+    let cases = [
+        ("tracecompass/many-threads", ["syscall_entry_*", "syscall_exit_*", "cpu_id", "ret"]),
+        ("tracecompass/many-threads", ["sched_wakeup", "sched_wakeup", "tid", "prev_prio"]),
+    ];
+    for (name, [begin, end, key, field]) in cases {
+        let path = root.join(name);
+        if !path.exists() {
+            continue;
+        }
+        let text = babeltrace2(&path, &["--clock-seconds"]);
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/stats.py");
+        let mut python = Command::new("python3")
+            .arg(script)
+            .args([begin, end, key, field])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        python.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        let output = python.wait_with_output().unwrap();
+        assert!(output.status.success());
+        let expected: Json = serde_json::from_slice(&output.stdout).unwrap();
+        let path = path.to_str().unwrap();
+        let stats =
+            |options: &[&str]| ichnos([&["stats", "--json", path], options].concat()).expect(0, &[]).json();
+        // Counts, times and gaps.
+        let found = stats(&[]);
+        let rows = found["rows"].as_array().unwrap();
+        assert_eq!(rows.len(), expected["events"].as_object().unwrap().len());
+        for row in rows {
+            let expected = &expected["events"][row["key"][0].as_str().unwrap()];
+            for (member, value) in expected.as_object().unwrap() {
+                assert_eq!(row[member], *value, "{}: {member}", row["key"]);
+            }
+        }
+        near(&stats(&["--histogram", field])["histogram"], &expected["values"]);
+        let key = if key == "cpu_id" { "packet.cpu_id" } else { key };
+        let found = stats(&["--pair", begin, end, "--key", key, "--slowest", "5"]);
+        let pairs = &found["pairs"];
+        near(&pairs["latency_ns"], &expected["latencies"]);
+        for (member, value) in expected["unpaired"].as_object().unwrap() {
+            let is_chain = begin == end && member != "without_end";
+            // An event that begins, too, is no end without a begin, and is never begun again.
+            let value = if is_chain { &Json::from(0) } else { value };
+            assert_eq!(pairs["unpaired"][member], *value, "{member}");
+        }
+        let slowest = pairs["slowest"].as_array().unwrap().iter();
+        let slowest: Vec<Json> = slowest
+            .map(|pair| Json::from(vec![pair["latency_ns"].clone(), pair["end_ns"].clone()]))
+            .collect();
+        assert_eq!(Json::from(slowest), expected["slowest"]);
+    }
+}
+
+/// Exact, but for quantiles of many values, which are to be as near as stated.
+#[track_caller]
+fn near(found: &Json, expected: &Json) {
+    for member in ["count", "min", "max"] {
+        assert_eq!(found[member], expected[member], "{member}");
+    }
+    let error = found["quantile_error"].as_f64().unwrap();
+    for (member, error) in [("mean", 1e-9), ("p50", error), ("p90", error), ("p99", error)] {
+        let (found, expected) = (found[member].as_f64().unwrap(), expected[member].as_f64().unwrap());
+        assert!((found - expected).abs() <= error * expected.abs() + 1e-9, "{member}: {found} {expected}");
+    }
+}

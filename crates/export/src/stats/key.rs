@@ -1,0 +1,319 @@
+//! What events are grouped by: properties of their class and of their data stream, and values of their fields.
+
+use std::sync::Arc;
+
+use ichnos_model::{
+    DataStream, Event, FieldClass, FieldKind, FieldRef, FieldValue, Mappings, Meaning, Real, StringEncoding,
+    Text, Uuid, Value,
+};
+
+/// What events are grouped by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum GroupBy {
+    /// The name of their class.
+    Event,
+    /// Their data stream.
+    Stream,
+    /// The host where they were recorded, as the environment of the trace names it.
+    Host,
+    /// The value of a field; see [`find_field`].
+    Field(String),
+}
+
+/// The field that a name stands for in events of the class of `event`: a path as [`FieldRef`] has it, or else a
+/// [`Meaning`], of which the first member counts. `cpu` is the processor: what means it, or the member `cpu_id` of
+/// the packet context, or else a path. None if the class has no such field.
+#[must_use]
+pub fn find_field(event: &Event<'_>, name: &str) -> Option<FieldRef> {
+    let by_path = |path: &str| FieldRef::new(event, path);
+    let by_meaning = |meaning| {
+        let mut members = event.class.meanings.members(meaning);
+        members.find_map(|member| FieldRef::of_member(event, member))
+    };
+    if name == "cpu" {
+        return by_meaning(Meaning::Processor).or_else(|| by_path("packet.cpu_id")).or_else(|| by_path(name));
+    }
+    by_path(name).or_else(|| by_meaning(name.parse().ok()?))
+}
+
+/// A part of the key of a group.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum GroupValue {
+    /// There is no such field, or it is absent, or it is no single value.
+    None,
+    /// An integer, with the name that an enumeration gives it.
+    Integer(i128, Option<String>),
+    /// A floating-point number.
+    Real(f64),
+    /// A boolean.
+    Boolean(bool),
+    /// A text.
+    Text(String),
+    /// Bytes.
+    Bytes(Vec<u8>),
+    /// A GUID.
+    Guid(Uuid),
+}
+
+/// Texts and bytes are compared by this number of bytes from their begin on.
+pub(super) const MOST_BYTES: usize = 256;
+
+/// The tags of encoded values.
+mod tag {
+    pub(super) const NONE: u8 = 0;
+    pub(super) const INTEGER: u8 = 1;
+    pub(super) const NAMED: u8 = 2;
+    pub(super) const REAL: u8 = 3;
+    pub(super) const BOOLEAN: u8 = 4;
+    pub(super) const TEXT: u8 = 5;
+    pub(super) const BYTES: u8 = 6;
+    pub(super) const GUID: u8 = 7;
+}
+
+/// Appends a text, cut to what is compared.
+pub(super) fn push_text(key: &mut Vec<u8>, text: &str) {
+    let end = text.floor_char_boundary(MOST_BYTES);
+    push_tagged(key, tag::TEXT, &text.as_bytes()[..end]);
+}
+
+fn push_tagged(key: &mut Vec<u8>, tag: u8, bytes: &[u8]) {
+    let bytes = &bytes[..bytes.len().min(MOST_BYTES)];
+    key.push(tag);
+    key.extend_from_slice(&(bytes.len() as u16).to_le_bytes());
+    key.extend_from_slice(bytes);
+}
+
+/// The values that a key has, in order.
+pub(super) fn decode(mut key: &[u8]) -> Vec<GroupValue> {
+    let mut values = Vec::new();
+    while let Some(value) = next_value(&mut key) {
+        values.push(value);
+    }
+    values
+}
+
+fn next_value(key: &mut &[u8]) -> Option<GroupValue> {
+    fn take<const N: usize>(key: &mut &[u8]) -> Option<[u8; N]> {
+        let (first, rest) = key.split_first_chunk()?;
+        *key = rest;
+        Some(*first)
+    }
+    fn take_bytes<'k>(key: &mut &'k [u8]) -> Option<&'k [u8]> {
+        let length = u16::from_le_bytes(take(key)?);
+        let (bytes, rest) = key.split_at_checked(length.into())?;
+        *key = rest;
+        Some(bytes)
+    }
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let [tag] = take(key)?;
+    Some(match tag {
+        tag::INTEGER => GroupValue::Integer(i128::from_le_bytes(take(key)?), None),
+        tag::NAMED => {
+            let value = i128::from_le_bytes(take(key)?);
+            GroupValue::Integer(value, Some(text(take_bytes(key)?)))
+        }
+        tag::REAL => GroupValue::Real(f64::from_le_bytes(take(key)?)),
+        tag::BOOLEAN => GroupValue::Boolean(take::<1>(key)? != [0]),
+        tag::TEXT => GroupValue::Text(text(take_bytes(key)?)),
+        tag::BYTES => GroupValue::Bytes(take_bytes(key)?.to_vec()),
+        tag::GUID => GroupValue::Guid(Uuid::from_bytes(take(key)?)),
+        _ => GroupValue::None,
+    })
+}
+
+/// A field of an event record class whose value is part of keys.
+#[derive(Debug)]
+pub(super) struct KeyField {
+    field: FieldRef,
+    encoding: StringEncoding,
+    /// The names of its values, if it is an enumeration.
+    names: Option<Mappings>,
+}
+
+impl KeyField {
+    pub(super) fn find(event: &Event<'_>, name: &str) -> Option<Self> {
+        let field = find_field(event, name)?;
+        let class = field.class(event);
+        let encoding = match class.map(|class| &class.kind) {
+            Some(FieldKind::String { encoding, .. }) => *encoding,
+            _ => StringEncoding::Utf8,
+        };
+        let names = class.and_then(FieldClass::integer).and_then(|integer| integer.mappings.clone());
+        Some(Self { field, encoding, names })
+    }
+
+    /// Whether the field is there in an event.
+    pub(super) fn is_in(&self, event: &Event<'_>) -> bool {
+        event.get(&self.field).is_some_and(|value| !matches!(value, FieldValue::Null))
+    }
+
+    /// Appends the value in an event.
+    pub(super) fn push(&self, key: &mut Vec<u8>, event: &Event<'_>) {
+        self.push_value(key, event.get(&self.field));
+    }
+
+    fn push_value(&self, key: &mut Vec<u8>, value: Option<FieldValue<'_>>) {
+        match value {
+            Some(FieldValue::Real(real)) => push_real(key, real),
+            Some(FieldValue::Boolean(value)) => key.extend_from_slice(&[tag::BOOLEAN, value.into()]),
+            Some(FieldValue::Text(bytes)) if self.encoding == StringEncoding::Utf8 => {
+                push_utf8(key, bytes);
+            }
+            Some(FieldValue::Text(bytes)) => {
+                // More than this is cut off anyway.
+                let bytes = &bytes[..bytes.len().min(4 * MOST_BYTES)];
+                push_text(key, &Text { bytes, raw: bytes, encoding: self.encoding }.to_str_lossy());
+            }
+            Some(FieldValue::Blob(bytes)) => push_tagged(key, tag::BYTES, bytes),
+            Some(FieldValue::Guid(uuid)) => {
+                key.push(tag::GUID);
+                key.extend_from_slice(uuid.as_bytes());
+            }
+            value => match value.and_then(|value| value.as_i128()) {
+                Some(value) => self.push_integer(key, value),
+                None => key.push(tag::NONE),
+            },
+        }
+    }
+
+    fn push_integer(&self, key: &mut Vec<u8>, value: i128) {
+        let mut push = |tag: u8| {
+            key.push(tag);
+            key.extend_from_slice(&value.to_le_bytes());
+        };
+        let Some(name) = self.names.as_ref().and_then(|names| names.names_of(value).next()) else {
+            return push(tag::INTEGER);
+        };
+        push(tag::NAMED);
+        let end = name.floor_char_boundary(MOST_BYTES);
+        key.extend_from_slice(&(end as u16).to_le_bytes());
+        key.extend_from_slice(&name.as_bytes()[..end]);
+    }
+}
+
+fn push_real(key: &mut Vec<u8>, real: Real<'_>) {
+    key.push(tag::REAL);
+    key.extend_from_slice(&real.to_f64().to_le_bytes());
+}
+
+/// Appends a text in UTF-8, cut before a character if that is valid.
+fn push_utf8(key: &mut Vec<u8>, bytes: &[u8]) {
+    let mut end = bytes.len().min(MOST_BYTES);
+    if end < bytes.len() {
+        while end > MOST_BYTES - 4 && bytes[end] & 0xc0 == 0x80 {
+            end -= 1;
+        }
+    }
+    push_tagged(key, tag::TEXT, &bytes[..end]);
+}
+
+/// What keys have of a data stream.
+#[derive(Debug)]
+pub(super) struct StreamKey {
+    name: Arc<str>,
+    host: String,
+}
+
+impl StreamKey {
+    pub(super) fn new(stream: &DataStream) -> Self {
+        let host = stream.trace.class.environment("hostname").and_then(Value::as_text);
+        Self { name: Arc::from(&*stream.name), host: host.unwrap_or_default().to_owned() }
+    }
+}
+
+/// What keys have of an event record class.
+#[derive(Debug)]
+pub(super) struct ClassKey {
+    name: String,
+    fields: Box<[Option<KeyField>]>,
+}
+
+impl ClassKey {
+    pub(super) fn new(event: &Event<'_>, by: &[GroupBy]) -> Self {
+        let field = |by: &GroupBy| match by {
+            GroupBy::Field(name) => KeyField::find(event, name),
+            _ => None,
+        };
+        let name = match &event.class.name {
+            Some(name) => name.clone(),
+            None => format!("id {}", event.class.id),
+        };
+        Self { name, fields: by.iter().map(field).collect() }
+    }
+
+    /// Appends the key of an event.
+    pub(super) fn push(&self, key: &mut Vec<u8>, by: &[GroupBy], stream: &StreamKey, event: &Event<'_>) {
+        for (by, field) in by.iter().zip(&self.fields) {
+            match by {
+                GroupBy::Event => push_text(key, &self.name),
+                GroupBy::Field(_) => match field {
+                    Some(field) => field.push(key, event),
+                    None => key.push(tag::NONE),
+                },
+                _ => stream.push(key, by),
+            }
+        }
+    }
+
+    /// The names of those fields that the class has.
+    pub(super) fn known<'b>(&self, by: &'b [GroupBy]) -> impl Iterator<Item = &'b str> {
+        by.iter().zip(&self.fields).filter_map(|(by, field)| match (by, field) {
+            (GroupBy::Field(name), Some(_)) => Some(name.as_str()),
+            _ => None,
+        })
+    }
+}
+
+impl StreamKey {
+    /// Appends a part of a key that is of the data stream.
+    pub(super) fn push(&self, key: &mut Vec<u8>, by: &GroupBy) {
+        match by {
+            GroupBy::Stream => push_long_text(key, &self.name),
+            GroupBy::Host if !self.host.is_empty() => push_text(key, &self.host),
+            _ => key.push(tag::NONE),
+        }
+    }
+}
+
+/// Appends the name of a data stream: a path, of which the end matters, too.
+fn push_long_text(key: &mut Vec<u8>, text: &str) {
+    const MOST: usize = 4096;
+    let begin = text.ceil_char_boundary(text.len().saturating_sub(MOST));
+    let text = &text.as_bytes()[begin..];
+    key.push(tag::TEXT);
+    key.extend_from_slice(&(text.len() as u16).to_le_bytes());
+    key.extend_from_slice(text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_lead_back_to_values() {
+        let mut key = Vec::new();
+        push_text(&mut key, "é");
+        push_real(&mut key, Real::Double(-0.5));
+        push_utf8(&mut key, "é".repeat(200).as_bytes());
+        push_utf8(&mut key, &[0x80; 300]);
+        push_long_text(&mut key, &"é".repeat(3000));
+        key.extend_from_slice(&[tag::BOOLEAN, 1, tag::NONE, tag::GUID]);
+        key.extend_from_slice(&[7; 16]);
+        let values = decode(&key);
+        let text = |text: &str, count| GroupValue::Text(text.repeat(count));
+        let expected = [
+            text("é", 1),
+            GroupValue::Real(-0.5),
+            text("é", 128),
+            text("\u{fffd}", 252),
+            text("é", 2048),
+            GroupValue::Boolean(true),
+            GroupValue::None,
+            GroupValue::Guid(Uuid::from_bytes([7; 16])),
+        ];
+        assert_eq!(values, expected);
+        (0..key.len()).for_each(|end| drop(decode(&key[..end])));
+    }
+}

@@ -1,0 +1,469 @@
+//! Latencies between two events: which event began what another one ends.
+//!
+//! What is known of events that may begin or end something is put into records, which any number of threads can
+//! do; who puts them together takes the records in the order of events. So the result does not depend on who
+//! made the records.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+
+use ichnos_model::{Event, Message};
+
+use super::collect::{MOST_NUMBERS, MOST_NUMBERS_OF_GROUP};
+use super::distribution::{Distribution, Number};
+use super::group::{Group, GroupRow, Groups};
+use super::key::{self, ClassKey, GroupBy, GroupValue, KeyField, StreamKey};
+use crate::stream_table::StreamTable;
+
+/// Whether events of this name are meant.
+type NamePredicate = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+
+/// Which events belong together.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct PairOptions {
+    begins: NamePredicate,
+    ends: NamePredicate,
+    /// The fields of which both events have the same values; see [`find_field`](super::find_field) for names.
+    pub keys: Vec<String>,
+    /// What makes a row: of the event that begins.
+    pub by: Vec<GroupBy>,
+    /// How many events may wait for their ends.
+    pub open: usize,
+    /// How many rows there are at most that are exact.
+    pub groups: usize,
+    /// How many of the longest pairs are kept.
+    pub slowest: usize,
+}
+
+impl fmt::Debug for PairOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PairOptions").field("keys", &self.keys).field("by", &self.by).finish_non_exhaustive()
+    }
+}
+
+impl PairOptions {
+    /// Pairs of events with names for which `begins` and `ends` are true.
+    #[must_use]
+    pub fn new(
+        begins: impl Fn(&str) -> bool + Send + Sync + 'static,
+        ends: impl Fn(&str) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            begins: Arc::new(begins),
+            ends: Arc::new(ends),
+            keys: Vec::new(),
+            by: Vec::new(),
+            open: 1 << 20,
+            groups: 1_024,
+            slowest: 10,
+        }
+    }
+}
+
+/// What an event does.
+mod does {
+    pub(super) const BEGIN: u8 = 1;
+    pub(super) const END: u8 = 2;
+    /// The event lacks a field of the key, or a time.
+    pub(super) const NO_KEY: u8 = 4;
+    pub(super) const NO_TIME: u8 = 8;
+}
+
+/// Makes records of events.
+#[derive(Debug)]
+pub struct PairReader<'o> {
+    options: &'o PairOptions,
+    streams: StreamTable<StreamKey, (), ClassPart>,
+    records: Vec<u8>,
+    key: Vec<u8>,
+    by: Vec<u8>,
+    known_fields: Vec<bool>,
+}
+
+#[derive(Debug)]
+struct ClassPart {
+    does: u8,
+    keys: Box<[Option<KeyField>]>,
+    by: ClassKey,
+    name: String,
+}
+
+/// Records are passed on when there are this many bytes of them.
+const BATCH: usize = 64 << 10;
+
+impl<'o> PairReader<'o> {
+    /// No records were made yet.
+    #[must_use]
+    pub fn new(options: &'o PairOptions) -> Self {
+        let known_fields = vec![false; options.keys.len() + options.by.len()];
+        Self {
+            options,
+            streams: StreamTable::default(),
+            records: Vec::new(),
+            key: Vec::new(),
+            by: Vec::new(),
+            known_fields,
+        }
+    }
+
+    /// Makes a record of a message, if it is of an event that is meant. True: there are enough records to pass
+    /// them on.
+    #[inline]
+    pub fn message(&mut self, message: &Message<'_>) -> bool {
+        match message {
+            Message::Event(event) => self.event(event),
+            Message::StreamEnd(stream) => self.streams.remove(stream),
+            _ => {}
+        }
+        self.records.len() >= BATCH
+    }
+
+    /// Takes the records that there are, for [`Pairs::take`].
+    #[must_use]
+    pub fn take_records(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.records)
+    }
+
+    /// The names of the fields of the key and of rows that a class has of which there was an event that is
+    /// meant.
+    pub fn known_fields(&self) -> impl Iterator<Item = &str> {
+        let by = self.options.by.iter().map(|by| match by {
+            GroupBy::Field(name) => name.as_str(),
+            _ => "",
+        });
+        let names = self.options.keys.iter().map(String::as_str).chain(by);
+        names.zip(&self.known_fields).filter(|(_, is_known)| **is_known).map(|(name, _)| name)
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        if !self.streams.has(event.stream) {
+            self.streams.insert(event.stream, StreamKey::new(event.stream), || ());
+        }
+        let Some((stream, _, classes)) = self.streams.get_mut(event.stream) else { return };
+        let (options, known_fields) = (self.options, &mut self.known_fields);
+        let class = classes.of(event, || ClassPart::new(event, options, known_fields));
+        if class.does == 0 {
+            return;
+        }
+        let mut does = class.does;
+        self.key.clear();
+        for field in &class.keys {
+            match field {
+                Some(field) if field.is_in(event) => field.push(&mut self.key, event),
+                _ => does |= does::NO_KEY,
+            }
+        }
+        self.by.clear();
+        if does & does::BEGIN != 0 {
+            class.by.push(&mut self.by, &options.by, stream, event);
+        }
+        let time = event.nanoseconds();
+        if time.is_none() {
+            does |= does::NO_TIME;
+        }
+        self.records.push(does);
+        self.records.extend_from_slice(&time.unwrap_or_default().to_le_bytes());
+        for part in [&self.key, &self.by, class.name.as_bytes()] {
+            self.records.extend_from_slice(&(part.len() as u32).to_le_bytes());
+            self.records.extend_from_slice(part);
+        }
+    }
+}
+
+impl ClassPart {
+    #[cold]
+    fn new(event: &Event<'_>, options: &PairOptions, known_fields: &mut [bool]) -> Self {
+        let name = event.name();
+        let mut does = 0;
+        if (options.begins)(name) {
+            does |= does::BEGIN;
+        }
+        if (options.ends)(name) {
+            does |= does::END;
+        }
+        let name = name[..name.floor_char_boundary(key::MOST_BYTES)].to_owned();
+        let keys: Box<[_]> = options.keys.iter().map(|name| KeyField::find(event, name)).collect();
+        let by = ClassKey::new(event, &options.by);
+        if does != 0 {
+            let of_key = keys.iter().map(Option::is_some);
+            let of_by = options.by.iter().map(|one| by.known(std::slice::from_ref(one)).next().is_some());
+            let found = of_key.chain(of_by);
+            known_fields.iter_mut().zip(found).for_each(|(known, found)| *known |= found);
+        }
+        Self { does, keys, by, name }
+    }
+}
+
+/// A record of an event.
+struct Record<'r> {
+    does: u8,
+    time: i128,
+    key: &'r [u8],
+    by: &'r [u8],
+    name: &'r [u8],
+}
+
+impl<'r> Record<'r> {
+    fn next(records: &mut &'r [u8]) -> Option<Self> {
+        let (does, rest) = records.split_first()?;
+        let (time, mut rest) = rest.split_first_chunk()?;
+        let mut part = || {
+            let (length, bytes) = rest.split_first_chunk()?;
+            let (part, behind) = bytes.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+            rest = behind;
+            Some(part)
+        };
+        let (key, by, name) = (part()?, part()?, part()?);
+        *records = rest;
+        Some(Self { does: *does, time: i128::from_le_bytes(*time), key, by, name })
+    }
+}
+
+/// How many events found no other one, or were not looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Unpaired {
+    /// Events that begin something that nothing ended: there was another one that begins the same before.
+    pub begun_again: u64,
+    /// Those that nothing ended until the end of the traces.
+    pub without_end: u64,
+    /// Those whose end was no longer waited for, as too many were waited for.
+    pub given_up: u64,
+    /// Events that end what nothing began.
+    pub without_begin: u64,
+    /// Events without a field of the key.
+    pub without_key: u64,
+    /// Events without a time.
+    pub without_time: u64,
+}
+
+/// Two events that belong together.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Pair {
+    /// When the first one was, in nanoseconds from the origin.
+    pub begin: i128,
+    /// When the second one was.
+    pub end: i128,
+    /// Names of their classes.
+    pub names: [String; 2],
+    /// Values of the key.
+    pub key: Vec<GroupValue>,
+}
+
+/// Puts events together.
+///
+/// An event ends what the last event with the same key began. An event that is meant by both names ends what is open, and
+/// begins something.
+#[derive(Debug)]
+pub struct Pairs {
+    all: PairRow,
+    groups: Groups<PairRow>,
+    unpaired: Unpaired,
+    open: HashMap<Arc<[u8]>, Open>,
+    most_open: usize,
+    /// All that is open, the oldest first, and some that is no longer.
+    order: VecDeque<(u64, Arc<[u8]>)>,
+    next: u64,
+    slowest: BinaryHeap<Reverse<Slow>>,
+    most_slow: usize,
+    has_groups: bool,
+}
+
+/// What was begun and not ended yet.
+#[derive(Debug)]
+struct Open {
+    number: u64,
+    time: i128,
+    by: Box<[u8]>,
+    name: Box<[u8]>,
+}
+
+/// A pair, ordered by how long it took; of two that took as long, the first one is greater.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Slow {
+    length: i128,
+    number: Reverse<u64>,
+    begin: i128,
+    names: [Box<[u8]>; 2],
+    key: Arc<[u8]>,
+}
+
+/// The latencies of a group, in nanoseconds.
+#[derive(Clone, Debug)]
+struct PairRow(Distribution);
+
+impl GroupRow for PairRow {
+    fn events(&self) -> u64 {
+        self.0.count()
+    }
+
+    fn merge(&mut self, later: Self) {
+        self.0.merge(later.0);
+    }
+}
+
+/// A row of [`Pairs`].
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct PairGroup<'p> {
+    /// What the events that begin have in common, in the order of [`PairOptions::by`].
+    pub key: Vec<GroupValue>,
+    /// At most how many more pairs it has than are counted.
+    pub missed: u64,
+    /// How long it took, in nanoseconds.
+    pub latencies: &'p Distribution,
+}
+
+impl Pairs {
+    /// Nothing was put together yet.
+    #[must_use]
+    pub fn new(options: &PairOptions) -> Self {
+        Self {
+            all: PairRow(Distribution::new(MOST_NUMBERS)),
+            groups: Groups::new(options.groups),
+            unpaired: Unpaired::default(),
+            open: HashMap::new(),
+            most_open: options.open.max(1),
+            order: VecDeque::new(),
+            next: 0,
+            slowest: BinaryHeap::new(),
+            most_slow: options.slowest,
+            has_groups: !options.by.is_empty(),
+        }
+    }
+
+    /// Takes the records of later events, which a [`PairReader`] has made.
+    pub fn take(&mut self, records: &[u8]) {
+        let mut rest = records;
+        while let Some(record) = Record::next(&mut rest) {
+            self.event(&record);
+        }
+    }
+
+    fn event(&mut self, record: &Record<'_>) {
+        if record.does & does::NO_KEY != 0 {
+            self.unpaired.without_key += 1;
+            return;
+        }
+        if record.does & does::NO_TIME != 0 {
+            self.unpaired.without_time += 1;
+            return;
+        }
+        if record.does & does::END != 0 {
+            self.end(record);
+        }
+        if record.does & does::BEGIN != 0 {
+            self.begin(record);
+        }
+    }
+
+    fn begin(&mut self, record: &Record<'_>) {
+        let number = self.next;
+        self.next += 1;
+        let open = Open { number, time: record.time, by: record.by.into(), name: record.name.into() };
+        if let Some(known) = self.open.get_mut(record.key) {
+            *known = open;
+            self.unpaired.begun_again += 1;
+            if let Some((key, _)) = self.open.get_key_value(record.key) {
+                self.order.push_back((number, Arc::clone(key)));
+            }
+        } else {
+            if self.open.len() >= self.most_open {
+                self.give_up();
+            }
+            let key: Arc<[u8]> = record.key.into();
+            self.open.insert(Arc::clone(&key), open);
+            self.order.push_back((number, key));
+        }
+        if self.order.len() > 2 * self.open.len() + 1_024 {
+            let open = &self.open;
+            self.order.retain(|(number, key)| open.get(key).is_some_and(|open| open.number == *number));
+        }
+    }
+
+    /// Gives up what is open for the longest time.
+    #[cold]
+    fn give_up(&mut self) {
+        while let Some((number, key)) = self.order.pop_front() {
+            if self.open.get(&key).is_some_and(|open| open.number == number) {
+                self.open.remove(&key);
+                self.unpaired.given_up += 1;
+                return;
+            }
+        }
+    }
+
+    fn end(&mut self, record: &Record<'_>) {
+        let Some((key, open)) = self.open.remove_entry(record.key) else {
+            // An event that begins, too, is no end if it is the first one.
+            if record.does & does::BEGIN == 0 {
+                self.unpaired.without_begin += 1;
+            }
+            return;
+        };
+        let length = record.time.saturating_sub(open.time);
+        self.all.0.add(Number::Integer(length));
+        if self.has_groups {
+            let make = || PairRow(Distribution::new(MOST_NUMBERS_OF_GROUP));
+            let index = self.groups.index(&open.by, make);
+            if let Some(row) = self.groups.get_mut(index) {
+                row.0.add(Number::Integer(length));
+            }
+        }
+        let is_slow = self.slowest.peek().is_none_or(|Reverse(least)| length > least.length);
+        if self.most_slow > 0 && (is_slow || self.slowest.len() < self.most_slow) {
+            if self.slowest.len() >= self.most_slow {
+                self.slowest.pop();
+            }
+            let number = Reverse(self.all.0.count());
+            let names = [open.name, record.name.into()];
+            self.slowest.push(Reverse(Slow { length, number, begin: open.time, names, key }));
+        }
+    }
+
+    /// How long everything took, in nanoseconds. Negative where a clock has gone back.
+    #[must_use]
+    pub fn latencies(&self) -> &Distribution {
+        &self.all.0
+    }
+
+    /// The rows, in no order that means anything.
+    pub fn groups(&self) -> impl Iterator<Item = PairGroup<'_>> {
+        self.groups.iter().map(|Group { key, missed, row }| PairGroup {
+            key: key::decode(key),
+            missed: *missed,
+            latencies: &row.0,
+        })
+    }
+
+    /// At most how many pairs a group has that is not among the rows; 0: there are all.
+    #[must_use]
+    pub fn missed(&self) -> u64 {
+        self.groups.missed()
+    }
+
+    /// Events that are in no pair.
+    #[must_use]
+    pub fn unpaired(&self) -> Unpaired {
+        Unpaired { without_end: self.open.len() as u64, ..self.unpaired }
+    }
+
+    /// The pairs that took longest, the longest one first.
+    #[must_use]
+    pub fn slowest(&self) -> Vec<Pair> {
+        let mut slowest: Vec<&Slow> = self.slowest.iter().map(|Reverse(slow)| slow).collect();
+        slowest.sort_unstable_by(|a, b| b.cmp(a));
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let pair = |slow: &Slow| Pair {
+            begin: slow.begin,
+            end: slow.begin.saturating_add(slow.length),
+            names: [text(&slow.names[0]), text(&slow.names[1])],
+            key: key::decode(&slow.key),
+        };
+        slowest.into_iter().map(pair).collect()
+    }
+}

@@ -1,0 +1,684 @@
+//! Compiles an expression for a class of events.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use ichnos_model::{FieldRef, IntegerRange, LogLevel, Mappings, Meaning, RangeSet, Uuid};
+use regex::bytes::Regex;
+
+use super::class::{Class, Found, SCOPES, Type, scopes_of};
+use super::error::{FilterError, FilterErrorKind};
+use super::fetch::Register;
+use super::glob::Glob;
+use super::program::{Code, Leaf, Program, Test};
+use super::property::{self, is_reserved};
+use super::syntax::{ArithmeticOp, CompareOp, Literal, Node, NodeKind, Path};
+use super::value::{Constant, calculate};
+
+/// Resolves times: those of which the text was resolved before, and others while that is possible.
+pub(super) type Times<'t> = dyn Fn(&str) -> Result<i128, String> + 't;
+
+/// What compiling has found out about parts of the expression, by where these stand.
+#[derive(Clone, Debug)]
+pub(super) enum Finding {
+    /// The class has what this name stands for.
+    Found(Range<usize>),
+    /// The types fit.
+    Fits(Range<usize>),
+    /// They do not.
+    Mismatch(Range<usize>, Mismatch),
+    /// The enumeration or bit map has this label, or only others.
+    Label(Range<usize>, Result<(), Vec<String>>),
+    Error(Box<FilterError>),
+}
+
+/// Why types do not fit: what is what, and what to write instead.
+#[derive(Clone, Debug)]
+pub(super) struct Mismatch {
+    pub(super) message: String,
+    pub(super) help: Option<&'static str>,
+}
+
+/// A value with its type.
+#[derive(Clone, Debug)]
+pub(super) struct Typed {
+    pub(super) code: Code,
+    pub(super) kind: Type,
+}
+
+impl Typed {
+    pub(super) fn constant(constant: Constant, kind: Type) -> Self {
+        Self { code: Code::Constant(constant), kind }
+    }
+}
+
+/// Compiles an expression for a class.
+pub(super) struct Compiler<'c> {
+    pub(super) class: Class<'c>,
+    pub(super) source: &'c str,
+    pub(super) patterns: &'c [Regex],
+    pub(super) times: &'c Times<'c>,
+    registers: Vec<Register>,
+    pub(super) findings: Vec<Finding>,
+}
+
+impl<'c> Compiler<'c> {
+    pub(super) fn new(
+        class: Class<'c>,
+        source: &'c str,
+        patterns: &'c [Regex],
+        times: &'c Times<'c>,
+    ) -> Self {
+        Self { class, source, patterns, times, registers: Vec::new(), findings: Vec::new() }
+    }
+
+    pub(super) fn program(&mut self, root: &Node) -> Program {
+        let test = self.test(root);
+        Program::new(test, &self.registers)
+    }
+
+    fn leaf(&self, leaf: Leaf) -> Test {
+        Test::leaf(leaf, &self.registers, self.patterns)
+    }
+
+    /// A part as a condition.
+    pub(super) fn test(&mut self, node: &Node) -> Test {
+        match &node.kind {
+            NodeKind::And(nodes) => Test::all(self.sequence(nodes, false)),
+            NodeKind::Or(nodes) => Test::any(self.sequence(nodes, true)),
+            NodeKind::Not(node) => self.test(node).not(),
+            NodeKind::Boolean(value) => Test::Constant(Some(*value)),
+            NodeKind::Compare(op, a, b) => self.compare(node, *op, a, b),
+            NodeKind::Match { text, pattern, is_negated } => {
+                let test = self.matches(node, text, pattern.index);
+                if *is_negated { test.not() } else { test }
+            }
+            NodeKind::In { value, list, is_negated } => {
+                let test = match &list.kind {
+                    NodeKind::List(items) => self.among(value, items),
+                    _ => self.contains(node, value, list),
+                };
+                if *is_negated { test.not() } else { test }
+            }
+            NodeKind::Has(path) => {
+                let tests =
+                    self.name(&node.span, path).into_iter().map(|found| self.is_there(&found.code)).collect();
+                Test::any(tests)
+            }
+            _ => {
+                let found = self.value(node);
+                self.fitting(node, found, |compiler, found| match (found.kind, found.code) {
+                    (Type::Boolean, Code::Test(test)) => Ok(*test),
+                    (Type::Boolean, code) => Ok(compiler.leaf(Leaf::Truth(code))),
+                    (kind, _) => Err(Mismatch {
+                        message: format!(
+                            "{} is {}, and a condition is expected",
+                            compiler.text(node),
+                            kind.name()
+                        ),
+                        help: Some("compare it with something, for instance `x != 0`"),
+                    }),
+                })
+            }
+        }
+    }
+
+    /// The parts of a conjunction or a disjunction. If one of them decides alone, what the others are about
+    /// does not matter.
+    fn sequence(&mut self, nodes: &[Node], decisive: bool) -> Vec<Test> {
+        let begin = self.findings.len();
+        let mut kept = Vec::new();
+        let mut tests = Vec::new();
+        for node in nodes {
+            let at = self.findings.len();
+            let test = self.test(node);
+            if matches!(test, Test::Constant(Some(known)) if known == decisive) {
+                kept.extend_from_slice(&self.findings[at..]);
+                self.findings.truncate(begin);
+                self.findings.extend(kept);
+                return vec![Test::Constant(Some(decisive))];
+            }
+            tests.push(test);
+        }
+        tests
+    }
+
+    /// The condition for whichever of several values is there.
+    fn fitting(
+        &mut self,
+        node: &Node,
+        found: Vec<Typed>,
+        mut test: impl FnMut(&mut Self, Typed) -> Result<Test, Mismatch>,
+    ) -> Test {
+        let mut tests = Vec::new();
+        for found in found {
+            match test(self, found) {
+                Ok(test) => {
+                    self.findings.push(Finding::Fits(node.span.clone()));
+                    tests.push(test);
+                }
+                Err(mismatch) => self.findings.push(Finding::Mismatch(node.span.clone(), mismatch)),
+            }
+        }
+        Test::known(tests)
+    }
+
+    /// A part as it is written.
+    fn text(&self, node: &Node) -> String {
+        let text = self.source.get(node.span.clone()).unwrap_or_default();
+        if text.chars().count() > 60 { "this".to_owned() } else { format!("`{text}`") }
+    }
+
+    /// What there is of the fields or the property of a name.
+    fn name(&mut self, span: &Range<usize>, path: &Path) -> Vec<Typed> {
+        let (first, rest) = path.split();
+        let mut found = Vec::new();
+        if !path.is_property && !is_reserved(first) {
+            found = self.class.find(&SCOPES, &path.steps);
+        }
+        if found.is_empty()
+            && !rest.is_empty()
+            && let Some(scopes) = scopes_of(first)
+        {
+            found = self.class.find(scopes, rest);
+        }
+        let found = if found.is_empty() { property::find(self, first, rest) } else { self.fields(found) };
+        if !found.is_empty() {
+            self.findings.push(Finding::Found(span.clone()));
+        }
+        found
+    }
+
+    /// Values of fields.
+    pub(super) fn fields(&mut self, found: Vec<Found>) -> Vec<Typed> {
+        let typed = found.into_iter().map(|Found { scope, targets, kind }| {
+            let node = match &targets[..] {
+                [only] if only.elements.is_empty() => Some(only.node),
+                _ => None,
+            };
+            let register = self.register(Register { scope, targets, has_elements: false });
+            let direct = node
+                .filter(|_| kind.is_integer())
+                .zip(self.class.event)
+                .and_then(|(node, event)| FieldRef::of_node(event, scope, node).filter(FieldRef::is_direct));
+            let code = match direct {
+                Some(field) => Code::Direct(Box::new(field), register),
+                None => Code::Register(register),
+            };
+            Typed { code, kind }
+        });
+        typed.collect()
+    }
+
+    fn register(&mut self, register: Register) -> usize {
+        self.registers.iter().position(|other| *other == register).unwrap_or_else(|| {
+            self.registers.push(register);
+            self.registers.len() - 1
+        })
+    }
+
+    /// Whether there is a value at all.
+    fn is_there(&self, code: &Code) -> Test {
+        match code {
+            Code::Register(register) | Code::Direct(_, register) => self.leaf(Leaf::Has(*register)),
+            Code::Level(code, _) => self.is_there(code),
+            Code::Time => Test::Constant(Some(self.class.stream_class.default_clock.is_some())),
+            Code::Constant(Constant::Unknown) => Test::Constant(Some(false)),
+            _ => Test::Constant(Some(true)),
+        }
+    }
+
+    /// A part as a value: of one of several types, of which an event has at most one. None at all: unknown.
+    fn value(&mut self, node: &Node) -> Vec<Typed> {
+        match &node.kind {
+            NodeKind::Integer(value) | NodeKind::Duration(value) => {
+                vec![Typed::constant(Constant::Integer(*value), Type::Integer)]
+            }
+            NodeKind::Float(value) => vec![Typed::constant(Constant::Float(*value), Type::Float)],
+            NodeKind::Text(literal) => {
+                vec![Typed::constant(Constant::Text(literal.text.as_bytes().into()), Type::Text)]
+            }
+            NodeKind::Time(text) => self
+                .time(node, text)
+                .map(|time| Typed::constant(Constant::Time(time), Type::Time))
+                .into_iter()
+                .collect(),
+            NodeKind::Name(path) => self.name(&node.span, path),
+            NodeKind::Arithmetic(op, a, b) => self.arithmetic(node, *op, a, b),
+            NodeKind::Negate(operand) => {
+                let found = self.value(operand);
+                self.each(node, found, |found| match &found.kind {
+                    kind if kind.is_integer() || *kind == Type::Float => {
+                        let kind = if *kind == Type::Float { Type::Float } else { Type::Integer };
+                        Ok(Typed { code: Code::Negate(Box::new(found.code)), kind })
+                    }
+                    kind => Err(format!("{} has no sign", kind.name())),
+                })
+            }
+            NodeKind::Complement(operand) => {
+                let found = self.value(operand);
+                self.each(node, found, |found| match &found.kind {
+                    kind if kind.is_integer() => {
+                        Ok(Typed { code: Code::Complement(Box::new(found.code)), kind: Type::Integer })
+                    }
+                    kind => Err(format!("{} has no bits", kind.name())),
+                })
+            }
+            NodeKind::Length(operand) => {
+                let found = self.value(operand);
+                self.each(node, found, |found| {
+                    let code = match (&found.kind, found.code) {
+                        (Type::Array(_), Code::Register(register)) => Code::ArrayLength(register),
+                        (Type::Text | Type::Blob, code) => Code::Length(Box::new(code)),
+                        (kind, _) => return Err(format!("{} has no length", kind.name())),
+                    };
+                    Ok(Typed { code, kind: Type::Integer })
+                })
+            }
+            _ => match self.test(node) {
+                Test::Constant(None) => Vec::new(),
+                Test::Constant(Some(known)) => vec![Typed::constant(Constant::Boolean(known), Type::Boolean)],
+                test => vec![Typed { code: Code::Test(Box::new(test)), kind: Type::Boolean }],
+            },
+        }
+    }
+
+    /// What becomes of each of several values.
+    fn each(
+        &mut self,
+        node: &Node,
+        found: Vec<Typed>,
+        make: impl Fn(Typed) -> Result<Typed, String>,
+    ) -> Vec<Typed> {
+        let mut made = Vec::new();
+        for found in found {
+            match make(found) {
+                Ok(typed) => {
+                    self.findings.push(Finding::Fits(node.span.clone()));
+                    made.push(typed);
+                }
+                Err(message) => {
+                    let mismatch = Mismatch { message, help: None };
+                    self.findings.push(Finding::Mismatch(node.span.clone(), mismatch));
+                }
+            }
+        }
+        made
+    }
+
+    fn time(&mut self, node: &Node, text: &str) -> Option<i128> {
+        match (self.times)(text) {
+            Ok(time) => Some(time),
+            Err(reason) => {
+                let message = format!("the time cannot be used: {reason}");
+                let error = FilterError::new(FilterErrorKind::Time, self.source, node.span.clone(), message);
+                self.findings.push(Finding::Error(Box::new(error)));
+                None
+            }
+        }
+    }
+
+    fn arithmetic(&mut self, node: &Node, op: ArithmeticOp, a: &Node, b: &Node) -> Vec<Typed> {
+        let (left, right) = (self.value(a), self.value(b));
+        let mut made: Vec<Typed> = Vec::new();
+        for (x, y) in left.iter().flat_map(|x| right.iter().map(move |y| (x, y))) {
+            let is_bits = !matches!(
+                op,
+                ArithmeticOp::Add
+                    | ArithmeticOp::Subtract
+                    | ArithmeticOp::Multiply
+                    | ArithmeticOp::Divide
+                    | ArithmeticOp::Remainder
+            );
+            let kind = match (&x.kind, &y.kind) {
+                (x, y) if x.is_integer() && y.is_integer() => Some(Type::Integer),
+                (Type::Float, y) if (*y == Type::Float || y.is_integer()) && !is_bits => Some(Type::Float),
+                (x, Type::Float) if x.is_integer() && !is_bits => Some(Type::Float),
+                (Type::Time, Type::Time) if op == ArithmeticOp::Subtract => Some(Type::Integer),
+                (Type::Time, y)
+                    if y.is_integer() && matches!(op, ArithmeticOp::Add | ArithmeticOp::Subtract) =>
+                {
+                    Some(Type::Time)
+                }
+                (x, Type::Time) if x.is_integer() && op == ArithmeticOp::Add => Some(Type::Time),
+                _ => None,
+            };
+            let Some(kind) = kind else {
+                let (x, y) = (x.kind.name(), y.kind.name());
+                let message = format!("`{}` cannot be applied to {x} and {y}", op.sign());
+                self.findings.push(Finding::Mismatch(node.span.clone(), Mismatch { message, help: None }));
+                continue;
+            };
+            self.findings.push(Finding::Fits(node.span.clone()));
+            let code = match (&x.code, &y.code) {
+                (Code::Constant(x), Code::Constant(y)) => {
+                    Code::Constant(calculate(op, x.value(), y.value()).into())
+                }
+                (x, y) => Code::Arithmetic(op, Box::new([x.clone(), y.clone()])),
+            };
+            made.push(Typed { code, kind });
+        }
+        made.truncate(16);
+        made
+    }
+
+    fn compare(&mut self, node: &Node, op: CompareOp, a: &Node, b: &Node) -> Test {
+        let is_literal = |node: &Node| matches!(node.kind, NodeKind::Text(_)) || level_word(node).is_some();
+        let (op, a, b) = if is_literal(a) && !is_literal(b) { (op.mirrored(), b, a) } else { (op, a, b) };
+        let left = self.value(a);
+        self.compare_with(node, op, (left, a), b)
+    }
+
+    /// Compares values with a part of the expression.
+    fn compare_with(&mut self, node: &Node, op: CompareOp, (left, a): (Vec<Typed>, &Node), b: &Node) -> Test {
+        if let NodeKind::Text(literal) = &b.kind {
+            return self.fitting(node, left, |compiler, found| compiler.literal(op, found, a, literal, b));
+        }
+        let has = |kind: &Type| left.iter().any(|found| found.kind == *kind);
+        if let Some(level) = level_word(b).filter(|_| has(&Type::Level)) {
+            self.findings.push(Finding::Found(b.span.clone()));
+            let right = vec![Typed::constant(Constant::Level(level), Type::Level)];
+            return self.cross(node, op, (left, a), (right, b));
+        }
+        let right = match &b.kind {
+            // From the end, as the one who resolves times sees it.
+            NodeKind::Negate(inner) if has(&Type::Time) && matches!(inner.kind, NodeKind::Duration(_)) => {
+                let text = self.source.get(b.span.clone()).unwrap_or_default().to_owned();
+                let time = self.time(b, &text);
+                time.map(|time| Typed::constant(Constant::Time(time), Type::Time)).into_iter().collect()
+            }
+            _ => self.value(b),
+        };
+        self.cross(node, op, (left, a), (right, b))
+    }
+
+    fn cross(
+        &mut self,
+        node: &Node,
+        op: CompareOp,
+        (left, a): (Vec<Typed>, &Node),
+        (right, b): (Vec<Typed>, &Node),
+    ) -> Test {
+        let pairs = left.iter().flat_map(|x| right.iter().map(move |y| (x.clone(), y.clone())));
+        let mut tests = Vec::new();
+        for (x, y) in pairs {
+            let date = |typed: &Typed| match typed.kind {
+                Type::Date(clock) => Code::Date(Box::new(typed.code.clone()), clock),
+                _ => typed.code.clone(),
+            };
+            let is_number = |kind: &Type| kind.is_integer() || *kind == Type::Float;
+            let is_time = |kind: &Type| matches!(kind, Type::Time | Type::Date(_));
+            let codes = if is_number(&x.kind) && is_number(&y.kind) {
+                Some((x.code, y.code))
+            } else if is_time(&x.kind) && is_time(&y.kind) {
+                Some((date(&x), date(&y)))
+            } else if x.kind == y.kind && !matches!(x.kind, Type::Structure | Type::Array(_)) {
+                Some((x.code, y.code))
+            } else {
+                None
+            };
+            match codes {
+                Some((x, y)) => {
+                    self.findings.push(Finding::Fits(node.span.clone()));
+                    tests.push(self.leaf(Leaf::Compare(op, x, y)));
+                }
+                None => {
+                    let message = format!(
+                        "{} is {}, and {} is {}",
+                        self.text(a),
+                        x.kind.name(),
+                        self.text(b),
+                        y.kind.name()
+                    );
+                    let help = match (&x.kind, &y.kind) {
+                        (Type::Time, kind) | (kind, Type::Time) if is_number(kind) => Some(
+                            "times are written `09:22:11.95`, `2026-05-22 09:22`, `+3s` from the beginning, or \
+                             `@5000` in nanoseconds",
+                        ),
+                        (Type::Array(_), _) | (_, Type::Array(_)) => Some("an element is written `a[0]`"),
+                        _ => None,
+                    };
+                    self.findings.push(Finding::Mismatch(node.span.clone(), Mismatch { message, help }));
+                }
+            }
+        }
+        Test::known(tests)
+    }
+
+    /// Compares a value with a string of the expression.
+    fn literal(
+        &mut self,
+        op: CompareOp,
+        found: Typed,
+        a: &Node,
+        literal: &Literal,
+        b: &Node,
+    ) -> Result<Test, Mismatch> {
+        let Typed { code, kind } = found;
+        let mismatch = |message: String, help: Option<&'static str>| Err(Mismatch { message, help });
+        let signed = |test: Test| if op == CompareOp::NotEqual { test.not() } else { test };
+        let is_equality = matches!(op, CompareOp::Equal | CompareOp::NotEqual);
+        if !matches!(kind, Type::Enumeration(_) | Type::BitMap(_)) {
+            // Here it need not be a label.
+            self.findings.push(Finding::Label(b.span.clone(), Ok(())));
+        }
+        let constant = match &kind {
+            Type::Text => {
+                if let Some(glob) = Glob::new(literal).filter(|_| is_equality) {
+                    return Ok(signed(self.leaf(Leaf::Glob(code, Arc::new(glob)))));
+                }
+                Constant::Text(literal.text.as_bytes().into())
+            }
+            Type::Enumeration(names) => {
+                if !is_equality {
+                    let what = format!("{} is an enumeration, whose labels have no order", self.text(a));
+                    return mismatch(what, Some("compare it with a number"));
+                }
+                let ranges = self.labelled(names, literal, b);
+                return Ok(signed(self.leaf(Leaf::Ranges(code, ranges))));
+            }
+            Type::Guid => match Uuid::try_parse(literal.text.trim_matches(['{', '}'])) {
+                Ok(guid) => Constant::Guid(guid),
+                Err(_) => {
+                    return mismatch(
+                        format!("{} is a GUID, and {} is none", self.text(a), self.text(b)),
+                        None,
+                    );
+                }
+            },
+            Type::Blob => match bytes_of(&literal.text) {
+                Some(bytes) => Constant::Blob(bytes.into()),
+                None => {
+                    let what = format!("{} is a BLOB, and {} is none", self.text(a), self.text(b));
+                    return mismatch(what, Some("bytes are written as hexadecimal digits, `\"0aff\"`"));
+                }
+            },
+            Type::Level => match level_named(&literal.text) {
+                Some(level) => Constant::Level(level),
+                None => {
+                    let what = format!("{} is no log level", self.text(b));
+                    return mismatch(what, Some("log levels are trace, debug, info, warn, error and fatal"));
+                }
+            },
+            Type::Time => match self.time(b, &literal.text) {
+                Some(time) => Constant::Time(time),
+                None => return Ok(Test::UNKNOWN),
+            },
+            Type::BitMap(_) => {
+                let what = format!("{} is a bit map, which several labels can be true of", self.text(a));
+                return mismatch(what, Some("write `\"label\" in x`"));
+            }
+            kind => {
+                let what = format!("{} is {}, and {} is a string", self.text(a), kind.name(), self.text(b));
+                return mismatch(what, None);
+            }
+        };
+        Ok(self.leaf(Leaf::Compare(op, code, Code::Constant(constant))))
+    }
+
+    /// The values that a label stands for, or several labels if there is a star.
+    fn labelled(&mut self, names: &Mappings, literal: &Literal, node: &Node) -> RangeSet {
+        let glob = Glob::new(literal);
+        let is_called = |name: &str| match &glob {
+            Some(glob) => glob.matches(name.as_bytes()),
+            None => name == literal.text,
+        };
+        self.ranges(names, is_called, &node.span)
+    }
+
+    /// The values whose labels are among those that are wanted.
+    fn ranges(
+        &mut self,
+        names: &Mappings,
+        is_wanted: impl Fn(&str) -> bool,
+        span: &Range<usize>,
+    ) -> RangeSet {
+        /// How many labels an error lists as candidates.
+        const MOST: usize = 10_000;
+        let mut is_known = false;
+        let mut ranges: Vec<IntegerRange> = Vec::new();
+        for mapping in names.iter().filter(|mapping| is_wanted(mapping.name)) {
+            is_known = true;
+            ranges.extend(mapping.ranges.iter());
+        }
+        let others = || names.iter().take(MOST).map(|mapping| mapping.name.to_owned()).collect();
+        let label = if is_known { Ok(()) } else { Err(others()) };
+        self.findings.push(Finding::Label(span.clone(), label));
+        RangeSet(ranges)
+    }
+
+    fn matches(&mut self, node: &Node, text: &Node, pattern: usize) -> Test {
+        let found = self.value(text);
+        let Some(regex) = self.patterns.get(pattern).cloned() else { return Test::UNKNOWN };
+        self.fitting(node, found, |compiler, found| match &found.kind {
+            Type::Text => {
+                compiler.findings.push(Finding::Label(node.span.clone(), Ok(())));
+                Ok(compiler.leaf(Leaf::Pattern(found.code, pattern)))
+            }
+            Type::Enumeration(names) => {
+                let ranges = compiler.ranges(names, |name| regex.is_match(name.as_bytes()), &node.span);
+                Ok(compiler.leaf(Leaf::Ranges(found.code, ranges)))
+            }
+            kind => {
+                let what = format!("{} is {}, and a string is expected", compiler.text(text), kind.name());
+                Err(Mismatch { message: what, help: None })
+            }
+        })
+    }
+
+    /// Whether a value is among others.
+    fn among(&mut self, value: &Node, items: &[Node]) -> Test {
+        let found = self.value(value);
+        let mut integers: Vec<i128> = Vec::new();
+        let mut texts: HashSet<Box<[u8]>> = HashSet::new();
+        let mut others: Vec<&Node> = Vec::new();
+        let are_integers = found.iter().all(|found| found.kind.is_integer());
+        let are_texts = found.iter().all(|found| found.kind == Type::Text);
+        for item in items {
+            match &item.kind {
+                NodeKind::Integer(number) | NodeKind::Duration(number) if are_integers => {
+                    integers.push(*number)
+                }
+                NodeKind::Text(literal) if are_texts && literal.stars.is_empty() => {
+                    texts.insert(literal.text.as_bytes().into());
+                }
+                _ => {
+                    others.push(item);
+                    continue;
+                }
+            }
+            if !found.is_empty() {
+                self.findings.push(Finding::Fits(item.span.clone()));
+            }
+        }
+        let mut tests = Vec::new();
+        if !integers.is_empty() {
+            integers.sort_unstable();
+            let leaf = |found: &Typed| self.leaf(Leaf::Integers(found.code.clone(), integers.clone().into()));
+            tests.push(Test::known(found.iter().map(leaf).collect()));
+        }
+        if !texts.is_empty() {
+            let leaf = |found: &Typed| self.leaf(Leaf::Texts(found.code.clone(), texts.clone()));
+            tests.push(Test::known(found.iter().map(leaf).collect()));
+        }
+        for item in others {
+            tests.push(self.compare_with(item, CompareOp::Equal, (found.clone(), value), item));
+        }
+        if found.is_empty() && !items.is_empty() { Test::UNKNOWN } else { Test::any(tests) }
+    }
+
+    /// Whether a field contains a value: a bit map a flag, an array an element.
+    fn contains(&mut self, node: &Node, value: &Node, container: &Node) -> Test {
+        let found = self.value(container);
+        // What it looks for is checked even where nothing can be looked for.
+        self.value(value);
+        self.fitting(node, found, |compiler, found| {
+            match (&found.kind, &value.kind, &found.code) {
+                (Type::BitMap(flags), NodeKind::Text(literal), code) => {
+                    let bits = compiler.labelled(flags, literal, value);
+                    let ranges = bits.0.iter().filter(|range| range.upper >= 0 && range.lower < 128);
+                    let mask = ranges.fold(0u128, |mask, range| {
+                        let (lower, upper) = (range.lower.max(0) as u32, range.upper.min(127) as u32);
+                        mask | (u128::MAX >> (127 - (upper - lower))) << lower
+                    });
+                    return Ok(compiler.leaf(Leaf::Flag(code.clone(), mask)));
+                }
+                (Type::Array(Some(kind)), _, Code::Register(register)) => {
+                    let Some(of) = compiler.registers.get(*register).cloned() else {
+                        return Ok(Test::UNKNOWN);
+                    };
+                    let register = compiler.register(Register { has_elements: true, ..of });
+                    let element = Typed { code: Code::Element, kind: (**kind).clone() };
+                    let test =
+                        compiler.compare_with(value, CompareOp::Equal, (vec![element], container), value);
+                    return Ok(Test::element(register, test, &compiler.registers));
+                }
+                _ => {}
+            }
+            let help = match found.kind {
+                Type::Text => Some("to look for a part of a string, write `x =~ \"part\"`"),
+                Type::BitMap(_) => Some("a flag is a string: `\"label\" in x`"),
+                Type::Enumeration(_) => Some("to compare it with a label, write `==`"),
+                _ => Some("behind `in` comes a list, `[1, 2]`, or an array or a bit map"),
+            };
+            let what =
+                format!("{} is {}, which contains no values", compiler.text(container), found.kind.name());
+            Err(Mismatch { message: what, help })
+        })
+    }
+
+    /// The members with a meaning.
+    pub(super) fn meaning(&mut self, meaning: Meaning, is_last: bool) -> Vec<Typed> {
+        let found = self.class.meaning(meaning, is_last);
+        self.fields(found)
+    }
+}
+
+/// The log level that a word stands for, where that is compared with one.
+fn level_word(node: &Node) -> Option<LogLevel> {
+    match &node.kind {
+        NodeKind::Name(path) if !path.is_property => level_named(path.word()?),
+        _ => None,
+    }
+}
+
+fn level_named(name: &str) -> Option<LogLevel> {
+    match name.to_ascii_lowercase().as_str() {
+        "trace" => Some(LogLevel::Trace),
+        "debug" => Some(LogLevel::Debug),
+        "info" => Some(LogLevel::Info),
+        "warn" | "warning" => Some(LogLevel::Warn),
+        "error" => Some(LogLevel::Error),
+        "fatal" => Some(LogLevel::Fatal),
+        _ => None,
+    }
+}
+
+/// The bytes that hexadecimal digits stand for.
+fn bytes_of(digits: &str) -> Option<Vec<u8>> {
+    let digits = digits.as_bytes();
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let (pairs, []) = digits.as_chunks::<2>() else { return None };
+    pairs.iter().map(|[high, low]| Some((digit(*high)? << 4 | digit(*low)?) as u8)).collect()
+}

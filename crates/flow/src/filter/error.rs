@@ -1,0 +1,113 @@
+//! What is wrong with an expression, and where.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Why an expression cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilterError {
+    /// What is wrong with it.
+    pub kind: FilterErrorKind,
+    /// One sentence without the final full stop.
+    pub message: Box<str>,
+    /// What to write instead, if that is known.
+    pub help: Option<Box<str>>,
+    /// The bytes of the text that it is about.
+    pub span: Range<usize>,
+    pub(super) source: Arc<str>,
+}
+
+/// What is wrong with an expression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FilterErrorKind {
+    /// It does not follow the grammar.
+    Syntax,
+    /// It is longer or more deeply nested than is allowed.
+    Limit,
+    /// No event that it could select has a field of this name.
+    UnknownName {
+        /// The name as it is written.
+        name: String,
+        /// The names that there are, each once.
+        candidates: Vec<KnownName>,
+    },
+    /// No value of the enumerations or bit maps that it is compared with has this name.
+    UnknownLabel {
+        /// The name as it is written.
+        name: String,
+        /// The names that there are, each once.
+        candidates: Vec<String>,
+    },
+    /// An operator cannot be applied to values of these types.
+    Type,
+    /// A time cannot be used.
+    Time,
+}
+
+/// A name of fields.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownName {
+    /// As it is written in an expression.
+    pub name: String,
+    /// Where there are such fields, for people: "payload of `sched_switch`"; empty if it is a property of all
+    /// events.
+    pub place: String,
+}
+
+impl FilterError {
+    pub(super) fn new(
+        kind: FilterErrorKind,
+        source: &str,
+        span: Range<usize>,
+        message: impl Into<String>,
+    ) -> Self {
+        Self { kind, message: message.into().into(), help: None, span, source: source.into() }
+    }
+
+    pub(super) fn syntax(source: &str, span: Range<usize>, message: impl Into<String>) -> Self {
+        Self::new(FilterErrorKind::Syntax, source, span, message)
+    }
+
+    pub(super) fn help(self, help: impl Into<String>) -> Self {
+        Self { help: Some(help.into().into()), ..self }
+    }
+
+    /// The line of the expression that the error is about, and a line with carets under the place. Tabs
+    /// are spaces.
+    #[must_use]
+    pub fn excerpt(&self) -> [String; 2] {
+        excerpt(&self.source, &self.span)
+    }
+}
+
+/// See [`FilterError::excerpt`].
+pub(super) fn excerpt(source: &str, span: &Range<usize>) -> [String; 2] {
+    let floor =
+        |at: usize| (0..=at.min(source.len())).rev().find(|at| source.is_char_boundary(*at)).unwrap_or(0);
+    let (begin, end) = (floor(span.start), floor(span.end));
+    let line_begin = source[..begin].rfind('\n').map_or(0, |at| at + 1);
+    let line_end = source[begin..].find('\n').map_or(source.len(), |at| begin + at);
+    let line = source[line_begin..line_end].replace('\t', " ");
+    let before = source[line_begin..begin].chars().count();
+    let width = source[begin..end.clamp(begin, line_end)].chars().count().max(1);
+    [line, format!("{}{}", " ".repeat(before), "^".repeat(width))]
+}
+
+impl fmt::Display for FilterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for FilterError {}
+
+/// Something about an expression that is right, but probably not what was meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilterWarning {
+    /// One sentence without the final full stop.
+    pub message: String,
+    /// The name that is unknown, and those that there are.
+    pub unknown: Option<(String, Vec<String>)>,
+}

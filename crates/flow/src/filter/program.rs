@@ -1,0 +1,413 @@
+//! An expression, compiled for the events of a class.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use ichnos_model::{Event, FieldRef, LevelScale, RangeSet, WallClock};
+use regex::bytes::Regex;
+
+use super::fetch::{Fetched, MESSAGE, Register, ScopeFetch, bit};
+use super::glob::Glob;
+use super::syntax::{ArithmeticOp, CompareOp};
+use super::value::{Constant, Value, calculate, compare};
+
+/// What decides whether events of a class are selected.
+#[derive(Debug)]
+pub(super) struct Program {
+    test: Test,
+    registers: usize,
+    fetches: Vec<ScopeFetch>,
+}
+
+/// A value of an event.
+#[derive(Clone, Debug)]
+pub(super) enum Code {
+    Constant(Constant),
+    Register(usize),
+    /// An integer with an offset that is always the same, and the register for events of which the scope is values.
+    Direct(Box<FieldRef>, usize),
+    Time,
+    /// The message that the class renders.
+    Message,
+    /// The element of an array that the condition is about.
+    Element,
+    /// A number as a level.
+    Level(Box<Self>, LevelScale),
+    /// A number as a time.
+    Date(Box<Self>, WallClock),
+    Arithmetic(ArithmeticOp, Box<[Self; 2]>),
+    Negate(Box<Self>),
+    Complement(Box<Self>),
+    /// Of a string: characters; of a BLOB: bytes.
+    Length(Box<Self>),
+    /// Of an array.
+    ArrayLength(usize),
+    Test(Box<Test>),
+}
+
+/// A condition, which holds, does not hold, or is unknown.
+#[derive(Clone, Debug)]
+pub(super) enum Test {
+    Constant(Option<bool>),
+    All(Vec<Self>),
+    Any(Vec<Self>),
+    Not(Box<Self>),
+    /// Of several conditions of which at most one is known, that one.
+    Known(Vec<Self>),
+    /// With the scopes that are needed.
+    Leaf(Needs, Box<Leaf>),
+    /// One of the elements of an array.
+    Element(usize, Needs, Box<Self>),
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Leaf {
+    Truth(Code),
+    Compare(CompareOp, Code, Code),
+    /// Sorted.
+    Integers(Code, Box<[i128]>),
+    Ranges(Code, RangeSet),
+    /// Whether one of these bits is 1.
+    Flag(Code, u128),
+    Texts(Code, HashSet<Box<[u8]>>),
+    Glob(Code, Arc<Glob>),
+    Pattern(Code, usize),
+    Has(usize),
+}
+
+/// The scopes that a condition needs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Needs {
+    always: u8,
+    /// Where they are values.
+    values: u8,
+}
+
+impl Needs {
+    fn and(self, other: Self) -> Self {
+        Self { always: self.always | other.always, values: self.values | other.values }
+    }
+
+    #[inline]
+    fn of(self, event: &Event<'_>) -> u8 {
+        match event.scopes.values {
+            Some(values) if self.values != 0 => {
+                let is_needed =
+                    |scope: &ichnos_model::Scope| self.values & bit(*scope) != 0 && values.has(*scope);
+                self.always
+                    | ichnos_model::Scope::ALL
+                        .into_iter()
+                        .filter(is_needed)
+                        .fold(0, |all, scope| all | bit(scope))
+            }
+            _ => self.always,
+        }
+    }
+}
+
+impl Code {
+    fn needs(&self, registers: &[Register]) -> Needs {
+        let of = |register: &usize| registers.get(*register).map_or(0, |register| bit(register.scope));
+        match self {
+            Self::Constant(_) | Self::Time | Self::Element => Needs::default(),
+            Self::Register(register) | Self::ArrayLength(register) => {
+                Needs { always: of(register), values: 0 }
+            }
+            Self::Direct(_, register) => Needs { always: 0, values: of(register) },
+            Self::Message => Needs { always: MESSAGE, values: 0 },
+            Self::Level(code, _) | Self::Date(code, _) => code.needs(registers),
+            Self::Negate(code) | Self::Complement(code) | Self::Length(code) => code.needs(registers),
+            Self::Arithmetic(_, codes) => codes[0].needs(registers).and(codes[1].needs(registers)),
+            Self::Test(test) => test.needs(),
+        }
+    }
+
+    /// The value, if it is the same for all events of the class.
+    pub(super) fn constant(&self) -> Option<&Constant> {
+        match self {
+            Self::Constant(constant) => Some(constant),
+            _ => None,
+        }
+    }
+}
+
+impl Test {
+    pub(super) const UNKNOWN: Self = Self::Constant(None);
+
+    /// A condition about values, which is decided at once where these are the same for all events.
+    pub(super) fn leaf(leaf: Leaf, registers: &[Register], patterns: &[Regex]) -> Self {
+        let needs = match &leaf {
+            Leaf::Compare(_, a, b) => {
+                if let (Some(_), Some(_)) = (a.constant(), b.constant()) {
+                    return Self::Constant(leaf.constant(patterns));
+                }
+                a.needs(registers).and(b.needs(registers))
+            }
+            Leaf::Has(register) => Code::Register(*register).needs(registers),
+            Leaf::Truth(code)
+            | Leaf::Integers(code, _)
+            | Leaf::Ranges(code, _)
+            | Leaf::Flag(code, _)
+            | Leaf::Texts(code, _)
+            | Leaf::Glob(code, _)
+            | Leaf::Pattern(code, _) => {
+                if code.constant().is_some() {
+                    return Self::Constant(leaf.constant(patterns));
+                }
+                code.needs(registers)
+            }
+        };
+        Self::Leaf(needs, Box::new(leaf))
+    }
+
+    fn needs(&self) -> Needs {
+        match self {
+            Self::Constant(_) => Needs::default(),
+            Self::All(tests) | Self::Any(tests) | Self::Known(tests) => {
+                tests.iter().fold(Needs::default(), |needs, test| needs.and(test.needs()))
+            }
+            Self::Not(test) => test.needs(),
+            Self::Leaf(needs, _) | Self::Element(_, needs, _) => *needs,
+        }
+    }
+
+    pub(super) fn not(self) -> Self {
+        match self {
+            Self::Constant(known) => Self::Constant(known.map(|known| !known)),
+            Self::Not(test) => *test,
+            test => Self::Not(Box::new(test)),
+        }
+    }
+
+    pub(super) fn all(tests: Vec<Self>) -> Self {
+        Self::sequence(tests, false, Self::All)
+    }
+
+    pub(super) fn any(tests: Vec<Self>) -> Self {
+        Self::sequence(tests, true, Self::Any)
+    }
+
+    /// `decisive`: what decides alone.
+    fn sequence(mut tests: Vec<Self>, decisive: bool, make: fn(Vec<Self>) -> Self) -> Self {
+        if tests.iter().any(|test| matches!(test, Self::Constant(Some(known)) if *known == decisive)) {
+            return Self::Constant(Some(decisive));
+        }
+        tests.retain(|test| !matches!(test, Self::Constant(Some(_))));
+        if tests.iter().all(|test| matches!(test, Self::Constant(None))) {
+            let has_unknown = !tests.is_empty();
+            return Self::Constant(if has_unknown { None } else { Some(!decisive) });
+        }
+        if tests.len() == 1 { tests.remove(0) } else { make(tests) }
+    }
+
+    pub(super) fn known(mut tests: Vec<Self>) -> Self {
+        tests.retain(|test| !matches!(test, Self::Constant(None)));
+        match tests.len() {
+            0 => Self::UNKNOWN,
+            1 => tests.remove(0),
+            _ => Self::Known(tests),
+        }
+    }
+
+    /// Whether one of the elements that a register has is one of which `test` holds.
+    pub(super) fn element(register: usize, test: Self, registers: &[Register]) -> Self {
+        let needs = test.needs().and(Code::Register(register).needs(registers));
+        Self::Element(register, needs, Box::new(test))
+    }
+}
+
+impl Leaf {
+    /// The result where nothing of an event is needed.
+    fn constant(&self, patterns: &[Regex]) -> Option<bool> {
+        let value = |code: &Code| match code {
+            Code::Constant(constant) => constant.clone(),
+            _ => Constant::Unknown,
+        };
+        match self {
+            Self::Compare(op, a, b) => compare(*op, value(a).value(), value(b).value()),
+            Self::Has(_) => None,
+            Self::Truth(code)
+            | Self::Integers(code, _)
+            | Self::Ranges(code, _)
+            | Self::Flag(code, _)
+            | Self::Texts(code, _)
+            | Self::Glob(code, _)
+            | Self::Pattern(code, _) => self.result(value(code).value(), patterns),
+        }
+    }
+
+    /// The result for a value.
+    #[inline]
+    fn result(&self, value: Value<'_>, patterns: &[Regex]) -> Option<bool> {
+        match (self, value) {
+            (Self::Truth(_), Value::Boolean(value)) => Some(value),
+            (Self::Integers(_, all), Value::Integer(value)) => Some(all.binary_search(&value).is_ok()),
+            (Self::Ranges(_, ranges), Value::Integer(value)) => Some(ranges.contains(value)),
+            (Self::Flag(_, mask), Value::Integer(bits)) => Some(bits as u128 & mask != 0),
+            (Self::Texts(_, all), Value::Text(text)) => Some(all.contains(text)),
+            (Self::Glob(_, glob), Value::Text(text)) => Some(glob.matches(text)),
+            (Self::Pattern(_, index), Value::Text(text)) => {
+                patterns.get(*index).map(|pattern| pattern.is_match(text))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Program {
+    pub(super) fn new(test: Test, registers: &[Register]) -> Self {
+        Self { test, registers: registers.len(), fetches: ScopeFetch::all(registers) }
+    }
+
+    /// Whether all events are selected, or none of them; None: that depends on the event.
+    pub(super) fn verdict(&self) -> Option<bool> {
+        match self.test {
+            Test::Constant(known) => Some(known == Some(true)),
+            _ => None,
+        }
+    }
+
+    /// Whether an event is selected.
+    #[inline]
+    pub(super) fn selects(&self, event: &Event<'_>, fetched: &mut Fetched, patterns: &[Regex]) -> bool {
+        fetched.clear();
+        Evaluation { program: self, event, fetched, patterns }.is(&self.test, true)
+    }
+}
+
+/// The evaluation for an event.
+struct Evaluation<'e, 'a> {
+    program: &'e Program,
+    event: &'e Event<'a>,
+    fetched: &'e mut Fetched,
+    patterns: &'e [Regex],
+}
+
+impl Evaluation<'_, '_> {
+    /// Whether a condition is known to be as wanted: what decides that first is all that is looked at.
+    fn is(&mut self, test: &Test, wanted: bool) -> bool {
+        match test {
+            Test::Constant(known) => *known == Some(wanted),
+            Test::All(tests) if wanted => tests.iter().all(|test| self.is(test, true)),
+            Test::All(tests) => tests.iter().any(|test| self.is(test, false)),
+            Test::Any(tests) if wanted => tests.iter().any(|test| self.is(test, true)),
+            Test::Any(tests) => tests.iter().all(|test| self.is(test, false)),
+            Test::Not(test) => self.is(test, !wanted),
+            Test::Known(tests) => tests.iter().any(|test| self.is(test, wanted)),
+            Test::Leaf(needs, leaf) => {
+                self.fetch(*needs);
+                self.leaf(leaf) == Some(wanted)
+            }
+            Test::Element(register, needs, test) => {
+                self.fetch(*needs);
+                let Some(mut elements) = self.fetched.elements(*register) else { return false };
+                if wanted {
+                    elements.any(|index| self.fetched.set_element(*register, index) && self.is(test, true))
+                } else {
+                    elements.all(|index| !self.fetched.set_element(*register, index) || self.is(test, false))
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn fetch(&mut self, needs: Needs) {
+        let program = self.program;
+        self.fetched.fetch(self.event, needs.of(self.event), &program.fetches, program.registers);
+    }
+
+    /// The result of a condition of which everything is fetched.
+    #[inline]
+    fn leaf(&mut self, leaf: &Leaf) -> Option<bool> {
+        match leaf {
+            Leaf::Compare(op, a, b) => {
+                // A condition in an operand needs the whole evaluation.
+                if let (Code::Test(_), _) | (_, Code::Test(_)) = (a, b) {
+                    let (a, b) = (self.boolean(a)?, self.boolean(b)?);
+                    return compare(*op, Value::Boolean(a), Value::Boolean(b));
+                }
+                compare(*op, self.value(a), self.value(b))
+            }
+            Leaf::Has(register) => Some(self.fetched.has(*register)),
+            Leaf::Truth(code)
+            | Leaf::Integers(code, _)
+            | Leaf::Ranges(code, _)
+            | Leaf::Flag(code, _)
+            | Leaf::Texts(code, _)
+            | Leaf::Glob(code, _)
+            | Leaf::Pattern(code, _) => leaf.result(self.value(code), self.patterns),
+        }
+    }
+
+    fn boolean(&mut self, code: &Code) -> Option<bool> {
+        match code {
+            Code::Test(test) if self.is(test, true) => Some(true),
+            Code::Test(test) => self.is(test, false).then_some(false),
+            code => match self.value(code) {
+                Value::Boolean(value) => Some(value),
+                _ => None,
+            },
+        }
+    }
+
+    #[inline]
+    fn value<'v>(&'v self, code: &'v Code) -> Value<'v> {
+        match code {
+            Code::Constant(constant) => constant.value(),
+            Code::Register(register) => self.fetched.value(*register),
+            Code::Direct(field, register) => {
+                if self.event.scopes.values.is_some_and(|values| values.has(field.scope())) {
+                    return self.fetched.value(*register);
+                }
+                let value = self.event.get(field).and_then(|value| value.as_i128());
+                value.map_or(Value::Unknown, Value::Integer)
+            }
+            Code::Time => self.event.nanoseconds().map_or(Value::Unknown, Value::Time),
+            code => self.computed(code),
+        }
+    }
+
+    #[inline(never)]
+    fn computed<'v>(&'v self, code: &'v Code) -> Value<'v> {
+        match code {
+            Code::Message => self.fetched.message(),
+            Code::Element => self.fetched.element(),
+            Code::Level(code, scale) => match self.value(code) {
+                Value::Integer(raw) => {
+                    let raw = i64::try_from(raw).unwrap_or(if raw < 0 { i64::MIN } else { i64::MAX });
+                    Value::Level(scale.level(raw))
+                }
+                _ => Value::Unknown,
+            },
+            Code::Date(code, clock) => match self.value(code) {
+                Value::Integer(value) => clock.nanoseconds(value).map_or(Value::Unknown, Value::Time),
+                _ => Value::Unknown,
+            },
+            Code::Arithmetic(op, operands) => {
+                calculate(*op, self.value(&operands[0]), self.value(&operands[1]))
+            }
+            Code::Negate(code) => match self.value(code) {
+                Value::Integer(value) => value.checked_neg().map_or(Value::Unknown, Value::Integer),
+                Value::Float(value) => Value::Float(-value),
+                _ => Value::Unknown,
+            },
+            Code::Complement(code) => match self.value(code) {
+                Value::Integer(value) => Value::Integer(!value),
+                _ => Value::Unknown,
+            },
+            Code::Length(code) => match self.value(code) {
+                // All bytes but those that continue a character.
+                Value::Text(text) => {
+                    Value::Integer(text.iter().filter(|byte| **byte & 0xc0 != 0x80).count() as i128)
+                }
+                Value::Blob(bytes) => Value::Integer(bytes.len() as i128),
+                _ => Value::Unknown,
+            },
+            Code::ArrayLength(register) => {
+                let length = self.fetched.array_length(*register);
+                length.map_or(Value::Unknown, |length| Value::Integer(length.into()))
+            }
+            _ => Value::Unknown,
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! The tree of an expression.
+
+use std::fmt::{self, Write as _};
+use std::ops::Range;
+
+/// A part of an expression, and where it stands. Two are equal if they are the same, wherever they stand.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub(super) span: Range<usize>,
+    pub(super) kind: NodeKind,
+}
+
+impl PartialEq for Node {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind == other.kind
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum NodeKind {
+    /// Two parts or more, none of which is such a conjunction itself.
+    And(Vec<Node>),
+    Or(Vec<Node>),
+    Not(Box<Node>),
+    Compare(CompareOp, Box<Node>, Box<Node>),
+    Match {
+        text: Box<Node>,
+        pattern: Pattern,
+        is_negated: bool,
+    },
+    /// Among values, or in what a field contains.
+    In {
+        value: Box<Node>,
+        list: Box<Node>,
+        is_negated: bool,
+    },
+    /// Only behind `in`.
+    List(Vec<Node>),
+    Arithmetic(ArithmeticOp, Box<Node>, Box<Node>),
+    Negate(Box<Node>),
+    Complement(Box<Node>),
+    Has(Path),
+    Length(Box<Node>),
+    Name(Path),
+    Integer(i128),
+    Float(f64),
+    Boolean(bool),
+    /// In nanoseconds.
+    Duration(i128),
+    Text(Literal),
+    /// A point in time as it is written.
+    Time(String),
+}
+
+/// A string. A star that is not escaped stands for any text where strings are compared.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Literal {
+    pub(super) text: String,
+    /// Where in the text the stars are that are not escaped.
+    pub(super) stars: Vec<usize>,
+}
+
+/// A regular expression.
+#[derive(Clone, Debug)]
+pub(super) struct Pattern {
+    pub(super) text: String,
+    /// Which of those of the expression.
+    pub(super) index: usize,
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CompareOp {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+impl CompareOp {
+    pub(super) const fn sign(self) -> &'static str {
+        match self {
+            Self::Equal => "==",
+            Self::NotEqual => "!=",
+            Self::Less => "<",
+            Self::LessOrEqual => "<=",
+            Self::Greater => ">",
+            Self::GreaterOrEqual => ">=",
+        }
+    }
+
+    pub(super) fn from_sign(sign: &str) -> Option<Self> {
+        const ALL: [CompareOp; 6] = [
+            CompareOp::Equal,
+            CompareOp::NotEqual,
+            CompareOp::Less,
+            CompareOp::LessOrEqual,
+            CompareOp::Greater,
+            CompareOp::GreaterOrEqual,
+        ];
+        ALL.into_iter().find(|op| op.sign() == sign)
+    }
+
+    /// The operator with both sides exchanged.
+    pub(super) const fn mirrored(self) -> Self {
+        match self {
+            Self::Less => Self::Greater,
+            Self::LessOrEqual => Self::GreaterOrEqual,
+            Self::Greater => Self::Less,
+            Self::GreaterOrEqual => Self::LessOrEqual,
+            op => op,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ArithmeticOp {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Remainder,
+    And,
+    Or,
+    ExclusiveOr,
+    ShiftLeft,
+    ShiftRight,
+}
+
+impl ArithmeticOp {
+    const ALL: [Self; 10] = [
+        Self::Add,
+        Self::Subtract,
+        Self::Multiply,
+        Self::Divide,
+        Self::Remainder,
+        Self::And,
+        Self::Or,
+        Self::ExclusiveOr,
+        Self::ShiftLeft,
+        Self::ShiftRight,
+    ];
+
+    pub(super) const fn sign(self) -> &'static str {
+        match self {
+            Self::Add => "+",
+            Self::Subtract => "-",
+            Self::Multiply => "*",
+            Self::Divide => "/",
+            Self::Remainder => "%",
+            Self::And => "&",
+            Self::Or => "|",
+            Self::ExclusiveOr => "^",
+            Self::ShiftLeft => "<<",
+            Self::ShiftRight => ">>",
+        }
+    }
+
+    pub(super) fn from_sign(sign: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|op| op.sign() == sign)
+    }
+
+    /// How tightly it binds: more than any other operator of two sides with a lower number.
+    pub(super) const fn power(self) -> u8 {
+        match self {
+            Self::Or => 1,
+            Self::ExclusiveOr => 2,
+            Self::And => 3,
+            Self::ShiftLeft | Self::ShiftRight => 4,
+            Self::Add | Self::Subtract => 5,
+            Self::Multiply | Self::Divide | Self::Remainder => 6,
+        }
+    }
+}
+
+/// A name: of a field, or of a property of events.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Path {
+    /// Whether `$` stands before it: then it is no field.
+    pub(super) is_property: bool,
+    /// At least one, of which the first is a member.
+    pub(super) steps: Vec<Step>,
+}
+
+/// A step of a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Member(String),
+    /// Element of an array; from the end if negative, -1 being the last one.
+    Index(i64),
+}
+
+impl Path {
+    /// The name, if there is no more to it.
+    pub(super) fn word(&self) -> Option<&str> {
+        match &self.steps[..] {
+            [Step::Member(name)] => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The name of the first member, and the steps behind it.
+    pub(super) fn split(&self) -> (&str, &[Step]) {
+        match self.steps.split_first() {
+            Some((Step::Member(name), rest)) => (name, rest),
+            _ => ("", &[]),
+        }
+    }
+}
+
+/// Words that are no names unless they are quoted.
+pub(super) const KEYWORDS: [&str; 6] = ["and", "or", "not", "in", "true", "false"];
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_property {
+            f.write_str("$")?;
+        }
+        for (i, step) in self.steps.iter().enumerate() {
+            match step {
+                Step::Index(index) => write!(f, "[{index}]")?,
+                Step::Member(name) => {
+                    if i > 0 {
+                        f.write_str(".")?;
+                    }
+                    let mut chars = name.chars();
+                    let is_plain = chars.next().is_some_and(|c| c.is_alphabetic() || c == '_')
+                        && chars.all(|c| c.is_alphabetic() || c.is_numeric() || c == '_')
+                        && !KEYWORDS.contains(&name.as_str());
+                    if is_plain { f.write_str(name)? } else { write!(f, "`{name}`")? }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Literal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_char('"')?;
+        for (at, c) in self.text.char_indices() {
+            match c {
+                '"' | '\\' => write!(f, "\\{c}")?,
+                '*' if !self.stars.contains(&at) => f.write_str("\\*")?,
+                c if c.is_control() => write!(f, "\\u{{{:x}}}", u32::from(c))?,
+                c => f.write_char(c)?,
+            }
+        }
+        f.write_char('"')
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The quote is all that is ever escaped for the sake of the string around the pattern, so a quote
+        // that the pattern itself escapes stands between quotes of the other kind.
+        let has_escaped = |quote: char| {
+            let mut is_escaped = false;
+            self.text.chars().any(|c| {
+                let found = c == quote && is_escaped;
+                is_escaped = c == '\\' && !is_escaped;
+                found
+            })
+        };
+        let quote = if has_escaped('"') { '\'' } else { '"' };
+        f.write_char(quote)?;
+        for c in self.text.chars() {
+            if c == quote {
+                f.write_char('\\')?;
+            }
+            f.write_char(c)?;
+        }
+        f.write_char(quote)
+    }
+}
+
+/// Each operator with parentheses around what it is applied to, unless that is a single word.
+impl fmt::Display for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let joined = |f: &mut fmt::Formatter<'_>, nodes: &[Self], sign: &str| {
+            nodes.iter().enumerate().try_for_each(|(i, node)| {
+                if i > 0 {
+                    f.write_str(sign)?;
+                }
+                write!(f, "{}", Operand(node))
+            })
+        };
+        match &self.kind {
+            NodeKind::And(nodes) => joined(f, nodes, " && "),
+            NodeKind::Or(nodes) => joined(f, nodes, " || "),
+            NodeKind::Not(node) => write!(f, "!{}", Operand(node)),
+            NodeKind::Compare(op, a, b) => write!(f, "{} {} {}", Operand(a), op.sign(), Operand(b)),
+            NodeKind::Match { text, pattern, is_negated } => {
+                write!(f, "{} {} {pattern}", Operand(text), if *is_negated { "!~" } else { "=~" })
+            }
+            NodeKind::In { value, list, is_negated } => {
+                let word = if *is_negated { "not in" } else { "in" };
+                write!(f, "{} {word} {}", Operand(value), Operand(list))
+            }
+            NodeKind::List(nodes) => {
+                f.write_str("[")?;
+                joined(f, nodes, ", ")?;
+                f.write_str("]")
+            }
+            NodeKind::Arithmetic(op, a, b) => write!(f, "{} {} {}", Operand(a), op.sign(), Operand(b)),
+            NodeKind::Negate(node) => write!(f, "-{}", Operand(node)),
+            NodeKind::Complement(node) => write!(f, "~{}", Operand(node)),
+            NodeKind::Has(path) => write!(f, "has({path})"),
+            NodeKind::Length(node) => write!(f, "len({})", Operand(node)),
+            NodeKind::Name(path) => write!(f, "{path}"),
+            NodeKind::Integer(value) => write!(f, "{value}"),
+            NodeKind::Float(value) => write!(f, "{value:?}"),
+            NodeKind::Boolean(value) => write!(f, "{value}"),
+            NodeKind::Duration(value) => write!(f, "{value}ns"),
+            NodeKind::Text(literal) => write!(f, "{literal}"),
+            NodeKind::Time(text) => f.write_str(text),
+        }
+    }
+}
+
+/// A part that an operator is applied to.
+struct Operand<'n>(&'n Node);
+
+impl fmt::Display for Operand<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_word = matches!(
+            self.0.kind,
+            NodeKind::List(_)
+                | NodeKind::Has(_)
+                | NodeKind::Length(_)
+                | NodeKind::Name(_)
+                | NodeKind::Integer(_)
+                | NodeKind::Float(_)
+                | NodeKind::Boolean(_)
+                | NodeKind::Duration(_)
+                | NodeKind::Text(_)
+                | NodeKind::Time(_)
+        );
+        if is_word { write!(f, "{}", self.0) } else { write!(f, "({})", self.0) }
+    }
+}
+
+impl Node {
+    /// Calls `take` for the node and all nodes in it, in the order in which they stand.
+    pub(super) fn for_each<'n>(&'n self, take: &mut dyn FnMut(&'n Self)) {
+        take(self);
+        match &self.kind {
+            NodeKind::And(nodes) | NodeKind::Or(nodes) | NodeKind::List(nodes) => {
+                nodes.iter().for_each(|node| node.for_each(take));
+            }
+            NodeKind::Not(node)
+            | NodeKind::Negate(node)
+            | NodeKind::Complement(node)
+            | NodeKind::Length(node) => {
+                node.for_each(take);
+            }
+            NodeKind::Compare(_, a, b)
+            | NodeKind::Arithmetic(_, a, b)
+            | NodeKind::In { value: a, list: b, .. } => {
+                a.for_each(take);
+                b.for_each(take);
+            }
+            NodeKind::Match { text, .. } => text.for_each(take),
+            NodeKind::Has(_)
+            | NodeKind::Name(_)
+            | NodeKind::Integer(_)
+            | NodeKind::Float(_)
+            | NodeKind::Boolean(_)
+            | NodeKind::Duration(_)
+            | NodeKind::Text(_)
+            | NodeKind::Time(_) => {}
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Values while an expression is evaluated.
+
+use std::cmp::Ordering;
+
+use ichnos_model::{LogLevel, Uuid};
+
+use super::syntax::{ArithmeticOp, CompareOp};
+
+/// A value, borrowed from the expression or from what was fetched of an event.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Value<'v> {
+    /// A field that is not there, or what cannot be computed.
+    Unknown,
+    Boolean(bool),
+    Integer(i128),
+    Float(f64),
+    /// In UTF-8.
+    Text(&'v [u8]),
+    Blob(&'v [u8]),
+    Guid(Uuid),
+    /// Nanoseconds from the origin.
+    Time(i128),
+    Level(LogLevel),
+}
+
+/// A value of the expression itself.
+#[derive(Clone, Debug)]
+pub(super) enum Constant {
+    Unknown,
+    Boolean(bool),
+    Integer(i128),
+    Float(f64),
+    Text(Box<[u8]>),
+    Blob(Box<[u8]>),
+    Guid(Uuid),
+    Time(i128),
+    Level(LogLevel),
+}
+
+impl Constant {
+    pub(super) fn value(&self) -> Value<'_> {
+        match self {
+            Self::Unknown => Value::Unknown,
+            Self::Boolean(value) => Value::Boolean(*value),
+            Self::Integer(value) => Value::Integer(*value),
+            Self::Float(value) => Value::Float(*value),
+            Self::Text(text) => Value::Text(text),
+            Self::Blob(bytes) => Value::Blob(bytes),
+            Self::Guid(value) => Value::Guid(*value),
+            Self::Time(value) => Value::Time(*value),
+            Self::Level(value) => Value::Level(*value),
+        }
+    }
+}
+
+impl From<Value<'_>> for Constant {
+    fn from(value: Value<'_>) -> Self {
+        match value {
+            Value::Unknown => Self::Unknown,
+            Value::Boolean(value) => Self::Boolean(value),
+            Value::Integer(value) => Self::Integer(value),
+            Value::Float(value) => Self::Float(value),
+            Value::Text(text) => Self::Text(text.into()),
+            Value::Blob(bytes) => Self::Blob(bytes.into()),
+            Value::Guid(value) => Self::Guid(value),
+            Value::Time(value) => Self::Time(value),
+            Value::Level(value) => Self::Level(value),
+        }
+    }
+}
+
+/// The result of a comparison; None if it is unknown.
+#[inline]
+pub(super) fn compare(op: CompareOp, a: Value<'_>, b: Value<'_>) -> Option<bool> {
+    let ordering = match (a, b) {
+        (Value::Integer(a), Value::Integer(b)) | (Value::Time(a), Value::Time(b)) => a.cmp(&b),
+        (Value::Text(a), Value::Text(b)) | (Value::Blob(a), Value::Blob(b)) => a.cmp(b),
+        (Value::Boolean(a), Value::Boolean(b)) => a.cmp(&b),
+        (Value::Guid(a), Value::Guid(b)) => a.cmp(&b),
+        (Value::Level(a), Value::Level(b)) => a.cmp(&b),
+        (Value::Float(a), Value::Float(b)) => return Some(is_ordered(op, a.partial_cmp(&b))),
+        (Value::Integer(a), Value::Float(b)) => return Some(is_ordered(op, compare_mixed(a, b))),
+        (Value::Float(a), Value::Integer(b)) => {
+            return Some(is_ordered(op, compare_mixed(b, a).map(Ordering::reverse)));
+        }
+        _ => return None,
+    };
+    Some(is_ordered(op, Some(ordering)))
+}
+
+/// None as the ordering: one of the two is no number.
+#[inline]
+fn is_ordered(op: CompareOp, ordering: Option<Ordering>) -> bool {
+    match op {
+        CompareOp::Equal => ordering == Some(Ordering::Equal),
+        CompareOp::NotEqual => ordering != Some(Ordering::Equal),
+        CompareOp::Less => ordering == Some(Ordering::Less),
+        CompareOp::LessOrEqual => ordering.is_some_and(Ordering::is_le),
+        CompareOp::Greater => ordering == Some(Ordering::Greater),
+        CompareOp::GreaterOrEqual => ordering.is_some_and(Ordering::is_ge),
+    }
+}
+
+/// Compares an integer with a floating-point number without rounding.
+fn compare_mixed(integer: i128, float: f64) -> Option<Ordering> {
+    /// 2 to the power of 127.
+    const END: f64 = 170_141_183_460_469_231_731_687_303_715_884_105_728.0;
+    if float.is_nan() {
+        return None;
+    }
+    if float >= END {
+        return Some(Ordering::Less);
+    }
+    if float < -END {
+        return Some(Ordering::Greater);
+    }
+    let whole = float.trunc();
+    // Exact: it is whole and in the range.
+    Some(
+        integer
+            .cmp(&(whole as i128))
+            .then_with(|| 0.0.partial_cmp(&(float - whole)).unwrap_or(Ordering::Equal)),
+    )
+}
+
+/// The result of an operator; unknown if it is no number of the type.
+#[inline]
+pub(super) fn calculate<'v>(op: ArithmeticOp, a: Value<'_>, b: Value<'_>) -> Value<'v> {
+    match (a, b) {
+        (Value::Integer(a), Value::Integer(b)) => integer(op, a, b).map_or(Value::Unknown, Value::Integer),
+        (Value::Float(a), Value::Float(b)) => float(op, a, b),
+        (Value::Integer(a), Value::Float(b)) => float(op, a as f64, b),
+        (Value::Float(a), Value::Integer(b)) => float(op, a, b as f64),
+        (Value::Time(a), Value::Time(b)) if op == ArithmeticOp::Subtract => {
+            a.checked_sub(b).map_or(Value::Unknown, Value::Integer)
+        }
+        (Value::Time(a), Value::Integer(b)) => match op {
+            ArithmeticOp::Add => a.checked_add(b).map_or(Value::Unknown, Value::Time),
+            ArithmeticOp::Subtract => a.checked_sub(b).map_or(Value::Unknown, Value::Time),
+            _ => Value::Unknown,
+        },
+        (Value::Integer(a), Value::Time(b)) if op == ArithmeticOp::Add => {
+            a.checked_add(b).map_or(Value::Unknown, Value::Time)
+        }
+        _ => Value::Unknown,
+    }
+}
+
+fn integer(op: ArithmeticOp, a: i128, b: i128) -> Option<i128> {
+    match op {
+        ArithmeticOp::Add => a.checked_add(b),
+        ArithmeticOp::Subtract => a.checked_sub(b),
+        ArithmeticOp::Multiply => a.checked_mul(b),
+        ArithmeticOp::Divide => a.checked_div(b),
+        ArithmeticOp::Remainder => a.checked_rem(b),
+        ArithmeticOp::And => Some(a & b),
+        ArithmeticOp::Or => Some(a | b),
+        ArithmeticOp::ExclusiveOr => Some(a ^ b),
+        ArithmeticOp::ShiftLeft => {
+            let bits = u32::try_from(b).ok().filter(|bits| *bits < i128::BITS)?;
+            Some(a << bits).filter(|shifted| shifted >> bits == a)
+        }
+        ArithmeticOp::ShiftRight => u32::try_from(b).ok().and_then(|bits| a.checked_shr(bits)),
+    }
+}
+
+fn float<'v>(op: ArithmeticOp, a: f64, b: f64) -> Value<'v> {
+    Value::Float(match op {
+        ArithmeticOp::Add => a + b,
+        ArithmeticOp::Subtract => a - b,
+        ArithmeticOp::Multiply => a * b,
+        // Of numbers of either type, what is divided by zero is unknown.
+        ArithmeticOp::Divide if b != 0.0 => a / b,
+        ArithmeticOp::Remainder if b != 0.0 => a % b,
+        _ => return Value::Unknown,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_and_floating_point_numbers_are_compared_exactly() {
+        let order = |a: i128, b: f64| compare_mixed(a, b);
+        assert_eq!(order(9_007_199_254_740_993, 9_007_199_254_740_992.0), Some(Ordering::Greater));
+        assert_eq!(order(1, 1.5), Some(Ordering::Less));
+        assert_eq!(order(-1, -1.5), Some(Ordering::Greater));
+        assert_eq!(order(-2, -1.5), Some(Ordering::Less));
+        assert_eq!(order(0, -0.0), Some(Ordering::Equal));
+        assert_eq!(order(i128::MAX, 1.8e38), Some(Ordering::Less));
+        assert_eq!(
+            order(i128::MIN, -170_141_183_460_469_231_731_687_303_715_884_105_728.0),
+            Some(Ordering::Equal)
+        );
+        assert_eq!(order(i128::MIN, f64::NEG_INFINITY), Some(Ordering::Greater));
+        assert_eq!(order(5, f64::NAN), None);
+        let is = |op, a, b| compare(op, Value::Float(a), Value::Float(b));
+        assert_eq!(is(CompareOp::NotEqual, f64::NAN, f64::NAN), Some(true));
+        assert_eq!(is(CompareOp::LessOrEqual, f64::NAN, 1.0), Some(false));
+    }
+
+    #[test]
+    fn what_is_no_number_is_unknown() {
+        use ArithmeticOp::{Add, Divide, Multiply, Remainder, ShiftLeft, ShiftRight};
+        assert_eq!(integer(Divide, -7, 2), Some(-3));
+        assert_eq!(integer(Remainder, -7, 2), Some(-1));
+        assert_eq!(integer(ShiftLeft, -1, 127), Some(i128::MIN));
+        assert_eq!(integer(ShiftRight, -5, 1), Some(-3));
+        let unknown = [
+            (Divide, 1, 0),
+            (Remainder, 1, 0),
+            (Divide, i128::MIN, -1),
+            (Add, i128::MAX, 1),
+            (Multiply, i128::MAX, 2),
+            (ShiftLeft, 1, 127),
+            (ShiftLeft, 1, 128),
+            (ShiftLeft, 1, -1),
+            (ShiftRight, 1, 128),
+        ];
+        for (op, a, b) in unknown {
+            assert_eq!(integer(op, a, b), None, "{a} {} {b}", op.sign());
+        }
+        assert!(matches!(calculate(Divide, Value::Float(1.0), Value::Integer(0)), Value::Unknown));
+    }
+}

@@ -1,0 +1,417 @@
+//! The messages of a data stream.
+
+use std::sync::Arc;
+
+use ichnos_model::plan::EventRecordPlans;
+use ichnos_model::{
+    BrokenRule, ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, EventValues, Head,
+    Message, MessageKind, Packet, Scope, Scopes, Value, Window,
+};
+
+use crate::event::{Class, EventReader};
+use crate::field_class::integer_of;
+use crate::index::{RunCursor, byte_order_mark, line_at};
+use crate::json::{Fault, Json, Parsed};
+use crate::line::{self, Kind, LONGEST};
+use crate::stream::StreamPart;
+use crate::time;
+
+/// Reads the lines of a data stream.
+#[derive(Debug)]
+pub(crate) struct LineCursor {
+    part: Arc<StreamPart>,
+    window: Window,
+    runs: RunCursor,
+    /// Where the next line begins, and where the range of lines ends.
+    at: usize,
+    end: usize,
+    /// The next line that is no event.
+    mark: usize,
+    reader: EventReader,
+    current: Current,
+    /// When the current message comes.
+    time: Option<i128>,
+    /// What is wrong with the event that comes next, though it can be read.
+    is_event_waiting: bool,
+    /// The packet that the events are in: its line.
+    packet: Option<PacketLine>,
+    packet_values: EventValues,
+    is_loss_reported: bool,
+}
+
+#[derive(Debug)]
+enum Current {
+    Before,
+    StreamBegin,
+    Event,
+    Packet(MessageKind),
+    Discarded(MessageKind, Loss),
+    Damage(Damage),
+    StreamEnd,
+    After,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Loss {
+    count: Option<u64>,
+    thread: Option<u64>,
+    begin: Option<ClockValue>,
+    end: Option<ClockValue>,
+}
+
+/// What lines say of a packet.
+#[derive(Clone, Debug, Default)]
+struct PacketLine {
+    begin: Option<ClockValue>,
+    end: Option<ClockValue>,
+    sequence_number: Option<u64>,
+    discarded_counter: Option<u64>,
+    content_length: u64,
+    total_length: u64,
+    /// Where the line lies whose header and context are those of the packet.
+    line: (usize, usize),
+}
+
+impl LineCursor {
+    pub(crate) fn new(part: Arc<StreamPart>, window: Window) -> Self {
+        Self {
+            runs: part.runs.cursor(),
+            reader: EventReader::new(&part),
+            part,
+            window,
+            at: 0,
+            end: 0,
+            mark: 0,
+            current: Current::Before,
+            time: None,
+            is_event_waiting: false,
+            packet: None,
+            packet_values: EventValues::default(),
+            is_loss_reported: false,
+        }
+    }
+
+    fn stream(&self) -> &DataStream {
+        &self.part.stream
+    }
+
+    /// Reads lines up to the next message.
+    fn read(&mut self) -> Current {
+        if std::mem::take(&mut self.is_event_waiting) {
+            return Current::Event;
+        }
+        let part = Arc::clone(&self.part);
+        let bytes = &part.file.bytes;
+        loop {
+            if self.at >= self.end {
+                let Some((begin, end)) = part.runs.next(&mut self.runs) else { return self.finish() };
+                (self.at, self.end) = (begin, end);
+            }
+            let at = self.at;
+            let (line, next) = line_at(bytes, at);
+            self.at = next.max(at + 1);
+            let mark = part.marks.get(self.mark).filter(|mark| mark.at == at);
+            self.mark += usize::from(mark.is_some());
+            if line.iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            let read = if line.len() > LONGEST {
+                Err(Fault { at: LONGEST, expected: "the end of the line: it is longer than 16 MiB".into() })
+            } else {
+                line::text(line).and_then(|text| self.line(text, at, next))
+            };
+            let offset = part.file.clock_offset;
+            match read {
+                Ok(None) => {}
+                Ok(Some(Current::Event)) => {
+                    self.time = self.reader.clock.map(|clock| clock.nanoseconds);
+                    if self.is_outside(self.time) {
+                        continue;
+                    }
+                    if let Some(at) = self.reader.unknown.take().filter(|_| part.file.check) {
+                        self.is_event_waiting = true;
+                        let statement = "an event has no other members than those that the format defines; this one \
+                                         is ignored";
+                        return Current::Damage(self.rule(
+                            "known-member",
+                            at,
+                            0,
+                            statement.to_owned(),
+                            false,
+                        ));
+                    }
+                    return Current::Event;
+                }
+                Ok(Some(current)) => {
+                    let time = mark.and_then(|mark| mark.time).map(|time| time + offset);
+                    self.time = time.or(self.time);
+                    // Packets are there as a whole.
+                    if matches!(current, Current::Discarded(..)) && self.is_outside(time) {
+                        continue;
+                    }
+                    return current;
+                }
+                Err(fault) => {
+                    let time = mark.and_then(|mark| mark.time).map(|time| time + offset);
+                    self.time = time.or(self.time);
+                    return Current::Damage(self.fault(line, at, &fault));
+                }
+            }
+        }
+    }
+
+    fn is_outside(&self, time: Option<i128>) -> bool {
+        time.is_some() && (time < self.window.begin || self.window.end.is_some_and(|end| time > Some(end)))
+    }
+
+    /// There are no more lines.
+    fn finish(&mut self) -> Current {
+        let lost = self.part.file.bytes.look_for_loss();
+        if !lost.is_empty() && !std::mem::replace(&mut self.is_loss_reported, true) {
+            let damage = Damage::new(
+                &*self.part.file.name,
+                lost.start as u64 * 8,
+                DamageKind::Lost { reported: true },
+            );
+            return Current::Damage(
+                damage.in_stream(&*self.part.stream.name).skipping(lost.len() as u64 * 8),
+            );
+        }
+        Current::StreamEnd
+    }
+
+    /// Reads a line; None: it is no message.
+    fn line(&mut self, text: &str, at: usize, next: usize) -> Parsed<Option<Current>> {
+        // All lines of ichnos begin with their type.
+        let kind = match text.strip_prefix("{\"type\":\"event\",") {
+            Some(_) => Kind::Event,
+            None => kind_of(text)?,
+        };
+        match kind {
+            Kind::Event => {
+                self.reader.begin();
+                if let Some(packet) = &self.packet
+                    && let Some(text) = self.part.file.bytes.get(packet.line.0..packet.line.1)
+                    && let Ok(text) = line::text(text)
+                {
+                    let values = &mut self.reader.values;
+                    packet_scopes(&mut self.reader.values_of, text, &self.part.stream, values)?;
+                }
+                let begin = at + byte_order_mark(text.as_bytes());
+                let is_event = self.reader.read(text, begin, self.window, &self.part)?;
+                Ok(is_event.then_some(Current::Event))
+            }
+            Kind::StreamBegin | Kind::EventClass | Kind::Stack => Ok(None),
+            Kind::StreamEnd => {
+                // It is the last message anyway.
+                let mut runs = self.runs.clone();
+                let is_last = self.at >= self.end && self.part.runs.next(&mut runs).is_none();
+                Ok(is_last.then_some(Current::StreamEnd))
+            }
+            Kind::PacketBegin | Kind::PacketEnd => {
+                let value = Json::new(text).value()?;
+                let clock = self.clock(&value);
+                let number = |name: &str| u64_of(&value, name);
+                let is_begin = kind == Kind::PacketBegin;
+                if is_begin {
+                    self.packet_values.clear();
+                    packet_scopes(
+                        &mut self.reader.values_of,
+                        text,
+                        &self.part.stream,
+                        &mut self.packet_values,
+                    )?;
+                    self.packet =
+                        Some(PacketLine { begin: clock, line: (at, next), ..PacketLine::default() });
+                }
+                let packet = self.packet.get_or_insert_default();
+                packet.sequence_number = number("sequence_number");
+                if !is_begin {
+                    packet.end = clock;
+                    packet.discarded_counter = number("discarded_counter");
+                    packet.content_length = number("content_bits").unwrap_or_default();
+                    packet.total_length = number("total_bits").unwrap_or_default();
+                }
+                let kind = if is_begin { MessageKind::PacketBegin } else { MessageKind::PacketEnd };
+                Ok(Some(Current::Packet(kind)))
+            }
+            Kind::DiscardedEvents | Kind::DiscardedPackets => {
+                let value = Json::new(text).value()?;
+                let clock = |name: &str| value.get(name).and_then(|value| self.clock(value));
+                let loss = Loss {
+                    count: u64_of(&value, "count"),
+                    thread: u64_of(&value, "thread"),
+                    begin: clock("begin"),
+                    end: clock("end"),
+                };
+                let kind = match kind {
+                    Kind::DiscardedEvents => MessageKind::DiscardedEvents,
+                    _ => MessageKind::DiscardedPackets,
+                };
+                Ok(Some(Current::Discarded(kind, loss)))
+            }
+            Kind::Damage => Ok(Some(Current::Damage(damage_of(&Json::new(text).value()?)))),
+        }
+    }
+
+    /// The clock value of an object with `ts` and `cycles`.
+    fn clock(&self, value: &Value) -> Option<ClockValue> {
+        let nanoseconds = value.get("ts").and_then(|time| match time {
+            Value::Text(text) => text.parse().ok().or_else(|| time::date(text)),
+            other => integer_of(other),
+        });
+        self.reader.clock_value(nanoseconds, u64_of(value, "cycles"), &self.part)
+    }
+
+    fn fault(&self, line: &[u8], at: usize, fault: &Fault) -> Damage {
+        let found = match line.get(fault.at) {
+            None => "the end".to_owned(),
+            Some(_) => {
+                let rest = line.get(fault.at..).unwrap_or_default();
+                let rest = rest.get(..40).unwrap_or(rest);
+                format!("`{}`", String::from_utf8_lossy(rest).escape_debug())
+            }
+        };
+        let statement = format!(
+            "the line cannot be read: at byte {} of it, expected {}, found {found}",
+            fault.at, fault.expected
+        );
+        self.rule("line", at, line.len(), statement, true)
+    }
+
+    fn rule(&self, name: &'static str, at: usize, skipped: usize, statement: String, fatal: bool) -> Damage {
+        let remedy = "the program that wrote the line should be corrected; if bytes of the file were changed, get it \
+                      again from where it came from";
+        let rule = BrokenRule { name, statement, remedy, record: None, fatal };
+        let damage = Damage::new(&*self.part.file.name, at as u64 * 8, rule.into());
+        damage.in_stream(&*self.part.stream.name).skipping(skipped as u64 * 8)
+    }
+
+    fn plans(&self) -> Option<&EventRecordPlans> {
+        match &self.reader.class {
+            Class::None => None,
+            Class::Declared(index) => self.stream().plans().event_records.get(*index),
+            Class::Dynamic(class) => Some(&class.plans),
+        }
+    }
+}
+
+/// The type of a line.
+fn kind_of(text: &str) -> Parsed<Kind> {
+    line::Line::of(text.as_bytes()).map(|line| line.kind)
+}
+
+fn u64_of(value: &Value, name: &str) -> Option<u64> {
+    value.get(name).and_then(integer_of)?.try_into().ok()
+}
+
+/// Reads the header and the context of a packet.
+fn packet_scopes(
+    reader: &mut crate::values::ValueReader,
+    text: &str,
+    stream: &DataStream,
+    values: &mut EventValues,
+) -> Parsed<()> {
+    let classes = [
+        ("header", Scope::PacketHeader, stream.trace.class.packet_header.as_deref()),
+        ("context", Scope::PacketContext, stream.class().packet_context.as_deref()),
+    ];
+    let mut json = Json::new(text);
+    json.expect(b'{', "an object")?;
+    let mut is_first = true;
+    while let Some(key) = json.key(&mut is_first)? {
+        match classes.iter().find(|(name, _, _)| key.is(name)) {
+            Some((_, scope, Some(class))) => reader.scope(&mut json, *scope, class, &[], values)?,
+            _ => {
+                json.skip()?;
+            }
+        }
+    }
+    for (name, scope, class) in classes {
+        if class.is_some() && !values.has(scope) {
+            return json.fault(format!("the member `{name}` before"));
+        }
+    }
+    Ok(())
+}
+
+/// Damage that a line reports.
+pub(crate) fn damage_of(value: &Value) -> Damage {
+    let text = |name: &str| value.get(name).and_then(Value::as_text).unwrap_or_default();
+    let rule = BrokenRule {
+        name: "reported-damage",
+        statement: text("message").to_owned(),
+        remedy: "it was damage of the trace that the lines were written of: see there",
+        record: None,
+        fatal: true,
+    };
+    let mut damage = Damage::new(text("file"), u64_of(value, "bit").unwrap_or_default(), rule.into());
+    damage.stream = value.get("stream_name").and_then(Value::as_text).map(str::to_owned);
+    damage.skipping(u64_of(value, "skipped_bits").unwrap_or_default())
+}
+
+impl Cursor for LineCursor {
+    fn advance(&mut self) -> bool {
+        self.current = match &self.current {
+            Current::Before => Current::StreamBegin,
+            Current::StreamEnd | Current::After => Current::After,
+            Current::Packet(MessageKind::PacketEnd) => {
+                self.packet = None;
+                self.read()
+            }
+            _ => self.read(),
+        };
+        !matches!(self.current, Current::After)
+    }
+
+    fn head(&self) -> Option<Head> {
+        let kind = match &self.current {
+            Current::Before | Current::After => return None,
+            Current::StreamBegin => return Some(Head::new(MessageKind::StreamBegin, None)),
+            Current::StreamEnd => MessageKind::StreamEnd,
+            Current::Packet(kind) | Current::Discarded(kind, _) => *kind,
+            Current::Damage(_) => MessageKind::Damage,
+            Current::Event => {
+                return Some(match self.plans().and_then(EventRecordPlans::index) {
+                    Some(index) => Head::event(index, self.time),
+                    None => Head::new(MessageKind::Event, self.time),
+                });
+            }
+        };
+        Some(Head::new(kind, self.time))
+    }
+
+    fn current(&self) -> Option<Message<'_>> {
+        let stream = self.stream();
+        Some(match &self.current {
+            Current::Before | Current::After => return None,
+            Current::StreamBegin => Message::StreamBegin(stream),
+            Current::StreamEnd => Message::StreamEnd(stream),
+            Current::Discarded(kind, loss) => {
+                let Loss { count, thread, begin, end } = *loss;
+                let discarded = Discarded { stream, count, thread, begin, end };
+                match kind {
+                    MessageKind::DiscardedEvents => Message::DiscardedEvents(discarded),
+                    _ => Message::DiscardedPackets(discarded),
+                }
+            }
+            Current::Packet(kind) => {
+                let line = self.packet.as_ref()?;
+                let scopes = Scopes::of_values(&self.packet_values);
+                let packet = Packet::new(stream, line.total_length, line.content_length, scopes)
+                    .with_times(line.begin, line.end)
+                    .with_counters(line.sequence_number, line.discarded_counter);
+                match kind {
+                    MessageKind::PacketBegin => Message::PacketBegin(packet),
+                    _ => Message::PacketEnd(packet),
+                }
+            }
+            Current::Damage(damage) => Message::Damage(damage),
+            Current::Event => {
+                let scopes = Scopes::of_values(&self.reader.values);
+                let event = Event::new(stream, self.plans()?, self.reader.clock.as_ref(), scopes);
+                Message::Event(event.with_other_clocks(&self.reader.other_clocks))
+            }
+        })
+    }
+}

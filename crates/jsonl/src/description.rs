@@ -1,0 +1,209 @@
+//! What lines say of traces, clocks, data streams and event record classes.
+
+use ichnos_model::{
+    ClockClass, ClockOrigin, EventRecordClass, EventRole, FieldClass, FieldKind, LevelScale, LevelStep,
+    LogLevel, LogRole, LogSeverity, LogText, Meaning, Meanings, Scope, TraceClass, UuidOf, Value,
+};
+use uuid::Uuid;
+
+use crate::field_class::{Classes, Made, attributes, integer_of, number, text};
+
+/// The names of the scopes of an event in lines.
+pub(crate) const SCOPES: [(Scope, &str); 6] = [
+    (Scope::PacketContext, "context"),
+    (Scope::EventRecordHeader, "header"),
+    (Scope::CommonContext, "common_context"),
+    (Scope::SpecificContext, "specific_context"),
+    (Scope::Payload, "payload"),
+    (Scope::Resource, "resource"),
+];
+
+/// What lines have as the message of an event, among the members of its resource.
+pub(crate) const MESSAGE: &str = "message";
+
+/// Names of log levels by their numbers.
+const LOG_LEVELS: [&str; 15] = [
+    "emergency",
+    "alert",
+    "critical",
+    "error",
+    "warning",
+    "notice",
+    "info",
+    "debug:system",
+    "debug:program",
+    "debug:process",
+    "debug:module",
+    "debug:unit",
+    "debug:function",
+    "debug:line",
+    "debug",
+];
+
+/// A trace without clocks and data stream classes, and what it is called.
+pub(crate) fn trace_class(value: &Value) -> Made<(TraceClass, String)> {
+    let owned = |name: &str| text(value, name).map(str::to_owned);
+    let class = TraceClass {
+        dialect: owned("format").unwrap_or_else(|| "JSON Lines".to_owned()),
+        namespace: owned("namespace"),
+        implied_namespace: owned("implied_namespace"),
+        name: owned("name"),
+        uid: owned("uid"),
+        uuid: uuid(value)?,
+        uuid_of: match text(value, "uuid_of") {
+            Some("trace-class") => UuidOf::TraceClass,
+            Some("metadata-stream") => UuidOf::MetadataStream,
+            _ => UuidOf::Trace,
+        },
+        environment: match value.get("environment") {
+            Some(Value::Map(entries)) => entries.clone(),
+            _ => Vec::new(),
+        },
+        attributes: attributes(value.get("attributes")),
+        call_sites: match value.get("call_sites") {
+            Some(Value::Array(sites)) => sites.clone(),
+            _ => Vec::new(),
+        },
+        ..TraceClass::default()
+    };
+    Ok((class, owned("label").unwrap_or_default()))
+}
+
+fn uuid(value: &Value) -> Made<Option<Uuid>> {
+    let uuid = text(value, "uuid").map(Uuid::parse_str).transpose();
+    uuid.map_err(|_| "a `uuid` that is none".to_owned())
+}
+
+/// A clock.
+pub(crate) fn clock_class(value: &Value) -> Made<ClockClass> {
+    let owned = |name: &str| text(value, name).map(str::to_owned);
+    let frequency = number(value, "frequency")?.unwrap_or(1_000_000_000);
+    if frequency == 0 {
+        return Err("a clock whose frequency is 0".to_owned());
+    }
+    let mut clock = ClockClass::new(owned("id").unwrap_or_else(|| "default".to_owned()), frequency);
+    clock.namespace = owned("namespace");
+    clock.name = owned("name");
+    clock.uid = owned("uid");
+    clock.uuid = uuid(value)?;
+    clock.description = owned("description");
+    clock.precision = number(value, "precision")?;
+    clock.accuracy = number(value, "accuracy")?;
+    clock.offset_seconds = number(value, "offset_seconds")?.unwrap_or_default();
+    clock.offset_cycles = number(value, "offset_cycles")?.unwrap_or_default();
+    clock.origin = match value.get("origin") {
+        None | Some(Value::Null) => ClockOrigin::Unknown,
+        Some(Value::Text(origin)) if origin == "unix-epoch" => ClockOrigin::UnixEpoch,
+        Some(origin @ Value::Map(_)) => ClockOrigin::Named {
+            namespace: text(origin, "namespace").map(str::to_owned),
+            name: text(origin, "name").unwrap_or_default().to_owned(),
+            uid: text(origin, "uid").unwrap_or_default().to_owned(),
+        },
+        Some(_) => return Err("an unknown `origin` of a clock".to_owned()),
+    };
+    clock.attributes = attributes(value.get("attributes"));
+    Ok(clock)
+}
+
+/// An id.
+pub(crate) fn id(value: &Value) -> Made<Option<u128>> {
+    let Some(id) = value.get("id") else { return Ok(None) };
+    let wide = || match id {
+        Value::Map(_) => id.get("$int")?.as_text()?.parse().ok(),
+        Value::Text(digits) | Value::Number(digits) => digits.parse().ok(),
+        _ => None,
+    };
+    let found = integer_of(id).and_then(|id| u128::try_from(id).ok()).or_else(wide);
+    found.map(Some).ok_or_else(|| "an `id` that is no integer of up to 128 bits".to_owned())
+}
+
+/// The number of a log level, of its name.
+pub(crate) fn log_level(value: &Value) -> Option<i64> {
+    let of_name = |name: &str| LOG_LEVELS.iter().position(|level| *level == name);
+    match value {
+        Value::Text(name) if of_name(name).is_some() => i64::try_from(of_name(name)?).ok(),
+        other => i64::try_from(integer_of(other)?).ok(),
+    }
+}
+
+/// An event record class without its scopes and meanings.
+pub(crate) fn event_class(value: &Value) -> Made<EventRecordClass> {
+    let owned = |name: &str| text(value, name).map(str::to_owned);
+    let attributes = attributes(value.get("attributes"));
+    // Attributes can have it, too.
+    let in_attributes = |name: &str| attributes.iter().any(|(_, value)| value.get(name).is_some());
+    Ok(EventRecordClass {
+        id: id(value)?.unwrap_or_default(),
+        namespace: owned("namespace"),
+        name: owned("name"),
+        uid: owned("uid"),
+        log_level: value.get("log_level").filter(|_| !in_attributes("log-level")).and_then(log_level),
+        role: EventRole::ALL
+            .into_iter()
+            .find(|role| Some(role.name()) == text(value, "role"))
+            .unwrap_or_default(),
+        is_undescribed: matches!(value.get("undescribed"), Some(Value::Boolean(true))),
+        emf_uri: owned("emf_uri").filter(|_| !in_attributes("emf-uri")),
+        log: value.get("log").and_then(log_role).map(Into::into),
+        attributes,
+        ..EventRecordClass::default()
+    })
+}
+
+/// The scopes of a member `fields`.
+pub(crate) fn scope_class(fields: &Value, scope: &str, classes: Classes<'_>) -> Made<Option<FieldClass>> {
+    let Some(value) = fields.get(scope) else { return Ok(None) };
+    let class = classes.class(value)?;
+    if !matches!(class.kind, FieldKind::Structure { .. }) {
+        return Err(format!("a class of `{scope}` that is no structure"));
+    }
+    Ok(Some(class))
+}
+
+/// Finds the members that mean something. `index` gives the first index, from the one that it gets on, of a member of
+/// a scope.
+pub(crate) fn meanings(value: &Value, index: impl Fn(Scope, &str, usize) -> Option<usize>) -> Meanings {
+    let mut meanings = Meanings::default();
+    for (scope, name) in SCOPES {
+        let Some(Value::Map(members)) = value.get(name) else { continue };
+        // In the order of the class, so that members of one name are found; in any other one if they differ.
+        let mut next = 0;
+        for (member, meaning) in members {
+            let Some(meaning) = meaning.as_text().and_then(|meaning| meaning.parse::<Meaning>().ok()) else {
+                continue;
+            };
+            if let Some(found) = index(scope, member, next).or_else(|| index(scope, member, 0)) {
+                next = found + 1;
+                meanings.insert(scope, found, meaning);
+            }
+        }
+    }
+    meanings
+}
+
+/// What makes events lines of a log.
+fn log_role(value: &Value) -> Option<LogRole> {
+    let severity = match value.get("severity") {
+        None => LogSeverity::Unknown,
+        Some(Value::Text(member)) if member == "member" => LogSeverity::Member,
+        Some(number) => LogSeverity::Constant(i64::try_from(integer_of(number)?).ok()?),
+    };
+    let Some(Value::Array(steps)) = value.get("scale") else { return None };
+    let step = |step: &Value| {
+        let Value::Array(parts) = step else { return None };
+        let number = |part: &Value| i64::try_from(integer_of(part)?).ok();
+        let up_to = number(parts.first()?)?;
+        let name = parts.get(1)?.as_text()?;
+        let level = LogLevel::ALL.into_iter().find(|level| level.name() == name)?;
+        let exact = match parts.get(2) {
+            None => Some(up_to),
+            Some(Value::Null) => None,
+            Some(exact) => Some(number(exact)?),
+        };
+        Some(LevelStep { up_to, level, exact })
+    };
+    let scale = LevelScale::kept(steps.iter().map(step).collect::<Option<_>>()?)?;
+    let mut role = LogRole::new(severity, scale);
+    role.text = (text(value, "message") == Some("name")).then_some(LogText::NAME);
+    Some(role)
+}

@@ -1,0 +1,508 @@
+//! Reads the lines of events.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ichnos_model::{
+    ClockArithmetic, ClockValue, DynamicClass, EventRecordClass, EventValues, FieldClass, FieldKind,
+    Meanings, Member, Scope, Value, Window,
+};
+
+use crate::description::{self, log_level};
+use crate::json::{Fault, Json, Parsed, Quoted};
+use crate::line::integer;
+use crate::shape::Shape;
+use crate::stacks::{Numbers, frames};
+use crate::stream::{ClassEntry, StreamPart};
+use crate::time;
+use crate::values::ValueReader;
+
+/// The class of the event.
+#[derive(Clone, Debug)]
+pub(crate) enum Class {
+    None,
+    Declared(usize),
+    Dynamic(Arc<DynamicClass>),
+}
+
+/// Reads events, in memory that is reused.
+#[derive(Debug)]
+pub(crate) struct EventReader {
+    pub(crate) values_of: ValueReader,
+    pub(crate) values: EventValues,
+    pub(crate) class: Class,
+    pub(crate) clock: Option<ClockValue>,
+    pub(crate) other_clocks: Vec<(u16, u64)>,
+    /// Where in the file a member is that no event has.
+    pub(crate) unknown: Option<usize>,
+    /// The last class of each name, of those that no line describes.
+    last: HashMap<String, Last>,
+    key: Vec<u8>,
+}
+
+/// A class of events that look alike.
+#[derive(Clone, Debug)]
+struct Last {
+    class: Arc<DynamicClass>,
+    id: Option<u128>,
+    /// How many members of the specific context are of the common context.
+    common: usize,
+}
+
+/// The parts of a line.
+#[derive(Default)]
+struct Parts<'a> {
+    time: Option<i128>,
+    date: Option<i128>,
+    cycles: Option<u64>,
+    id: Option<u128>,
+    name: Option<Quoted<'a>>,
+    log_level: Option<Json<'a>>,
+    other_clocks: Option<Json<'a>>,
+    stacks: Option<Json<'a>>,
+    common: Option<Json<'a>>,
+    specific: Option<Json<'a>>,
+    payload: Option<Json<'a>>,
+}
+
+/// How many classes of their own names can have at a time.
+const MOST_NAMES: usize = 4096;
+
+impl EventReader {
+    pub(crate) fn new(_: &Arc<StreamPart>) -> Self {
+        Self {
+            values_of: ValueReader::default(),
+            values: EventValues::default(),
+            class: Class::None,
+            clock: None,
+            other_clocks: Vec::new(),
+            unknown: None,
+            last: HashMap::new(),
+            key: Vec::new(),
+        }
+    }
+
+    /// Forgets the event before.
+    pub(crate) fn begin(&mut self) {
+        self.values.clear();
+        self.class = Class::None;
+        self.clock = None;
+        self.other_clocks.clear();
+        self.unknown = None;
+    }
+
+    /// Reads a line that begins at an offset of the file; false: the event is outside of the window.
+    pub(crate) fn read(
+        &mut self,
+        text: &str,
+        offset: usize,
+        window: Window,
+        part: &StreamPart,
+    ) -> Parsed<bool> {
+        let mut json = Json::new(text);
+        json.expect(b'{', "an object")?;
+        let mut is_first = true;
+        let mut parts = Parts::default();
+        let mut declared: Option<(usize, &[(Scope, u32)])> = None;
+        let stream_class = part.stream.class();
+        while let Some(key) = json.key(&mut is_first)? {
+            json.peek();
+            let at = json.at;
+            match key.plain().unwrap_or_default() {
+                "type" | "stream" => {
+                    json.skip()?;
+                }
+                "ts" => {
+                    let time = time::read(&mut json)?;
+                    parts.time = Some(time);
+                    let time = time.saturating_add(part.file.clock_offset);
+                    if window.begin.is_some_and(|begin| time < begin)
+                        || window.end.is_some_and(|end| time > end)
+                    {
+                        return Ok(false);
+                    }
+                }
+                "time" => parts.date = Some(time::read(&mut json)?),
+                "cycles" => parts.cycles = Some(integer(&mut json)?),
+                "id" => {
+                    let id = description_id(&mut json)?;
+                    parts.id = Some(id);
+                    if let Some(ClassEntry::Declared { index, stacks }) = part.classes.get(&id) {
+                        declared = Some((*index, stacks));
+                    }
+                }
+                "name" => parts.name = Some(json.string()?),
+                "log_level" => parts.log_level = Some(later(&mut json)?),
+                "other_clocks" => parts.other_clocks = Some(later(&mut json)?),
+                "header" => match &stream_class.event_record_header {
+                    Some(class) => self.scope(&mut json, Scope::EventRecordHeader, class)?,
+                    None => self.ignore(&mut json, offset + at)?,
+                },
+                "common_context" => match &stream_class.common_context {
+                    // With call stacks, which come behind all else, possibly.
+                    Some(class) if declared.is_some_and(|(_, stacks)| stacks.is_empty()) => {
+                        self.scope(&mut json, Scope::CommonContext, class)?;
+                    }
+                    _ => parts.common = Some(later(&mut json)?),
+                },
+                "specific_context" | "payload" => {
+                    let is_payload = key.is("payload");
+                    let class = declared.filter(|(_, stacks)| stacks.is_empty()).and_then(|(index, _)| {
+                        let class = stream_class.event_records.get(index)?;
+                        if is_payload { class.payload.as_ref() } else { class.specific_context.as_ref() }
+                    });
+                    match class {
+                        Some(class) if is_payload => self.scope(&mut json, Scope::Payload, class)?,
+                        Some(class) => self.scope(&mut json, Scope::SpecificContext, class)?,
+                        None if is_payload => parts.payload = Some(later(&mut json)?),
+                        None => parts.specific = Some(later(&mut json)?),
+                    }
+                }
+                "resource" => match &stream_class.resource {
+                    Some(class) => self.scope(&mut json, Scope::Resource, class)?,
+                    None => self.ignore(&mut json, offset + at)?,
+                },
+                "stacks" => parts.stacks = Some(later(&mut json)?),
+                _ => self.ignore(&mut json, offset + at)?,
+            }
+        }
+        json.end()?;
+        self.clock = self.clock_value(parts.time.or(parts.date), parts.cycles, part);
+        if let Some(clocks) = parts.other_clocks.take() {
+            self.read_other_clocks(clocks, part)?;
+        }
+        let by_name = || {
+            let name = parts.name?.text();
+            let entry = part.classes.get(&(*part.names.get(&*name)?)?)?;
+            matches!(entry, ClassEntry::Declared { .. }).then_some(entry)
+        };
+        if parts.id.is_none()
+            && let Some(ClassEntry::Declared { index, stacks }) = by_name()
+        {
+            declared = Some((*index, stacks));
+        }
+        match declared {
+            Some((index, stacks)) => self.read_declared(index, stacks, parts, &json, part)?,
+            None => self.read_undeclared(parts, &json, part)?,
+        }
+        Ok(true)
+    }
+
+    fn scope(&mut self, json: &mut Json<'_>, scope: Scope, class: &FieldClass) -> Parsed<()> {
+        if self.values.has(scope) {
+            return json.fault("each scope once");
+        }
+        self.values_of.takes_json = false;
+        self.values_of.is_strict = false;
+        self.values_of.scope(json, scope, class, &[], &mut self.values)
+    }
+
+    fn ignore(&mut self, json: &mut Json<'_>, at: usize) -> Parsed<()> {
+        self.unknown.get_or_insert(at);
+        json.skip().map(drop)
+    }
+
+    /// Reads what is left of an event of a class that a line describes.
+    fn read_declared(
+        &mut self,
+        index: usize,
+        stacks: &[(Scope, u32)],
+        parts: Parts<'_>,
+        end: &Json<'_>,
+        part: &StreamPart,
+    ) -> Parsed<()> {
+        let stream_class = part.stream.class();
+        let Some(class) = stream_class.event_records.get(index) else { return end.fault("a known class") };
+        let with_frames = parts.stacks.map(|mut stacks| stacks.value()).transpose()?;
+        let scopes = [
+            (Scope::CommonContext, "common_context", &stream_class.common_context, parts.common),
+            (Scope::SpecificContext, "specific_context", &class.specific_context, parts.specific),
+            (Scope::Payload, "payload", &class.payload, parts.payload),
+        ];
+        for (scope, name, class, json) in scopes {
+            let Some(class) = class else {
+                if let Some(json) = json {
+                    return json.fault(format!("no `{name}`, which events of the class do not have"));
+                }
+                continue;
+            };
+            if self.values.has(scope) {
+                continue;
+            }
+            let numbers = stacks.iter().filter(|(of, _)| *of == scope).filter_map(|(_, member)| {
+                let FieldKind::Structure { members, .. } = &class.kind else { return None };
+                let name = &members.get(*member as usize)?.name;
+                let known = with_frames.as_ref().and_then(|stacks| frames(stacks.get(name)?));
+                let known =
+                    known.and_then(|frames| part.stream.trace.stacks.intern(frames.into_iter().rev()));
+                Some((*member, known.map_or(Numbers::Of(&part.stacks), Numbers::Known)))
+            });
+            let numbers: Vec<_> = numbers.collect();
+            self.values_of.takes_json = false;
+            self.values_of.is_strict = false;
+            let is_there = json.is_some();
+            let mut json = json.unwrap_or_else(|| Json::new("{}"));
+            let read = self.values_of.scope(&mut json, scope, class, &numbers, &mut self.values);
+            if !is_there && read.is_err() {
+                return end.fault(format!("a member `{name}` in the line that ends here"));
+            }
+            read?;
+        }
+        self.read_missing(end, part)?;
+        self.class = Class::Declared(index);
+        Ok(())
+    }
+
+    /// The scopes that all events of the data stream have.
+    fn read_missing(&mut self, end: &Json<'_>, part: &StreamPart) -> Parsed<()> {
+        let class = part.stream.class();
+        let scopes = [
+            (Scope::PacketHeader, "packet_header", &part.stream.trace.class.packet_header),
+            (Scope::PacketContext, "context", &class.packet_context),
+            (Scope::EventRecordHeader, "header", &class.event_record_header),
+            (Scope::CommonContext, "common_context", &class.common_context),
+        ];
+        for (scope, name, class) in scopes {
+            if let Some(class) = class
+                && !self.values.has(scope)
+                && self.values_of.scope(&mut Json::new("{}"), scope, class, &[], &mut self.values).is_err()
+            {
+                return end.fault(format!("`{name}` before the end of the line"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what is left of an event whose class is what it looks like.
+    fn read_undeclared(&mut self, mut parts: Parts<'_>, end: &Json<'_>, part: &StreamPart) -> Parsed<()> {
+        if let (Some(class), Some(mut json)) = (&part.stream.class().common_context, parts.common.clone()) {
+            self.scope(&mut json, Scope::CommonContext, class)?;
+            parts.common = None;
+        }
+        self.read_missing(end, part)?;
+        let name = parts.name.map(Quoted::text);
+        let template = parts.id.and_then(|id| part.classes.get(&id));
+        let last = self.last.get(name.as_deref().unwrap_or_default());
+        if let Some(last) = last.filter(|last| last.id == parts.id).cloned()
+            && parts.log_level.is_none() | template.is_some()
+            && self.read_members(&parts, &last, true).is_ok()
+        {
+            self.class = Class::Dynamic(last.class);
+            return Ok(());
+        }
+        let (found, is_kept) = self.class_of(&parts, name.as_deref(), template, part)?;
+        self.read_members(&parts, &found, false)?;
+        if is_kept
+            && (self.last.len() < MOST_NAMES
+                || name.as_deref().is_some_and(|name| self.last.contains_key(name)))
+        {
+            self.last.insert(name.map(Cow::into_owned).unwrap_or_default(), found.clone());
+        }
+        self.class = Class::Dynamic(found.class);
+        Ok(())
+    }
+
+    fn read_members(&mut self, parts: &Parts<'_>, last: &Last, is_strict: bool) -> Parsed<()> {
+        self.values_of.is_strict = true;
+        self.values_of.takes_json = !is_strict;
+        let class = &last.class.plans.class;
+        let specific = members(class.specific_context.as_deref());
+        let payload = members(class.payload.as_deref());
+        let Some((first, second)) = specific.split_at_checked(last.common) else { return Ok(()) };
+        let empty = Json::new("{}");
+        if class.specific_context.is_some() {
+            self.values.begin(Scope::SpecificContext);
+            for (json, members) in [(&parts.common, first), (&parts.specific, second)] {
+                let mut json = json.clone().unwrap_or_else(|| empty.clone());
+                self.values_of.members_in_order(&mut json, members, &mut self.values)?;
+            }
+        } else if parts.common.is_some() || parts.specific.is_some() {
+            return empty.fault("no context");
+        }
+        if class.payload.is_some() != parts.payload.is_some() {
+            return empty.fault("a payload as in the event before");
+        }
+        if let Some(mut json) = parts.payload.clone() {
+            self.values.begin(Scope::Payload);
+            self.values_of.members_in_order(&mut json, payload, &mut self.values)?;
+        }
+        Ok(())
+    }
+
+    /// The class of what an event looks like, and whether others can be read by it at once.
+    fn class_of(
+        &mut self,
+        parts: &Parts<'_>,
+        name: Option<&str>,
+        template: Option<&ClassEntry>,
+        part: &StreamPart,
+    ) -> Parsed<(Last, bool)> {
+        let object = |json: &Option<Json<'_>>| -> Parsed<Option<Vec<(String, Shape)>>> {
+            let Some(mut json) = json.clone() else { return Ok(None) };
+            let begin = json.clone();
+            match Shape::of(&mut json)? {
+                Shape::Object(members) => Ok(Some(members)),
+                Shape::Null => Ok(None),
+                _ => begin.fault("an object"),
+            }
+        };
+        let (common, specific, payload) =
+            (object(&parts.common)?, object(&parts.specific)?, object(&parts.payload)?);
+        let common_count = common.as_ref().map_or(0, Vec::len);
+        let context = match (common, specific) {
+            (None, None) => None,
+            (common, specific) => {
+                Some([common, specific].into_iter().flatten().flatten().collect::<Vec<_>>())
+            }
+        };
+        let shapes = [context.map(Shape::Object), payload.map(Shape::Object)];
+        let key = &mut self.key;
+        key.clear();
+        key.extend_from_slice(&parts.id.unwrap_or_default().to_le_bytes());
+        key.push(u8::from(parts.id.is_some()));
+        let level = parts
+            .log_level
+            .clone()
+            .map(|mut level| level.value())
+            .transpose()?
+            .and_then(|level| log_level(&level));
+        key.extend_from_slice(&level.unwrap_or(i64::MIN).to_le_bytes());
+        key.push(u8::from(name.is_some()));
+        key.extend_from_slice(&(name.unwrap_or_default().len() as u64).to_le_bytes());
+        key.extend_from_slice(name.unwrap_or_default().as_bytes());
+        key.extend_from_slice(&(common_count as u64).to_le_bytes());
+        for shape in &shapes {
+            match shape {
+                Some(shape) => shape.push_key(key),
+                None => key.push(b'-'),
+            }
+        }
+        let hash = key.iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+            (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        let id = parts.id.unwrap_or_else(|| u128::from((hash ^ hash >> 48) & 0xffff_ffff_ffff));
+        let make = || {
+            let [context, payload] = shapes.each_ref().map(|shape| shape.as_ref().map(Shape::class));
+            let (mut class, meanings) = match template {
+                Some(ClassEntry::Template(template)) => (template.0.clone(), template.1.clone()),
+                _ => {
+                    let class = EventRecordClass {
+                        id,
+                        name: name.map(str::to_owned),
+                        log_level: level,
+                        ..EventRecordClass::default()
+                    };
+                    (class, Value::Null)
+                }
+            };
+            class.specific_context = context.map(Into::into);
+            class.payload = payload.map(Into::into);
+            class.meanings = undeclared_meanings(&meanings, &class, common_count);
+            class
+        };
+        let size = shapes.iter().flatten().map(Shape::size).sum::<u64>();
+        let Some(classes) = part.stream.trace.dynamic_classes(part.stream.class_index) else {
+            return Json::new("").fault("a class");
+        };
+        let expected = "an event whose class is within the limits";
+        let fault = || Fault { at: 0, expected: expected.into() };
+        if size > part.file.limits.field_classes {
+            return Err(fault());
+        }
+        let class = classes.intern(key, make).ok().flatten().ok_or_else(fault)?;
+        let is_kept = !key.contains(&b'*');
+        Ok((Last { class, id: parts.id, common: common_count }, is_kept))
+    }
+
+    fn read_other_clocks(&mut self, mut json: Json<'_>, part: &StreamPart) -> Parsed<()> {
+        let mut is_first = true;
+        json.expect(b'{', "an object")?;
+        while let Some(key) = json.key(&mut is_first)? {
+            let clocks = &part.stream.trace.class.clocks;
+            let index = clocks.iter().position(|clock| key.is(&clock.id));
+            let cycles = integer(&mut json)?;
+            if let Some(index) = index.and_then(|index| u16::try_from(index).ok()) {
+                self.other_clocks.push((index, cycles));
+            }
+        }
+        Ok(())
+    }
+
+    /// The value of the clock of the data stream.
+    pub(crate) fn clock_value(
+        &self,
+        nanoseconds: Option<i128>,
+        cycles: Option<u64>,
+        part: &StreamPart,
+    ) -> Option<ClockValue> {
+        const BILLION: i128 = 1_000_000_000;
+        let clock = part.stream.clock()?;
+        Some(match (nanoseconds, cycles) {
+            (None, None) => return None,
+            (None, Some(cycles)) => {
+                ClockValue { nanoseconds: clock.nanoseconds_in(part.file.clock_arithmetic, cycles), cycles }
+            }
+            (Some(_), Some(cycles)) if part.file.clock_arithmetic != ClockArithmetic::Exact => {
+                ClockValue { nanoseconds: clock.nanoseconds_in(part.file.clock_arithmetic, cycles), cycles }
+            }
+            (Some(nanoseconds), cycles) => {
+                let nanoseconds = nanoseconds.saturating_add(part.file.clock_offset);
+                let of_time = || {
+                    let since = nanoseconds.saturating_sub(i128::from(clock.offset_seconds) * BILLION);
+                    // The first value whose time it is.
+                    let cycles = -(-since.checked_mul(clock.frequency.into())?).div_euclid(BILLION);
+                    u64::try_from(cycles.checked_sub(clock.offset_cycles.into())?.max(0)).ok()
+                };
+                ClockValue { nanoseconds, cycles: cycles.or_else(of_time).unwrap_or_default() }
+            }
+        })
+    }
+}
+
+/// A value that is read when more is known.
+fn later<'a>(json: &mut Json<'a>) -> Parsed<Json<'a>> {
+    let value = json.clone();
+    json.skip()?;
+    Ok(value)
+}
+
+fn members(class: Option<&FieldClass>) -> &[Member] {
+    match class.map(|class| &class.kind) {
+        Some(FieldKind::Structure { members, .. }) => members,
+        _ => &[],
+    }
+}
+
+/// The meanings of members of a class that is what events look like.
+fn undeclared_meanings(value: &Value, class: &EventRecordClass, common: usize) -> Meanings {
+    let place = |scope: Scope| match scope {
+        Scope::CommonContext => (members(class.specific_context.as_deref()).get(..common), 0),
+        Scope::SpecificContext => (members(class.specific_context.as_deref()).get(common..), common),
+        Scope::Payload => (Some(members(class.payload.as_deref())), 0),
+        _ => (None, 0),
+    };
+    let mut all = Meanings::default();
+    let found = description::meanings(value, |scope, name, from| {
+        let members = place(scope).0?;
+        members.iter().skip(from).position(|member| member.name == *name).map(|index| from + index)
+    });
+    for (member, meaning) in found.iter() {
+        let scope = if member.scope == Scope::CommonContext { Scope::SpecificContext } else { member.scope };
+        all.insert(scope, place(member.scope).1 + member.index as usize, meaning);
+    }
+    all
+}
+
+/// An id of any size.
+fn description_id(json: &mut Json<'_>) -> Parsed<u128> {
+    if json.peek() != Some(b'{') {
+        return integer(json);
+    }
+    let at = json.at;
+    let value = Value::Map(vec![("id".to_owned(), json.value()?)]);
+    match description::id(&value) {
+        Ok(Some(id)) => Ok(id),
+        _ => Err(Fault { at, expected: "an id".into() }),
+    }
+}

@@ -1,0 +1,36 @@
+//! JSON Lines of traces: those that ichnos writes, and those of any program that writes a line for each event. The
+//! format is in `docs/jsonl.md`.
+//!
+//! # How files become traces
+//!
+//! | format | model |
+//! |---|---|
+//! | lines `stream-begin` with equal `trace` | trace |
+//! | line `stream-begin` | data stream; its clock is the default one; equal `class` are one data stream class |
+//! | line `event-class` with `fields` | event record class, declared |
+//! | line `event-class` without them, or event without such a line | event record class that is met while reading: what the event looks like |
+//! | line `event` | event record: values |
+//! | lines `packet-begin`, `packet-end` | packet, whose header and context are those of events in it, too |
+//! | lines `discarded-events`, `discarded-packets` | loss |
+//! | line `stack` | call stack in the table of the trace |
+//! | line `damage` | damage |
+//! | line that cannot be read | damage, behind which reading goes on with the next line |
+#![forbid(unsafe_code)]
+
+mod cursor;
+mod description;
+mod event;
+mod field_class;
+mod format;
+mod index;
+mod json;
+mod line;
+mod open;
+mod shape;
+mod stacks;
+mod stream;
+mod time;
+mod trace;
+mod values;
+
+pub use format::JsonLinesFormat;

@@ -1,0 +1,164 @@
+//! What a line is, as far as it is needed to find the lines of each data stream.
+
+use crate::json::{Fault, Json, Parsed};
+use crate::time;
+
+/// The most bytes of a line.
+pub(crate) const LONGEST: usize = 16 << 20;
+
+/// Which kind of line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    StreamBegin,
+    StreamEnd,
+    EventClass,
+    Stack,
+    Event,
+    PacketBegin,
+    PacketEnd,
+    DiscardedEvents,
+    DiscardedPackets,
+    Damage,
+}
+
+impl Kind {
+    pub(crate) fn of(name: &str) -> Option<Self> {
+        Some(match name {
+            "stream-begin" => Self::StreamBegin,
+            "stream-end" => Self::StreamEnd,
+            "event-class" => Self::EventClass,
+            "stack" => Self::Stack,
+            "event" => Self::Event,
+            "packet-begin" => Self::PacketBegin,
+            "packet-end" => Self::PacketEnd,
+            "discarded-events" => Self::DiscardedEvents,
+            "discarded-packets" => Self::DiscardedPackets,
+            "damage" => Self::Damage,
+            _ => return None,
+        })
+    }
+}
+
+/// A line, roughly.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Line {
+    pub(crate) kind: Kind,
+    /// The number of its data stream, if it has one.
+    pub(crate) stream: Option<u64>,
+    /// Its time, if it has one.
+    pub(crate) time: Option<i128>,
+    /// Whether it has a number of cycles.
+    pub(crate) has_cycles: bool,
+}
+
+impl Line {
+    /// Looks at a line without its line break.
+    pub(crate) fn of(line: &[u8]) -> Parsed<Self> {
+        if let Some(line) = Self::of_written(line) {
+            return Ok(line);
+        }
+        if line.len() > LONGEST {
+            return Err(Fault { at: LONGEST, expected: "the end of the line".into() });
+        }
+        Self::of_any(text(line)?)
+    }
+
+    /// The line of an event as it is usually written.
+    #[inline]
+    fn of_written(line: &[u8]) -> Option<Self> {
+        let (stream, rest) = digits(line.strip_prefix(b"{\"type\":\"event\",\"stream\":")?)?;
+        let (time, rest) = digits(rest.strip_prefix(b",\"ts\":")?)?;
+        let has_cycles = rest.starts_with(b",\"cycles\":");
+        // A fraction or an exponent is an error, which is found when the line is read.
+        Some(Self { kind: Kind::Event, stream: Some(stream), time: Some(time.into()), has_cycles })
+    }
+
+    fn of_any(text: &str) -> Parsed<Self> {
+        let mut json = Json::new(text);
+        json.expect(b'{', "an object")?;
+        let mut line = Self { kind: Kind::Event, stream: None, time: None, has_cycles: false };
+        let mut is_first = true;
+        let mut date = None;
+        while let Some(key) = json.key(&mut is_first)? {
+            match key.plain() {
+                Some("type") => {
+                    let at = json.at;
+                    let name = json.string()?.text();
+                    line.kind = Kind::of(&name).ok_or(Fault { at, expected: "a type of lines".into() })?;
+                }
+                Some("stream") => line.stream = Some(integer(&mut json)?),
+                Some("cycles") => {
+                    json.skip()?;
+                    line.has_cycles = true;
+                }
+                Some("ts") => line.time = Some(time::read(&mut json)?),
+                Some("time") => {
+                    let value = json.skip()?;
+                    date = time::read(&mut Json::new(value)).ok();
+                }
+                _ => {
+                    json.skip()?;
+                }
+            }
+        }
+        json.end()?;
+        line.time = line.time.or(date);
+        Ok(line)
+    }
+}
+
+/// A line as text.
+pub(crate) fn text(line: &[u8]) -> Parsed<&str> {
+    std::str::from_utf8(line).map_err(|error| Fault { at: error.valid_up_to(), expected: "UTF-8".into() })
+}
+
+/// The number that some bytes begin with, if it is short and not negative, and what is behind it.
+#[inline]
+fn digits(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let mut value = 0u64;
+    let mut at = 0;
+    while let Some(digit) = bytes.get(at).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10) {
+        value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
+        at += 1;
+    }
+    // 19 digits always fit.
+    (1..=19).contains(&at).then(|| (value, bytes.get(at..).unwrap_or_default()))
+}
+
+/// An integer as a number, or as a string of its digits.
+pub(crate) fn integer<T: std::str::FromStr>(json: &mut Json<'_>) -> Parsed<T> {
+    let quoted = json.peek() == Some(b'"');
+    let at = json.at;
+    let parsed = if quoted { json.string()?.plain().map(str::parse) } else { Some(json.number()?.parse()) };
+    match parsed {
+        Some(Ok(integer)) => Ok(integer),
+        _ => Err(Fault { at, expected: "an integer in its range".into() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_in_any_form() {
+        let of = |text: &str| Line::of(text.as_bytes());
+        let event = |stream, time, has_cycles| Ok(Line { kind: Kind::Event, stream, time, has_cycles });
+        let written = r#"{"type":"event","stream":3,"ts":15,"cycles":4,"id":0}"#;
+        assert_eq!(of(written), event(Some(3), Some(15), true));
+        assert_eq!(Line::of_any(written), of(written));
+        assert_eq!(of(r#"{"ts":-1,"name":"x"}"#), event(None, Some(-1), false));
+        assert_eq!(of(r#" { "time" : "1970-01-01T00:00:01Z" } "#), event(None, Some(1_000_000_000), false));
+        assert_eq!(
+            of(r#"{"type":"event","stream":"3","ts":"15","cycles":"4"}"#),
+            event(Some(3), Some(15), true)
+        );
+        assert!(matches!(of(r#"{"type":"stream-end","stream":1}"#), Ok(Line { kind: Kind::StreamEnd, .. })));
+        for bad in
+            ["", "[]", "{", r#"{"type":"x"}"#, r#"{"stream":-1}"#, r#"{"ts":1.5}"#, "{}x", "\u{feff}{}"]
+        {
+            assert!(of(bad).is_err(), "{bad}");
+        }
+        assert!(Line::of(b"{\"a\":\"\xff\"}").is_err());
+    }
+}

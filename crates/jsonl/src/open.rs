@@ -1,0 +1,354 @@
+//! Makes traces of what lines describe.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ichnos_model::plan::PlanError;
+use ichnos_model::{
+    BrokenRule, ClockClass, Damage, DataStream, DataStreamClass, EventRecordClass, FieldClass, FieldKind,
+    Member, Scope, Trace, TraceClass, Value,
+};
+
+use crate::cursor::damage_of;
+use crate::description::{self, MESSAGE};
+use crate::field_class::{Classes, Made, text};
+use crate::index::{Index, StreamLines};
+use crate::json::Json;
+use crate::stacks;
+use crate::stream::{ClassEntry, File, StreamPart};
+use crate::trace::JsonTrace;
+
+/// A trace that is being made.
+struct Draft {
+    class: TraceClass,
+    label: String,
+    path: String,
+    clocks: HashMap<String, Option<u16>>,
+    clock_ids: Vec<String>,
+    /// Data stream classes by what lines say of them.
+    stream_classes: HashMap<String, usize>,
+    /// Of each data stream class: what is known of event record classes.
+    entries: Vec<HashMap<u128, ClassEntry>>,
+    /// Data streams: their index in the file, and in the data stream classes.
+    streams: Vec<(usize, usize)>,
+}
+
+/// What is wrong with descriptions.
+struct Faults<'a> {
+    file: &'a Arc<File>,
+    damage: Vec<Damage>,
+}
+
+impl Faults<'_> {
+    fn add(&mut self, at: usize, length: usize, what: &str, stream: Option<&str>) {
+        if self.damage.len() >= self.file.limits.diagnostics {
+            return;
+        }
+        let rule = BrokenRule {
+            name: "description",
+            statement: format!("the line describes nothing that can be read: {what}"),
+            remedy: "the program that wrote the line should be corrected",
+            record: None,
+            fatal: true,
+        };
+        let mut damage =
+            Damage::new(&*self.file.name, at as u64 * 8, rule.into()).skipping(length as u64 * 8);
+        damage.stream = stream.map(str::to_owned);
+        self.damage.push(damage);
+    }
+}
+
+/// Opens the traces in a file.
+///
+/// # Errors
+/// If what lines describe exceeds the limits.
+pub(crate) fn open(file: &Arc<File>) -> Result<Vec<JsonTrace>, PlanError> {
+    let index = Index::of(&file.bytes, &file.limits);
+    let mut faults = Faults { file, damage: Vec::new() };
+    for (begin, end) in &index.before {
+        let line = file.bytes.get(*begin..*end).unwrap_or_default();
+        let value = std::str::from_utf8(line).ok().and_then(|text| Json::new(text).value().ok());
+        faults.damage.extend(value.as_ref().map(damage_of));
+    }
+    for (at, length, what) in &index.faults {
+        faults.add(*at, *length, what, None);
+    }
+    // Which field selects another one is only known if the field is there.
+    match make(file, &index, true, &mut faults.damage.clone()) {
+        Err(PlanError::Locations(_) | PlanError::Slots) => make(file, &index, false, &mut faults.damage),
+        Err(error) => Err(error),
+        Ok(traces) => Ok(traces),
+    }
+}
+
+fn make(
+    file: &Arc<File>,
+    index: &Index,
+    with_selectors: bool,
+    damage: &mut Vec<Damage>,
+) -> Result<Vec<JsonTrace>, PlanError> {
+    let mut faults = Faults { file, damage: std::mem::take(damage) };
+    let mut drafts: Vec<Draft> = Vec::new();
+    let mut by_text = HashMap::new();
+    for (number, lines) in index.streams.iter().enumerate() {
+        let value = lines.begin.as_ref().and_then(|begin| begin.get("trace")).unwrap_or(&Value::Null);
+        let draft = *by_text.entry(format!("{value:?}")).or_insert_with(|| {
+            drafts.push(Draft::new(value, &mut faults));
+            drafts.len() - 1
+        });
+        if let Some(draft) = drafts.get_mut(draft) {
+            draft.add_stream(number, lines, with_selectors, file.clock_offset, &mut faults)?;
+        }
+    }
+    if drafts.is_empty() {
+        drafts.push(Draft::new(&Value::Null, &mut faults));
+    }
+    let mut traces = Vec::new();
+    for draft in drafts {
+        traces.push(draft.finish(file, index)?);
+    }
+    if let Some(first) = traces.first_mut() {
+        first.add_damage(faults.damage);
+    }
+    Ok(traces)
+}
+
+impl Draft {
+    fn new(value: &Value, faults: &mut Faults<'_>) -> Self {
+        let (class, label) = match description::trace_class(value) {
+            Ok(found) => found,
+            Err(what) => {
+                faults.add(0, 0, &what, None);
+                (TraceClass { dialect: "JSON Lines".to_owned(), ..TraceClass::default() }, String::new())
+            }
+        };
+        Self {
+            class,
+            label,
+            path: text(value, "path").unwrap_or(&faults.file.name).to_owned(),
+            clocks: HashMap::new(),
+            clock_ids: Vec::new(),
+            stream_classes: HashMap::new(),
+            entries: Vec::new(),
+            streams: Vec::new(),
+        }
+    }
+
+    /// The index of a clock. None: there are too many, or it cannot be read.
+    fn clock(
+        &mut self,
+        value: &Value,
+        offset: i128,
+        faults: &mut Faults<'_>,
+    ) -> Result<Option<u16>, PlanError> {
+        let key = format!("{value:?}");
+        if let Some(known) = self.clocks.get(&key) {
+            return Ok(*known);
+        }
+        let clock = match description::clock_class(value) {
+            Ok(clock) => Some(clock),
+            Err(what) => {
+                faults.add(0, 0, &what, None);
+                None
+            }
+        };
+        let index = clock.map(|clock| self.add_clock(clock, offset)).transpose()?.flatten();
+        self.clocks.insert(key, index);
+        Ok(index)
+    }
+
+    fn add_clock(&mut self, mut clock: ClockClass, offset: i128) -> Result<Option<u16>, PlanError> {
+        if offset != 0 && !clock.add_offset(offset) {
+            return Err(PlanError::ClockOffset(clock.id));
+        }
+        let Ok(index) = u16::try_from(self.class.clocks.len()) else { return Ok(None) };
+        self.clock_ids.push(clock.id.clone());
+        self.class.clocks.push(clock);
+        Ok(Some(index))
+    }
+
+    fn add_stream(
+        &mut self,
+        number: usize,
+        lines: &StreamLines,
+        with_selectors: bool,
+        offset: i128,
+        faults: &mut Faults<'_>,
+    ) -> Result<(), PlanError> {
+        let begin = lines.begin.as_ref().unwrap_or(&Value::Null);
+        let mut default_clock = match begin.get("clock") {
+            Some(clock) => self.clock(clock, offset, faults)?,
+            None => None,
+        };
+        if default_clock.is_none() && lines.has_times {
+            // A clock that is earlier than all times.
+            let least = lines.least.unwrap_or_default().div_euclid(1_000_000_000).min(0);
+            let key = format!("of its own {least}");
+            default_clock = match self.clocks.get(&key) {
+                Some(known) => *known,
+                None => {
+                    let mut clock = ClockClass::since_unix_epoch("default");
+                    clock.offset_seconds = i64::try_from(least).unwrap_or(i64::MIN);
+                    let index = self.add_clock(clock, offset)?;
+                    self.clocks.insert(key, index);
+                    index
+                }
+            };
+        }
+        let mut other_clocks = Vec::new();
+        if let Some(Value::Array(clocks)) = begin.get("other_clocks") {
+            for clock in clocks {
+                other_clocks.extend(self.clock(clock, offset, faults)?);
+            }
+        }
+        let value = begin.get("class").unwrap_or(&Value::Null);
+        let key = format!("{value:?} {default_clock:?} {other_clocks:?}");
+        let index = match self.stream_classes.get(&key) {
+            Some(index) => *index,
+            None => {
+                let classes = Classes { clocks: &self.clock_ids, with_selectors };
+                let made = stream_class(value, classes, &mut self.class);
+                let mut class = made.unwrap_or_else(|what| {
+                    faults.add(0, 0, &what, text(begin, "name"));
+                    DataStreamClass::default()
+                });
+                (class.default_clock, class.other_clocks) = (default_clock, other_clocks);
+                let index = self.class.data_streams.len();
+                self.class.data_streams.push(class);
+                self.entries.push(HashMap::new());
+                self.stream_classes.insert(key, index);
+                index
+            }
+        };
+        self.streams.push((number, index));
+        let classes = Classes { clocks: &self.clock_ids, with_selectors };
+        let (Some(stream), Some(entries)) =
+            (self.class.data_streams.get_mut(index), self.entries.get_mut(index))
+        else {
+            return Ok(());
+        };
+        for value in &lines.classes {
+            if let Err(what) = add_class(value, classes, stream, entries) {
+                faults.add(0, 0, &what, text(begin, "name"));
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self, file: &Arc<File>, index: &Index) -> Result<JsonTrace, PlanError> {
+        let mut trace = Trace::new(self.class, self.label, &file.limits)?;
+        trace.path = self.path;
+        let trace = Arc::new(trace);
+        let own = |stream: usize| self.streams.iter().any(|(number, _)| *number == stream);
+        let owned: Vec<bool> = match self.streams.len() == index.streams.len() {
+            true => vec![true; index.streams.len()],
+            false => (0..index.streams.len()).map(own).collect(),
+        };
+        let lines = index.stacks.iter().filter(|(stream, _)| owned.get(*stream) == Some(&true));
+        let stacks = Arc::new(stacks::fill(&trace.stacks, lines.map(|(_, line)| line)));
+        let mut streams = Vec::new();
+        for (number, class) in self.streams {
+            let Some(lines) = index.streams.get(number) else { continue };
+            let begin = lines.begin.as_ref().unwrap_or(&Value::Null);
+            let id = description::id(begin).ok().flatten();
+            let name = text(begin, "name").unwrap_or(&file.name);
+            let Some(stream) = DataStream::new(Arc::clone(&trace), class, id, name) else { continue };
+            let classes = self.entries.get(class).cloned().unwrap_or_default();
+            let mut names = HashMap::new();
+            for (id, entry) in &classes {
+                if let ClassEntry::Declared { index, .. } = entry
+                    && let Some(name) =
+                        stream.class().event_records.get(*index).and_then(|class| class.name.clone())
+                {
+                    names.entry(name).and_modify(|known| *known = None).or_insert(Some(*id));
+                }
+            }
+            streams.push(Arc::new(StreamPart {
+                file: Arc::clone(file),
+                stream: Arc::new(stream),
+                runs: lines.runs.clone(),
+                marks: lines.marks.clone(),
+                classes,
+                names,
+                stacks: Arc::clone(&stacks),
+            }));
+        }
+        Ok(JsonTrace::new(trace, &file.name, streams))
+    }
+}
+
+/// A data stream class without event record classes.
+fn stream_class(value: &Value, classes: Classes<'_>, trace: &mut TraceClass) -> Made<DataStreamClass> {
+    let owned = |name: &str| text(value, name).map(str::to_owned);
+    let mut class = DataStreamClass {
+        id: description::id(value)?.unwrap_or_default(),
+        namespace: owned("namespace"),
+        name: owned("name"),
+        uid: owned("uid"),
+        attributes: crate::field_class::attributes(value.get("attributes")),
+        ..DataStreamClass::default()
+    };
+    let Some(fields) = value.get("fields") else { return Ok(class) };
+    let scope = |name: &str| description::scope_class(fields, name, classes).map(|class| class.map(Arc::new));
+    if let Some(header) = scope("packet_header")? {
+        trace.packet_header.get_or_insert(header);
+    }
+    class.packet_context = scope("context")?;
+    class.event_record_header = scope("header")?;
+    class.common_context = scope("common_context")?;
+    class.resource = scope("resource")?;
+    Ok(class)
+}
+
+fn members(class: Option<&FieldClass>) -> &[Member] {
+    match class.map(|class| &class.kind) {
+        Some(FieldKind::Structure { members, .. }) => members,
+        _ => &[],
+    }
+}
+
+/// Adds an event record class to a data stream class.
+fn add_class(
+    value: &Value,
+    classes: Classes<'_>,
+    stream: &mut DataStreamClass,
+    entries: &mut HashMap<u128, ClassEntry>,
+) -> Made<()> {
+    let mut class: EventRecordClass = description::event_class(value)?;
+    let meanings = value.get("meanings").unwrap_or(&Value::Null);
+    if entries.contains_key(&class.id) {
+        return Ok(());
+    }
+    let Some(fields) = value.get("fields") else {
+        let id = class.id;
+        entries.insert(id, ClassEntry::Template(Arc::new((class, meanings.clone()))));
+        return Ok(());
+    };
+    class.specific_context = description::scope_class(fields, "specific_context", classes)?.map(Into::into);
+    class.payload = description::scope_class(fields, "payload", classes)?.map(Into::into);
+    let has_message = meanings.get("resource").and_then(|members| members.get(MESSAGE)).is_some();
+    if has_message && !members(stream.resource.as_deref()).iter().any(|member| member.name == MESSAGE) {
+        // The message that was written of other fields.
+        let known = members(stream.resource.as_deref()).iter().cloned();
+        let message = Member::new(MESSAGE, FieldClass::optional(FieldClass::string()));
+        stream.resource = Some(Arc::new(FieldClass::structure(known.chain([message]))));
+    }
+    class.meanings = description::meanings(meanings, |scope, name, from| {
+        let class = match scope {
+            Scope::PacketContext => &stream.packet_context,
+            Scope::EventRecordHeader => &stream.event_record_header,
+            Scope::CommonContext => &stream.common_context,
+            Scope::SpecificContext => &class.specific_context,
+            Scope::Payload => &class.payload,
+            Scope::Resource => &stream.resource,
+            Scope::PacketHeader => return None,
+        };
+        let members = members(class.as_deref());
+        let is_it =
+            |member: &Member| member.name == *name && !matches!(member.class.kind, FieldKind::Padding(_));
+        members.iter().skip(from).position(is_it).map(|index| from + index)
+    });
+    entries.insert(class.id, ClassEntry::declared(stream.event_records.len(), &class));
+    stream.event_records.push(Arc::new(class));
+    Ok(())
+}

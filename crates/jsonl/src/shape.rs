@@ -1,0 +1,228 @@
+//! Classes of values that no line describes: what they look like.
+
+use std::sync::Arc;
+
+use ichnos_model::{
+    BitField, ByteOrder, FieldClass, FieldKind, FieldLocation, IntegerProperties, Length, Member,
+};
+
+use crate::json::{Json, Parsed};
+
+/// What a value looks like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    Null,
+    Boolean,
+    /// An integer of 64 bits, signed.
+    Signed,
+    /// One that is greater.
+    Unsigned,
+    /// One of more bits.
+    Wide(u64),
+    Float,
+    Text,
+    Blob(String),
+    Array(Box<Shape>),
+    Object(Vec<(String, Shape)>),
+    /// There is no value in some places.
+    Optional(Box<Shape>),
+    /// Values of several kinds: texts, of values that are none their JSON.
+    Any,
+}
+
+impl Shape {
+    /// Reads a value.
+    pub(crate) fn of(json: &mut Json<'_>) -> Parsed<Self> {
+        let mut is_first = true;
+        Ok(match json.peek() {
+            Some(b'{') => {
+                let begin = json.at;
+                json.at += 1;
+                let mut members = Vec::new();
+                while let Some(key) = json.key(&mut is_first)? {
+                    members.push((key.text().into_owned(), Self::of(json)?));
+                }
+                special(json.since(begin)).unwrap_or(Self::Object(members))
+            }
+            Some(b'[') => {
+                json.at += 1;
+                let mut element = None;
+                while json.element(&mut is_first)? {
+                    let found = Self::of(json)?;
+                    element = Some(match element {
+                        None => found,
+                        Some(known) => Self::common(known, found),
+                    });
+                }
+                Self::Array(Box::new(element.unwrap_or(Self::Null)))
+            }
+            Some(b'"') => {
+                json.string()?;
+                Self::Text
+            }
+            _ if json.literal("true") || json.literal("false") => Self::Boolean,
+            _ if json.literal("null") => Self::Null,
+            _ => {
+                let number = json.number()?;
+                let is_integer = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+                match (number.parse::<i64>(), number.parse::<u64>()) {
+                    _ if !is_integer || number == "-0" => Self::Float,
+                    (Ok(_), _) => Self::Signed,
+                    (_, Ok(_)) => Self::Unsigned,
+                    _ => Self::Wide(bits_of(number)),
+                }
+            }
+        })
+    }
+
+    /// The shape of elements of an array that look like these two.
+    fn common(a: Self, b: Self) -> Self {
+        match (a, b) {
+            (a, b) if a == b => a,
+            (Self::Optional(a), Self::Null) | (Self::Null, Self::Optional(a)) => Self::Optional(a),
+            (a, Self::Null) | (Self::Null, a) => Self::Optional(Box::new(a)),
+            (Self::Optional(a), Self::Optional(b)) => Self::Optional(Box::new(Self::common(*a, *b))),
+            (Self::Optional(a), b) | (b, Self::Optional(a)) => Self::Optional(Box::new(Self::common(*a, b))),
+            (Self::Float, Self::Signed) | (Self::Signed, Self::Float) => Self::Float,
+            (Self::Wide(a), Self::Wide(b)) => Self::Wide(a.max(b)),
+            (Self::Wide(length), Self::Signed | Self::Unsigned)
+            | (Self::Signed | Self::Unsigned, Self::Wide(length)) => Self::Wide(length),
+            (Self::Signed, Self::Unsigned) | (Self::Unsigned, Self::Signed) => Self::Wide(128),
+            (Self::Array(a), Self::Array(b)) => Self::Array(Box::new(Self::common(*a, *b))),
+            (Self::Object(a), Self::Object(b))
+                if a.len() == b.len() && a.iter().zip(&b).all(|((a, _), (b, _))| a == b) =>
+            {
+                let common = |((name, a), (_, b))| (name, Self::common(a, b));
+                Self::Object(a.into_iter().zip(b).map(common).collect())
+            }
+            _ => Self::Any,
+        }
+    }
+
+    /// Appends something that is the same for equal shapes only.
+    pub(crate) fn push_key(&self, key: &mut Vec<u8>) {
+        let text = |key: &mut Vec<u8>, text: &str| {
+            key.extend_from_slice(&(text.len() as u64).to_le_bytes());
+            key.extend_from_slice(text.as_bytes());
+        };
+        match self {
+            Self::Null => key.push(b'n'),
+            Self::Boolean => key.push(b'b'),
+            Self::Signed => key.push(b'i'),
+            Self::Unsigned => key.push(b'u'),
+            Self::Wide(length) => {
+                key.push(b'w');
+                key.extend_from_slice(&length.to_le_bytes());
+            }
+            Self::Float => key.push(b'f'),
+            Self::Text => key.push(b't'),
+            Self::Any => key.push(b'*'),
+            Self::Blob(media) => {
+                key.push(b'x');
+                text(key, media);
+            }
+            Self::Array(element) => {
+                key.push(b'[');
+                element.push_key(key);
+            }
+            Self::Optional(inner) => {
+                key.push(b'?');
+                inner.push_key(key);
+            }
+            Self::Object(members) => {
+                key.push(b'{');
+                for (name, member) in members {
+                    key.push(b',');
+                    text(key, name);
+                    member.push_key(key);
+                }
+                key.push(b'}');
+            }
+        }
+    }
+
+    /// The class of such values.
+    pub(crate) fn class(&self) -> FieldClass {
+        let of_values = || Length::Dynamic(Box::new(FieldLocation::of_values()));
+        match self {
+            Self::Null => FieldClass::new(FieldKind::Null { alignment: 1 }),
+            Self::Boolean => {
+                FieldClass::new(FieldKind::Boolean(BitField::new(8, ByteOrder::LittleEndian, 8)))
+            }
+            Self::Signed => FieldClass::signed(64),
+            Self::Unsigned => FieldClass::unsigned(64),
+            Self::Wide(length) => {
+                let integer = IntegerProperties { signed: true, ..IntegerProperties::default() };
+                let bits = BitField::new(*length, ByteOrder::LittleEndian, 8);
+                FieldClass::new(FieldKind::Integer { bits, integer })
+            }
+            Self::Float => FieldClass::float(64),
+            Self::Text | Self::Any => FieldClass::string(),
+            Self::Blob(media) => FieldClass::new(FieldKind::Blob {
+                length: of_values(),
+                media_type: media.clone(),
+                alignment: 8,
+            }),
+            Self::Array(element) => FieldClass::new(FieldKind::Array {
+                element: Arc::new(element.class()),
+                length: of_values(),
+                minimum_alignment: 1,
+                element_aligns: true,
+            }),
+            Self::Optional(inner) => FieldClass::optional(inner.class()),
+            Self::Object(members) => {
+                let member = |(name, shape): &(String, Self)| Member::new(name.clone(), shape.class());
+                FieldClass::structure(members.iter().map(member))
+            }
+        }
+    }
+
+    /// How many classes it is.
+    pub(crate) fn size(&self) -> u64 {
+        match self {
+            Self::Array(inner) | Self::Optional(inner) => 1 + inner.size(),
+            Self::Object(members) => 1 + members.iter().map(|(_, member)| member.size()).sum::<u64>(),
+            _ => 1,
+        }
+    }
+}
+
+/// How many bits an integer takes with its sign, in steps of 64 bits.
+fn bits_of(digits: &str) -> u64 {
+    // A digit is less than 3.33 bits.
+    let bits = digits.len() as u64 * 10 / 3 + 2;
+    bits.next_multiple_of(64).max(128)
+}
+
+/// The shape of an object that stands for a value which JSON does not have.
+fn special(object: &str) -> Option<Shape> {
+    let mut json = Json::new(object);
+    json.take(b'{').then_some(())?;
+    let mut is_first = true;
+    let key = json.key(&mut is_first).ok()??.plain()?;
+    let text = json.string().ok()?.plain()?;
+    let is_float = matches!(text, "NaN" | "Infinity" | "-Infinity");
+    let shape = match key {
+        "$int" if text.strip_prefix('-').unwrap_or(text).bytes().all(|byte| byte.is_ascii_digit()) => {
+            Shape::Wide(bits_of(text))
+        }
+        "$float" if is_float => Shape::Float,
+        "$bytes" if is_hex(text) => {
+            // Of another encoding, the bytes would be another text.
+            return (json.key(&mut is_first) == Ok(None)).then_some(Shape::Text);
+        }
+        "$blob" if is_hex(text) => {
+            let mut media = String::new();
+            if json.key(&mut is_first).ok()?.is_some_and(|key| key.is("media_type")) {
+                media = json.string().ok()?.text().into_owned();
+            }
+            return Some(Shape::Blob(media));
+        }
+        _ => return None,
+    };
+    json.key(&mut is_first).ok()?.is_none().then_some(shape)
+}
+
+fn is_hex(text: &str) -> bool {
+    text.len() % 2 == 0 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}

@@ -1,0 +1,112 @@
+//! Call stacks: those of lines of their own, and those that events have with them.
+
+use std::collections::{BTreeMap, HashMap};
+
+use ichnos_model::{Frame, StackTable, Value};
+
+use crate::field_class::number;
+
+/// The numbers that stacks have in the table of the trace, where they are others than in the file.
+pub(crate) type Renumbered = HashMap<u32, u32>;
+
+/// What the number of a stack in a line becomes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Numbers<'a> {
+    Of(&'a Renumbered),
+    /// This one: the frames are in the line.
+    Known(u32),
+}
+
+impl Numbers<'_> {
+    /// None: what it is.
+    pub(crate) fn get(&self, number: u32) -> Option<u32> {
+        match self {
+            Self::Of(renumbered) => renumbered.get(&number).copied(),
+            Self::Known(number) => Some(*number),
+        }
+    }
+}
+
+/// A stack of a line.
+struct Stack {
+    number: u32,
+    /// The innermost one first.
+    frames: Vec<Frame>,
+    callers: Option<Vec<u32>>,
+}
+
+/// Puts the stacks of lines into a table, with the numbers that they have in the file where that is possible.
+pub(crate) fn fill<'v>(table: &StackTable, lines: impl Iterator<Item = &'v Value>) -> Renumbered {
+    let stacks: Vec<Stack> = lines.filter_map(stack_of).collect();
+    let mut nodes = BTreeMap::new();
+    for stack in &stacks {
+        let Some(callers) = stack.callers.as_ref().filter(|callers| callers.len() + 1 == stack.frames.len())
+        else {
+            continue;
+        };
+        let numbers = [stack.number].into_iter().chain(callers.iter().copied());
+        let callers = callers.iter().copied().map(Some).chain([None]);
+        for ((number, caller), frame) in numbers.zip(callers).zip(&stack.frames) {
+            nodes.insert(number, (caller, frame));
+        }
+    }
+    let mut renumbered = Renumbered::new();
+    let mut is_filled = false;
+    // Of a recorded trace, most stacks of the table are those of some event.
+    let most = nodes.len() as u64 * 16 + 1024;
+    if let Some(last) = nodes.last_key_value().map(|(last, _)| *last).filter(|last| u64::from(*last) < most) {
+        is_filled = true;
+        for number in 0..=last {
+            let found = match nodes.get(&number) {
+                Some((None, frame)) => table.push(None, (*frame).clone()),
+                Some((Some(caller), frame)) if *caller < number => {
+                    let caller = renumbered.get(caller).copied().unwrap_or(*caller);
+                    table.push(Some(caller), (*frame).clone())
+                }
+                // A stack that no line has: something that is no other stack.
+                _ => table.push(None, Frame::at(u64::from(number)).in_space(u32::MAX)),
+            };
+            if let Some(found) = found.filter(|found| *found != number) {
+                renumbered.insert(number, found);
+            }
+        }
+    }
+    for stack in &stacks {
+        if is_filled && nodes.contains_key(&stack.number) {
+            continue;
+        }
+        if let Some(found) = table.intern(stack.frames.iter().rev().cloned()) {
+            renumbered.insert(stack.number, found);
+        }
+    }
+    renumbered
+}
+
+fn stack_of(line: &Value) -> Option<Stack> {
+    let number = number(line, "stack").ok()??;
+    let frames = frames(line.get("frames")?)?;
+    let callers = match line.get("callers") {
+        Some(Value::Array(callers)) => {
+            let caller = |caller: &Value| {
+                crate::field_class::integer_of(caller).and_then(|caller| caller.try_into().ok())
+            };
+            callers.iter().map(caller).collect()
+        }
+        _ => (frames.len() == 1).then(Vec::new),
+    };
+    Some(Stack { number, frames, callers })
+}
+
+/// The frames of a list, the innermost one first.
+pub(crate) fn frames(list: &Value) -> Option<Vec<Frame>> {
+    let Value::Array(frames) = list else { return None };
+    let frame = |value: &Value| {
+        let mut frame = Frame::default();
+        frame.address = number(value, "address").ok()?;
+        frame.symbol = value.get("symbol").and_then(Value::as_text).map(Into::into);
+        frame.module = value.get("module").and_then(Value::as_text).map(Into::into);
+        frame.address_space = number(value, "address_space").ok()?.unwrap_or_default();
+        Some(frame)
+    };
+    frames.iter().map(frame).collect()
+}

@@ -1,0 +1,53 @@
+//! What is known of a data stream before its events are read.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ichnos_io::Bytes;
+use ichnos_model::{ClockArithmetic, DataStream, EventRecordClass, Limits, Meaning, Scope, Value};
+
+use crate::index::{Mark, Runs};
+use crate::stacks::Renumbered;
+
+/// What all data streams of a file have in common.
+#[derive(Debug)]
+pub(crate) struct File {
+    pub(crate) name: Arc<str>,
+    pub(crate) bytes: Bytes,
+    /// Report all rules that are broken.
+    pub(crate) check: bool,
+    /// Nanoseconds to add to all times.
+    pub(crate) clock_offset: i128,
+    /// How cycles become nanoseconds.
+    pub(crate) clock_arithmetic: ClockArithmetic,
+    pub(crate) limits: Limits,
+}
+
+/// A data stream in a file.
+#[derive(Debug)]
+pub(crate) struct StreamPart {
+    pub(crate) file: Arc<File>,
+    pub(crate) stream: Arc<DataStream>,
+    pub(crate) runs: Runs,
+    pub(crate) marks: Vec<Mark>,
+    pub(crate) classes: HashMap<u128, ClassEntry>,
+    /// Ids by name, of names that only one class has.
+    pub(crate) names: HashMap<String, Option<u128>>,
+    pub(crate) stacks: Arc<Renumbered>,
+}
+
+/// An event record class that a line describes.
+#[derive(Clone, Debug)]
+pub(crate) enum ClassEntry {
+    /// With its fields: the index of the class, and its members that are numbers of call stacks.
+    Declared { index: usize, stacks: Arc<[(Scope, u32)]> },
+    /// Without: what it would be, and what members mean.
+    Template(Arc<(EventRecordClass, Value)>),
+}
+
+impl ClassEntry {
+    pub(crate) fn declared(index: usize, class: &EventRecordClass) -> Self {
+        let stacks = class.meanings.members(Meaning::Stack);
+        Self::Declared { index, stacks: stacks.map(|member| (member.scope, member.index)).collect() }
+    }
+}

@@ -1,0 +1,78 @@
+//! A trace of some lines of a file.
+
+use std::sync::Arc;
+
+use ichnos_model::{
+    BoxedCursor, Cursor, Damage, DataStream, FileDiagnostic, StreamSummary, Trace, TraceInput, TracerQuirk,
+    Window,
+};
+
+use crate::cursor::LineCursor;
+use crate::stream::StreamPart;
+
+/// The data streams of a file that are of one trace.
+#[derive(Debug)]
+pub(crate) struct JsonTrace {
+    trace: Arc<Trace>,
+    path: String,
+    streams: Vec<Arc<StreamPart>>,
+    damage: Vec<Damage>,
+}
+
+impl JsonTrace {
+    pub(crate) fn new(trace: Arc<Trace>, path: &str, streams: Vec<Arc<StreamPart>>) -> Self {
+        Self { trace, path: path.to_owned(), streams, damage: Vec::new() }
+    }
+
+    /// Adds what cannot be read and belongs to no data stream.
+    pub(crate) fn add_damage(&mut self, damage: Vec<Damage>) {
+        self.damage.extend(damage);
+    }
+}
+
+impl TraceInput for JsonTrace {
+    fn format(&self) -> &'static str {
+        "jsonl"
+    }
+
+    fn path(&self) -> &str {
+        if self.trace.path.is_empty() { &self.path } else { &self.trace.path }
+    }
+
+    fn trace(&self) -> &Arc<Trace> {
+        &self.trace
+    }
+
+    fn diagnostics(&self) -> &[FileDiagnostic] {
+        &[]
+    }
+
+    fn quirks(&self) -> Vec<TracerQuirk> {
+        Vec::new()
+    }
+
+    fn streams(&self) -> Vec<StreamSummary> {
+        let summary = |part: &Arc<StreamPart>| StreamSummary {
+            bytes: part.runs.bytes as u64,
+            files: vec![part.file.name.to_string()],
+            ..StreamSummary::new(Arc::clone(&part.stream))
+        };
+        self.streams.iter().map(summary).collect()
+    }
+
+    fn data_streams(&self) -> Vec<Arc<DataStream>> {
+        self.streams.iter().map(|part| Arc::clone(&part.stream)).collect()
+    }
+
+    fn has_dynamic_classes(&self) -> bool {
+        true
+    }
+
+    fn damage(&self) -> &[Damage] {
+        &self.damage
+    }
+
+    fn cursors(&self, window: Window) -> Vec<BoxedCursor> {
+        self.streams.iter().map(|part| LineCursor::new(Arc::clone(part), window).boxed()).collect()
+    }
+}

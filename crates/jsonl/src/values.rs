@@ -1,0 +1,824 @@
+//! Values of fields, read as their classes say.
+
+use std::borrow::Cow;
+
+use ichnos_model::{
+    BitField, EventValues, FieldClass, FieldKind, FieldValue, IntegerProperties, Length, Member, Real, Scope,
+    StringEncoding, VariableLengthValue, VariantOption, Wide,
+};
+use uuid::Uuid;
+
+use crate::json::{Fault, Json, Parsed};
+use crate::stacks::Numbers;
+use crate::time;
+
+/// Reads values, in memory that is reused.
+#[derive(Debug, Default)]
+pub(crate) struct ValueReader {
+    text: String,
+    bytes: Vec<u8>,
+    words: Vec<u64>,
+    /// Whether a string can be any value: its JSON.
+    pub(crate) takes_json: bool,
+    /// Whether values have to be what is read as such without a class: no digits in strings, no whole numbers as
+    /// floating-point numbers.
+    pub(crate) is_strict: bool,
+}
+
+/// The names and values of an object, to find members in any order.
+type Entries<'a> = Vec<Option<(Cow<'a, str>, Json<'a>)>>;
+
+impl ValueReader {
+    /// Reads the object that is a scope. `stacks` are the members that are numbers of call stacks.
+    pub(crate) fn scope(
+        &mut self,
+        json: &mut Json<'_>,
+        scope: Scope,
+        class: &FieldClass,
+        stacks: &[(u32, Numbers<'_>)],
+        values: &mut EventValues,
+    ) -> Parsed<()> {
+        let FieldKind::Structure { members, .. } = &class.kind else {
+            return json.fault("a class that is a structure");
+        };
+        let begin = json.at;
+        values.begin(scope);
+        if self.members(json, members, stacks, values, false).is_ok() {
+            return Ok(());
+        }
+        // In another order, perhaps.
+        json.at = begin;
+        values.begin(scope);
+        self.members(json, members, stacks, values, true)
+    }
+
+    /// Reads members in just this order.
+    pub(crate) fn members_in_order(
+        &mut self,
+        json: &mut Json<'_>,
+        members: &[Member],
+        values: &mut EventValues,
+    ) -> Parsed<()> {
+        self.members(json, members, &[], values, false)
+    }
+
+    fn members<'a>(
+        &mut self,
+        json: &mut Json<'a>,
+        members: &[Member],
+        stacks: &[(u32, Numbers<'_>)],
+        values: &mut EventValues,
+        in_any_order: bool,
+    ) -> Parsed<()> {
+        let begin = json.at;
+        json.expect(b'{', "an object")?;
+        if in_any_order {
+            json.at = begin;
+            return self.members_in_any_order(json, members, stacks, values);
+        }
+        let mut is_first = true;
+        let mut key = json.key(&mut is_first)?;
+        for (index, member) in members.iter().enumerate() {
+            if matches!(member.class.kind, FieldKind::Padding(_)) {
+                continue;
+            }
+            if key.is_some_and(|key| key.is(&member.name)) {
+                match stack(stacks, index) {
+                    Some(numbers) => self.stack(json, &member.class, numbers, values)?,
+                    None => self.field(json, &member.class, values, in_any_order)?,
+                }
+                key = json.key(&mut is_first)?;
+            } else if member.class.is_optional_of_values() {
+                values.push_optional(false);
+            } else {
+                return json.fault(format!("the member `{}`", member.name));
+            }
+        }
+        if key.is_some() {
+            return json.fault("no further members");
+        }
+        Ok(())
+    }
+
+    fn members_in_any_order<'a>(
+        &mut self,
+        json: &mut Json<'a>,
+        members: &[Member],
+        stacks: &[(u32, Numbers<'_>)],
+        values: &mut EventValues,
+    ) -> Parsed<()> {
+        let mut entries: Entries<'a> = Vec::new();
+        let mut is_first = true;
+        json.expect(b'{', "an object")?;
+        while let Some(key) = json.key(&mut is_first)? {
+            json.peek();
+            entries.push(Some((key.text(), json.clone())));
+            json.skip()?;
+        }
+        let mut first = 0;
+        for (index, member) in members.iter().enumerate() {
+            if matches!(member.class.kind, FieldKind::Padding(_)) {
+                continue;
+            }
+            while entries.get(first).is_some_and(Option::is_none) {
+                first += 1;
+            }
+            let rest = entries.get_mut(first..).unwrap_or_default();
+            let is_it = |entry: &Option<(Cow<'_, str>, _)>| {
+                entry.as_ref().is_some_and(|(name, _)| *name == member.name)
+            };
+            match rest.iter().position(is_it).and_then(|at| rest.get_mut(at)?.take()) {
+                Some((_, mut value)) => match stack(stacks, index) {
+                    Some(numbers) => self.stack(&mut value, &member.class, numbers, values)?,
+                    None => self.field(&mut value, &member.class, values, true)?,
+                },
+                None if matches!(member.class.kind, FieldKind::Optional { .. }) => {
+                    values.push_optional(false)
+                }
+                None => {
+                    return json.fault(format!("the member `{}` in the object that ends here", member.name));
+                }
+            }
+        }
+        match entries.into_iter().flatten().next() {
+            Some((name, json)) => json.fault(format!("no member `{name}`, which the class does not have")),
+            None => Ok(()),
+        }
+    }
+
+    /// Reads a field.
+    pub(crate) fn field(
+        &mut self,
+        json: &mut Json<'_>,
+        class: &FieldClass,
+        values: &mut EventValues,
+        in_any_order: bool,
+    ) -> Parsed<()> {
+        match &class.kind {
+            FieldKind::Integer { bits, integer } => self.integer(json, Some(*bits), integer, values),
+            FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
+                self.integer(json, None, integer, values)
+            }
+            FieldKind::Boolean(_) | FieldKind::VariableLength { value: VariableLengthValue::Boolean, .. } => {
+                let value = json.literal("true");
+                if !value && !json.literal("false") {
+                    return json.fault("a boolean");
+                }
+                values.push(value);
+                Ok(())
+            }
+            FieldKind::BitArray(bits) | FieldKind::BitMap { bits, .. } => {
+                self.bits(json, Some(*bits), values)
+            }
+            FieldKind::VariableLength { value: VariableLengthValue::BitArray, .. } => {
+                self.bits(json, None, values)
+            }
+            FieldKind::Float(bits) => self.float(json, bits.length, values),
+            FieldKind::String { encoding, .. } => self.string(json, *encoding, values),
+            FieldKind::Blob { length, .. } => {
+                let begin = json.at;
+                self.tagged(json, "$blob", "a BLOB: an object with `$blob`")?;
+                if let Length::Static(length) = length
+                    && *length != self.bytes.len() as u64
+                {
+                    json.at = begin;
+                    return json.fault(format!("{length} bytes"));
+                }
+                values.push(FieldValue::Blob(&self.bytes));
+                Ok(())
+            }
+            FieldKind::Guid { .. } => {
+                json.peek();
+                let at = json.at;
+                let guid = json.string()?.plain().and_then(|text| Uuid::parse_str(text).ok());
+                values.push(guid.ok_or(Fault { at, expected: "a GUID".into() })?);
+                Ok(())
+            }
+            FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
+                values.begin_structure();
+                self.members(json, members, &[], values, in_any_order)?;
+                values.end();
+                Ok(())
+            }
+            FieldKind::Array { element, length, .. } => {
+                json.expect(b'[', "an array")?;
+                values.begin_array();
+                let (mut is_first, mut count) = (true, 0);
+                while json.element(&mut is_first)? {
+                    self.field(json, element, values, in_any_order)?;
+                    count += 1;
+                }
+                values.end();
+                match length {
+                    Length::Static(length) if *length != count => {
+                        json.fault(format!("{length} elements before"))
+                    }
+                    _ => Ok(()),
+                }
+            }
+            FieldKind::Optional { field, .. } => {
+                if !matches!(field.kind, FieldKind::Null { .. }) && json.literal("null") {
+                    values.push_optional(false);
+                    return Ok(());
+                }
+                values.push_optional(true);
+                self.field(json, field, values, in_any_order)
+            }
+            FieldKind::Variant { options, .. } => {
+                let fits = |option: &VariantOption| looks_like(json.clone(), &option.class);
+                let Some(option) = options.iter().position(fits) else {
+                    return json.fault("a value of one of the options of a variant");
+                };
+                values.push_variant(option);
+                self.field(json, &options[option].class, values, in_any_order)
+            }
+            FieldKind::Null { .. } => {
+                if !json.literal("null") {
+                    return json.fault("null");
+                }
+                values.push(FieldValue::Null);
+                Ok(())
+            }
+            _ => json.fault("a field of a known class"),
+        }
+    }
+
+    /// Reads the number of a call stack, and appends the one that it has here.
+    fn stack(
+        &mut self,
+        json: &mut Json<'_>,
+        class: &FieldClass,
+        numbers: &Numbers<'_>,
+        values: &mut EventValues,
+    ) -> Parsed<()> {
+        let (begin, mut value) = (json.at, json.clone());
+        let number = value.number().ok().or_else(|| value.string().ok()?.plain());
+        let found = number.and_then(|number| number.parse().ok()).and_then(|number: u32| numbers.get(number));
+        let Some(found) = found else { return self.field(json, class, values, true) };
+        let is_optional = match &class.kind {
+            FieldKind::Integer { integer, .. } if !integer.signed => false,
+            FieldKind::Optional { field, .. } if field.integer().is_some_and(|integer| !integer.signed) => {
+                true
+            }
+            _ => {
+                json.at = begin;
+                return self.field(json, class, values, true);
+            }
+        };
+        json.at = value.at;
+        if is_optional {
+            values.push_optional(true);
+        }
+        values.push(u64::from(found));
+        Ok(())
+    }
+
+    /// Reads an integer; of a variable length if there are no `bits`.
+    fn integer(
+        &mut self,
+        json: &mut Json<'_>,
+        bits: Option<BitField>,
+        integer: &IntegerProperties,
+        values: &mut EventValues,
+    ) -> Parsed<()> {
+        if integer.mappings.is_some() {
+            json.expect(b'{', "an object with `value`, as the integer has labels")?;
+            let (mut is_first, mut is_found) = (true, false);
+            while let Some(key) = json.key(&mut is_first)? {
+                if key.is("value") && !is_found {
+                    is_found = true;
+                    self.plain_integer(json, bits, integer, values)?;
+                } else {
+                    json.skip()?;
+                }
+            }
+            return if is_found { Ok(()) } else { json.fault("the member `value` before") };
+        }
+        self.plain_integer(json, bits, integer, values)
+    }
+
+    fn plain_integer(
+        &mut self,
+        json: &mut Json<'_>,
+        bits: Option<BitField>,
+        integer: &IntegerProperties,
+        values: &mut EventValues,
+    ) -> Parsed<()> {
+        json.peek();
+        let at = json.at;
+        let wide;
+        let length = bits.map_or(64, |bits| bits.length);
+        let digits: &str = match json.peek() {
+            Some(b'"') if self.is_strict => return wrong_integer(at, bits, integer),
+            Some(b'{') if self.is_strict && length <= 64 => return wrong_integer(at, bits, integer),
+            Some(b'"') => {
+                let text = json.string()?;
+                let Some(text) = text.plain() else { return wrong_integer(at, bits, integer) };
+                if let Some(clock) = integer.wall_clock
+                    && let Some(nanoseconds) = time::date(text)
+                {
+                    let since = nanoseconds - i128::from(clock.epoch_seconds()) * 1_000_000_000;
+                    let cycles = since.checked_mul(clock.frequency().into());
+                    // The first value that is that date.
+                    let cycles = cycles.map(|cycles| -(-cycles).div_euclid(1_000_000_000));
+                    wide = cycles.map(|cycles| cycles.to_string()).unwrap_or_default();
+                    &wide
+                } else {
+                    text
+                }
+            }
+            Some(b'{') => self.tagged_integer(json)?,
+            _ => json.number()?,
+        };
+        if bits.is_none() || length <= 64 {
+            if integer.signed {
+                if let Some(value) = digits.parse::<i64>().ok().filter(|value| fits_signed(*value, length)) {
+                    values.push(value);
+                    return Ok(());
+                }
+            } else if let Some(value) =
+                digits.parse::<u64>().ok().filter(|value| fits_unsigned(*value, length))
+            {
+                values.push(value);
+                return Ok(());
+            }
+            if bits.is_some() {
+                return wrong_integer(at, bits, integer);
+            }
+        }
+        self.wide(digits, bits.map(|bits| bits.length), integer.signed)
+            .filter(|_| is_integer(digits))
+            .map(|wide| values.push(FieldValue::Wide(wide)))
+            .map_or_else(|| wrong_integer(at, bits, integer), Ok)
+    }
+
+    /// Reads `{"$int": "DIGITS"}`: the digits.
+    fn tagged_integer<'a>(&mut self, json: &mut Json<'a>) -> Parsed<&'a str> {
+        json.expect(b'{', "an integer")?;
+        let mut is_first = true;
+        let key = json.key(&mut is_first)?;
+        if !key.is_some_and(|key| key.is("$int")) {
+            return json.fault("the member `$int`");
+        }
+        let digits = json.string()?.plain();
+        json.expect(b'}', "the end of the object")?;
+        match digits {
+            Some(digits) => Ok(digits),
+            None => json.fault("digits before"),
+        }
+    }
+
+    /// The words of an integer of more than 64 bits; None if it does not fit, or is none.
+    fn wide(&mut self, digits: &str, length: Option<u64>, signed: bool) -> Option<Wide<'_>> {
+        /// The most digits: what no class has is not worth the time.
+        const MOST_DIGITS: usize = 20_000;
+        let (is_negative, digits) = match digits.strip_prefix('-') {
+            Some(digits) => (true, digits),
+            None => (false, digits),
+        };
+        if digits.is_empty() || digits.len() > MOST_DIGITS || is_negative && !signed {
+            return None;
+        }
+        let words = &mut self.words;
+        words.clear();
+        for chunk in digits.as_bytes().chunks(18) {
+            let (mut carry, mut scale) = (0u128, 1u128);
+            for digit in chunk {
+                carry = carry * 10 + u128::from(char::from(*digit).to_digit(10)?);
+                scale *= 10;
+            }
+            for word in words.iter_mut() {
+                carry += u128::from(*word) * scale;
+                *word = carry as u64;
+                carry >>= 64;
+            }
+            if carry != 0 {
+                words.push(carry as u64);
+            }
+        }
+        let used = words.len() as u64 * 64 - words.last().map_or(0, |word| u64::from(word.leading_zeros()));
+        let is_power = words.iter().map(|word| word.count_ones()).sum::<u32>() == 1;
+        // Of two's complement, the least number has as many bits as its distance from 0.
+        let needed = if signed && !(is_negative && is_power) { used + 1 } else { used };
+        // A variable length is one of groups of 7 bits.
+        let length = length.unwrap_or_else(|| needed.max(65).div_ceil(7) * 7);
+        if needed > length {
+            return None;
+        }
+        words.resize(usize::try_from(length.div_ceil(64)).ok()?, 0);
+        if is_negative {
+            let mut carry = true;
+            for word in words.iter_mut() {
+                (*word, carry) = (!*word).overflowing_add(u64::from(carry));
+            }
+        }
+        Some(Wide { words, length, signed })
+    }
+
+    /// Reads `{"bits": INTEGER}`, with flags or without.
+    fn bits(&mut self, json: &mut Json<'_>, bits: Option<BitField>, values: &mut EventValues) -> Parsed<()> {
+        json.expect(b'{', "an object with `bits`")?;
+        let (mut is_first, mut is_found) = (true, false);
+        while let Some(key) = json.key(&mut is_first)? {
+            if !key.is("bits") || is_found {
+                json.skip()?;
+                continue;
+            }
+            is_found = true;
+            json.peek();
+            let at = json.at;
+            let digits = match json.peek() {
+                Some(b'"') => json.string()?.plain().unwrap_or_default(),
+                Some(b'{') => self.tagged_integer(json)?,
+                _ => json.number()?,
+            };
+            let length = bits.map_or(64, |bits| bits.length);
+            let narrow = digits.parse().ok().filter(|value| length <= 64 && fits_unsigned(*value, length));
+            match narrow {
+                Some(value) => values.push(FieldValue::Bits(value)),
+                None if bits.is_none_or(|bits| bits.length > 64) && is_integer(digits) => {
+                    let wide = self.wide(digits, bits.map(|bits| bits.length), false);
+                    let wide = wide.ok_or(Fault { at, expected: format!("{length} bits").into() })?;
+                    values.push(FieldValue::Wide(wide));
+                }
+                None => return Err(Fault { at, expected: format!("{length} bits").into() }),
+            }
+        }
+        if is_found { Ok(()) } else { json.fault("the member `bits` before") }
+    }
+
+    fn float(&mut self, json: &mut Json<'_>, length: u64, values: &mut EventValues) -> Parsed<()> {
+        const EXPECTED: &str = "a floating-point number of the size of the class";
+        json.peek();
+        let at = json.at;
+        let wrong = || Fault { at, expected: EXPECTED.into() };
+        if json.peek() != Some(b'{') {
+            let number = json.number()?;
+            if self.is_strict && is_integer(number) && number != "-0" {
+                return Err(wrong());
+            }
+            let real = match length {
+                16 => half_of(number.parse().map_err(|_| wrong())?).map(Real::Half),
+                32 => number.parse().ok().map(Real::Single),
+                64 => number.parse().ok().map(Real::Double),
+                _ => None,
+            };
+            values.push(FieldValue::Real(real.ok_or_else(wrong)?));
+            return Ok(());
+        }
+        json.at += 1;
+        let mut is_first = true;
+        let key = json.key(&mut is_first)?.and_then(|key| key.plain()).ok_or_else(wrong)?;
+        let text = json.string()?.plain().ok_or_else(wrong)?;
+        json.expect(b'}', "the end of the object")?;
+        let special = match text {
+            "NaN" => Some(f64::NAN),
+            "Infinity" => Some(f64::INFINITY),
+            "-Infinity" => Some(f64::NEG_INFINITY),
+            _ => None,
+        };
+        let real = match (key, special, length) {
+            ("$float", Some(value), 16) => Real::Half(if value.is_nan() {
+                0x7e00
+            } else if value > 0.0 {
+                0x7c00
+            } else {
+                0xfc00
+            }),
+            ("$float", Some(value), 32) => Real::Single(value as f32),
+            ("$float", Some(value), 64) => Real::Double(value),
+            (key, None, length)
+                if length > 64
+                    && key.strip_prefix("$float").and_then(|length| length.parse().ok()) == Some(length)
+                    && text.len() as u64 == length / 4 =>
+            {
+                let words = &mut self.words;
+                words.clear();
+                for digits in text.as_bytes().rchunks(16) {
+                    let digits = std::str::from_utf8(digits).ok().filter(|digits| !digits.starts_with('+'));
+                    let word = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+                    words.push(word.ok_or_else(wrong)?);
+                }
+                Real::Wide(Wide { words, length, signed: false })
+            }
+            _ => return Err(wrong()),
+        };
+        values.push(FieldValue::Real(real));
+        Ok(())
+    }
+
+    fn string(
+        &mut self,
+        json: &mut Json<'_>,
+        encoding: StringEncoding,
+        values: &mut EventValues,
+    ) -> Parsed<()> {
+        if json.peek() == Some(b'"') {
+            let quoted = json.string()?;
+            let text = match quoted.plain() {
+                Some(text) => text,
+                None => {
+                    self.text.clear();
+                    quoted.push_to(&mut self.text);
+                    &self.text
+                }
+            };
+            if encoding == StringEncoding::Utf8 {
+                values.push(text);
+            } else {
+                encode(&mut self.bytes, text, encoding);
+                values.push(FieldValue::Text(&self.bytes));
+            }
+            return Ok(());
+        }
+        if self.takes_json {
+            values.push(json.skip()?);
+            return Ok(());
+        }
+        self.tagged(json, "$bytes", "a string")?;
+        values.push(FieldValue::Text(&self.bytes));
+        Ok(())
+    }
+
+    /// Reads an object whose first member is hexadecimal digits: their bytes.
+    fn tagged(&mut self, json: &mut Json<'_>, name: &'static str, expected: &'static str) -> Parsed<()> {
+        json.expect(b'{', expected)?;
+        let mut is_first = true;
+        if !json.key(&mut is_first)?.is_some_and(|key| key.is(name)) {
+            return json.fault(expected);
+        }
+        json.peek();
+        let at = json.at;
+        let digits = json.string()?.raw.as_bytes();
+        self.bytes.clear();
+        for pair in digits.chunks(2) {
+            let digit = |index: usize| char::from(*pair.get(index)?).to_digit(16);
+            let byte = digit(0).zip(digit(1)).map(|(high, low)| (high << 4 | low) as u8);
+            self.bytes.push(byte.ok_or(Fault { at, expected: "pairs of hexadecimal digits".into() })?);
+        }
+        while json.key(&mut is_first)?.is_some() {
+            json.skip()?;
+        }
+        Ok(())
+    }
+}
+
+fn stack<'s, 'n>(stacks: &'s [(u32, Numbers<'n>)], index: usize) -> Option<&'s Numbers<'n>> {
+    stacks.iter().find(|(member, _)| *member as usize == index).map(|(_, numbers)| numbers)
+}
+
+fn is_integer(digits: &str) -> bool {
+    let digits = digits.strip_prefix('-').unwrap_or(digits);
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn fits_unsigned(value: u64, length: u64) -> bool {
+    length >= 64 || value >> length == 0
+}
+
+fn fits_signed(value: i64, length: u64) -> bool {
+    length >= 64 || (value >> (length - 1)) == 0 || (value >> (length - 1)) == -1
+}
+
+#[cold]
+fn wrong_integer<T>(at: usize, bits: Option<BitField>, integer: &IntegerProperties) -> Parsed<T> {
+    let sign = if integer.signed { "a signed" } else { "an unsigned" };
+    let expected = match bits {
+        Some(bits) => format!("{sign} integer of {} bits", bits.length),
+        None => format!("{sign} integer"),
+    };
+    Err(Fault { at, expected: expected.into() })
+}
+
+/// The bits of the number of 16 bits that is exactly this one.
+fn half_of(value: f64) -> Option<u16> {
+    let sign = if value.is_sign_negative() { 0x8000 } else { 0 };
+    let magnitude = value.abs();
+    if magnitude == 0.0 {
+        return Some(sign);
+    }
+    // Subnormal numbers are multiples of 2^-24; of others, 10 bits follow the first one.
+    let exponent = (i64::try_from(magnitude.to_bits() >> 52).ok()? - 1023).max(-14);
+    if exponent > 15 {
+        return None;
+    }
+    let scaled = magnitude * 2f64.powi(10 - i32::try_from(exponent).ok()?);
+    let digits = scaled as u16;
+    if f64::from(digits) != scaled {
+        return None;
+    }
+    // The hidden bit adds one to the exponent.
+    let exponent = u16::try_from(exponent + 14).ok()?;
+    Some(sign | ((exponent << 10) + digits))
+}
+
+/// Whether a value can be a field of a class.
+fn looks_like(mut json: Json<'_>, class: &FieldClass) -> bool {
+    let first = json.peek();
+    let integer_fits = |json: &mut Json<'_>, length: Option<u64>, signed: bool| {
+        let digits = match first {
+            Some(b'"') => json.string().ok().and_then(|text| text.plain()),
+            Some(b'{') => {
+                return length.is_none_or(|length| length > 64)
+                    && json.skip().is_ok_and(|text| text.contains("\"$int\""));
+            }
+            _ => json.number().ok(),
+        };
+        let Some(digits) = digits.filter(|digits| is_integer(digits)) else { return false };
+        match (digits.parse::<i128>(), length) {
+            (Ok(value), Some(length)) if length < 127 => match signed {
+                true => (-(1i128 << (length - 1))..1i128 << (length - 1)).contains(&value),
+                false => (0..1i128 << length).contains(&value),
+            },
+            (Ok(value), _) => signed || value >= 0,
+            (Err(_), length) => length.is_none_or(|length| length > 64),
+        }
+    };
+    match &class.kind {
+        FieldKind::Integer { integer, .. }
+        | FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
+            let length = match &class.kind {
+                FieldKind::Integer { bits, .. } => Some(bits.length),
+                _ => None,
+            };
+            if integer.mappings.is_some() {
+                return labels_fit(json, integer);
+            }
+            if first == Some(b'"') && integer.wall_clock.is_some() {
+                return true;
+            }
+            integer_fits(&mut json, length, integer.signed)
+        }
+        FieldKind::Boolean(_) | FieldKind::VariableLength { value: VariableLengthValue::Boolean, .. } => {
+            matches!(first, Some(b't' | b'f'))
+        }
+        FieldKind::BitArray(_) | FieldKind::VariableLength { value: VariableLengthValue::BitArray, .. } => {
+            has_keys(json, &["bits"])
+        }
+        FieldKind::BitMap { .. } => has_keys(json, &["bits", "flags"]),
+        FieldKind::Float(bits) => match first {
+            Some(b'{') => first_key(json).is_some_and(|key| match bits.length {
+                16 | 32 | 64 => key == "$float",
+                length => key.strip_prefix("$float").and_then(|text| text.parse().ok()) == Some(length),
+            }),
+            Some(b'-' | b'0'..=b'9') => {
+                let number = json.number().unwrap_or_default();
+                match bits.length {
+                    16 => number.parse().ok().and_then(half_of).is_some(),
+                    // The shortest digits of a number of 32 bits are no more than 9.
+                    32 => number.parse().is_ok_and(|value: f64| {
+                        let single = value as f32;
+                        single.is_finite() && number.parse() == Ok(single) && shortest_digits(number) <= 9
+                    }),
+                    64 => true,
+                    _ => false,
+                }
+            }
+            _ => false,
+        },
+        FieldKind::String { .. } => match first {
+            Some(b'{') => first_key(json).is_some_and(|key| key == "$bytes"),
+            first => first == Some(b'"'),
+        },
+        FieldKind::Blob { .. } => first_key(json).is_some_and(|key| key == "$blob"),
+        FieldKind::Guid { .. } => {
+            let text = json.string().ok().and_then(|text| text.plain());
+            text.is_some_and(|text| text.len() == 36 && Uuid::parse_str(text).is_ok())
+        }
+        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
+            let mut names =
+                members.iter().filter(|member| !matches!(member.class.kind, FieldKind::Padding(_)));
+            if !json.take(b'{') {
+                return false;
+            }
+            let mut is_first = true;
+            while let Ok(Some(key)) = json.key(&mut is_first) {
+                // Optional members can be missing.
+                let is_it = names.by_ref().find(|member| {
+                    key.is(&member.name) || !matches!(member.class.kind, FieldKind::Optional { .. })
+                });
+                let is_it = is_it.filter(|member| key.is(&member.name));
+                if !is_it.is_some_and(|member| looks_like(json.clone(), &member.class))
+                    || json.skip().is_err()
+                {
+                    return false;
+                }
+            }
+            names.all(|member| matches!(member.class.kind, FieldKind::Optional { .. }))
+        }
+        FieldKind::Array { element, length, .. } => {
+            if !json.take(b'[') {
+                return false;
+            }
+            let (mut is_first, mut count) = (true, 0);
+            while json.element(&mut is_first) == Ok(true) {
+                if !looks_like(json.clone(), element) || json.skip().is_err() {
+                    return false;
+                }
+                count += 1;
+            }
+            matches!(length, Length::Dynamic(_)) || *length == Length::Static(count)
+        }
+        FieldKind::Optional { field, .. } => first == Some(b'n') || looks_like(json, field),
+        FieldKind::Variant { options, .. } => {
+            options.iter().any(|option| looks_like(json.clone(), &option.class))
+        }
+        FieldKind::Null { .. } => first == Some(b'n'),
+        _ => false,
+    }
+}
+
+/// How many digits a number has without zeros at its beginning and its end.
+fn shortest_digits(number: &str) -> usize {
+    let mantissa = number.split(['e', 'E']).next().unwrap_or_default();
+    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    digits.trim_matches('0').len()
+}
+
+fn first_key(mut json: Json<'_>) -> Option<Cow<'_, str>> {
+    json.take(b'{').then_some(())?;
+    Some(json.key(&mut true).ok()??.text())
+}
+
+/// Whether a value is an object of these keys.
+fn has_keys(mut json: Json<'_>, names: &[&str]) -> bool {
+    let (mut is_first, mut names) = (true, names.iter());
+    if !json.take(b'{') {
+        return false;
+    }
+    while let Ok(Some(key)) = json.key(&mut is_first) {
+        if !names.next().is_some_and(|name| key.is(name)) || json.skip().is_err() {
+            return false;
+        }
+    }
+    names.next().is_none()
+}
+
+/// Whether a value is one of an enumeration, with its labels.
+fn labels_fit(mut json: Json<'_>, integer: &IntegerProperties) -> bool {
+    if !has_keys(json.clone(), &["value", "labels"]) {
+        return false;
+    }
+    let Ok(value) = json.value() else { return false };
+    let Some(number) = value.get("value").and_then(crate::field_class::integer_of) else { return true };
+    let Some(ichnos_model::Value::Array(labels)) = value.get("labels") else { return false };
+    let Some(mappings) = &integer.mappings else { return false };
+    let names = mappings.names_of(number);
+    names.eq(labels.iter().filter_map(ichnos_model::Value::as_text)) && (integer.signed || number >= 0)
+}
+
+/// Puts a text in another encoding.
+fn encode(out: &mut Vec<u8>, text: &str, encoding: StringEncoding) {
+    out.clear();
+    for c in text.chars() {
+        let (code, mut units) = (u32::from(c), [0; 2]);
+        match encoding {
+            StringEncoding::Utf8 => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+            StringEncoding::Utf16Be => {
+                out.extend(c.encode_utf16(&mut units).iter().flat_map(|unit| unit.to_be_bytes()));
+            }
+            StringEncoding::Utf16Le => {
+                out.extend(c.encode_utf16(&mut units).iter().flat_map(|unit| unit.to_le_bytes()));
+            }
+            StringEncoding::Utf32Be => out.extend_from_slice(&code.to_be_bytes()),
+            StringEncoding::Utf32Le => out.extend_from_slice(&code.to_le_bytes()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_are_found_again() {
+        for bits in 0..=u16::MAX {
+            let value = Real::Half(bits).to_f64();
+            if value.is_finite() {
+                assert_eq!(half_of(value), Some(bits), "{value}");
+            }
+        }
+        assert_eq!((half_of(0.1), half_of(65536.0)), (None, None));
+    }
+
+    #[test]
+    fn wide_integers_are_found_again() {
+        let mut reader = ValueReader::default();
+        for (digits, length, signed) in [
+            ("18446744073709551616", 65, false),
+            ("340282366920938463463374607431768211455", 128, false),
+            ("-170141183460469231731687303715884105728", 128, true),
+            ("-1", 128, true),
+            ("0", 128, true),
+            ("115792089237316195423570985008687907853269984665640564039457584007913129639935", 256, false),
+        ] {
+            let mut out = Vec::new();
+            reader.wide(digits, Some(length), signed).unwrap().write_decimal(&mut out);
+            assert_eq!(String::from_utf8(out).unwrap(), digits);
+        }
+        assert!(reader.wide("340282366920938463463374607431768211456", Some(128), false).is_none());
+        assert!(reader.wide("170141183460469231731687303715884105728", Some(128), true).is_none());
+        assert!(reader.wide("-1", Some(128), false).is_none());
+        assert!(reader.wide("1x", Some(128), false).is_none());
+    }
+}
