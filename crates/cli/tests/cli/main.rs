@@ -9,6 +9,8 @@ mod cat;
 #[cfg(unix)]
 mod collect;
 mod convert;
+#[cfg(unix)]
+mod convert_failures;
 mod convert_families;
 mod damaged;
 mod differential;
