@@ -7,7 +7,7 @@ fixtures=../crates/ctf/tests/fixtures
 ust=../examples/hello-lttng/trace/ust/uid/65534/64-bit
 ctf2=../examples/hello-ctf2/trace
 
-for target in tsdl prop1 prop2 spec2 packetized packets index trace generated archive expression log legacy printf nettrace_v3 nettrace_v4 nettrace_v6 xtrace_metadata xtrace_reports jsonl; do
+for target in tsdl prop1 prop2 spec2 packetized packets index trace generated roundtrip archive expression log legacy printf nettrace_v3 nettrace_v4 nettrace_v6 xtrace_metadata xtrace_reports jsonl; do
 	mkdir -p corpus/$target
 done
 cp $fixtures/prop1/*.json metadata/prop1.json corpus/prop1

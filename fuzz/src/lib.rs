@@ -7,6 +7,7 @@ pub mod generator;
 pub mod jsonl;
 pub mod lttng;
 pub mod nettrace;
+pub mod roundtrip;
 pub mod xtrace;
 pub mod xtrace_reports;
 

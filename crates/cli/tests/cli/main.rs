@@ -8,6 +8,10 @@ mod archives;
 mod cat;
 #[cfg(unix)]
 mod collect;
+mod convert;
+#[cfg(unix)]
+mod convert_failures;
+mod convert_families;
 mod convert_logs;
 mod damaged;
 mod differential;

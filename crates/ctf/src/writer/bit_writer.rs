@@ -230,4 +230,78 @@ mod tests {
         writer.patch(30, 0, BitField::new(8, ByteOrder::LittleEndian, 1));
         assert_eq!(writer.take(), [0xff, 0xff, 0xff, 0xff, 0x0f, 0xf0, 0xff, 0xff]);
     }
+
+    /// What is written at any bit, in any order, is what the decoder reads.
+    #[test]
+    fn random_fields_are_what_the_decoder_reads() {
+        use ichnos_model::BitOrder;
+        use ichnos_model::decode::read_bits;
+        use ichnos_testing::cases;
+
+        let in_order = |value: u64, bits: &BitField| match bits.is_reversed() {
+            true => value.reverse_bits() >> (64 - bits.length),
+            false => value,
+        };
+        let below = |length: u64| if length == 64 { u64::MAX } else { (1 << length) - 1 };
+        cases(300, |random| {
+            let mut writer = BitWriter::default();
+            writer.bytes(&random.bytes(3));
+            writer.begin_packet();
+            let mut fields = Vec::new();
+            let mut order = ByteOrder::LittleEndian;
+            for _ in 0..random.below(40) {
+                if random.percent(30) {
+                    writer.align(1 << random.below(7));
+                }
+                if writer.at() % 8 == 0 {
+                    order = random.pick(&[ByteOrder::LittleEndian, ByteOrder::BigEndian]);
+                }
+                let length = match random.below(4) {
+                    0 => random.pick(&[8, 16, 32, 64]),
+                    1 => 65 + random.below(130),
+                    _ => 1 + random.below(64),
+                };
+                let mut bits = BitField::new(length, order, 1);
+                bits.bit_order = random.pick(&[BitOrder::FirstToLast, BitOrder::LastToFirst]);
+                let words: Vec<u64> = (0..length.div_ceil(64)).map(|_| random.number()).collect();
+                let at = writer.at();
+                if length > 64 {
+                    writer.put_wide(Wide { words: &words, length, signed: false }, bits);
+                } else if random.percent(30) {
+                    // Bits beyond those of the field do not count.
+                    writer.put_field(0, bits);
+                    writer.patch(at, words[0] & below(length), bits);
+                } else if random.percent(10) {
+                    writer.put_field(u64::MAX, bits);
+                    writer.go_back(at);
+                    writer.put_field(words[0] & below(length), bits);
+                } else {
+                    writer.put_field(words[0] & below(length), bits);
+                }
+                assert_eq!(writer.at(), at + length);
+                fields.push((at, bits, words));
+            }
+            let packet = writer.packet();
+            assert_eq!(packet.len() as u64, writer.at().div_ceil(8));
+            for (at, bits, words) in fields {
+                let big = bits.byte_order == ByteOrder::BigEndian;
+                if bits.length <= 64 {
+                    let found = in_order(read_bits(packet, at, bits.length, big), &bits);
+                    assert_eq!(found, words[0] & below(bits.length), "{bits:?} at {at}");
+                    continue;
+                }
+                // Bit by bit, as no more are read at once.
+                for index in 0..bits.length {
+                    let in_field = if bits.is_reversed() { bits.length - 1 - index } else { index };
+                    let bit = if big { at + bits.length - 1 - in_field } else { at + in_field };
+                    let found = read_bits(packet, bit, 1, big);
+                    assert_eq!(
+                        found,
+                        words[(index / 64) as usize] >> (index % 64) & 1,
+                        "bit {index} of {bits:?}"
+                    );
+                }
+            }
+        });
+    }
 }

@@ -12,6 +12,7 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
         guids: false,
         padding: false,
         prefixed_strings: false,
+        wall_clocks: false,
         packets: true,
         ..Capabilities::all(dialect.title())
     };

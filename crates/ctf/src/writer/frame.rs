@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use ichnos_model::lower::Capabilities;
-use ichnos_model::{DisplayBase, FieldClass, FieldKind, Length, Member, Role, Roles, TraceClass};
+use ichnos_model::{
+    DataStreamClass, DisplayBase, FieldClass, FieldKind, Length, Member, Role, Roles, TraceClass,
+};
 
 /// Magic number of packets.
 pub(super) const MAGIC: u32 = 0xc1fc_1fc1;
@@ -49,6 +51,32 @@ pub(super) fn add_frame(class: &mut TraceClass, capabilities: &Capabilities) {
         }
         stream.event_record_header = Some(Arc::new(FieldClass::structure(members)));
     }
+}
+
+/// Adds what packets say of the value of the default clock at their beginning, as the last member of their context, where
+/// they do not.
+pub(super) fn add_begin(class: &mut DataStreamClass, capabilities: &Capabilities) {
+    let root = class.packet_context.as_deref().map(|root| &root.kind);
+    let (mut members, minimum_alignment) = match root {
+        Some(FieldKind::Structure { members, minimum_alignment }) => (members.clone(), *minimum_alignment),
+        _ => (Vec::new(), 1),
+    };
+    let is_said = members.iter().any(|member| member.class.roles.has(Role::Timestamp));
+    if class.default_clock.is_none() || is_said {
+        return;
+    }
+    let scope = ichnos_model::Scope::PacketContext;
+    let wanted = capabilities.role_name.and_then(|name| name(Role::Timestamp, scope));
+    let mut name = wanted.unwrap_or("timestamp_begin").to_owned();
+    while wanted.is_none() && members.iter().any(|member| member.name == name) {
+        name.push('_');
+    }
+    let mut begin = FieldClass::unsigned(64);
+    begin.roles = Roles::only(Role::Timestamp);
+    members.push(Member::new(name, begin));
+    let attributes = class.packet_context.as_ref().map(|root| root.attributes.clone()).unwrap_or_default();
+    let kind = FieldKind::Structure { members, minimum_alignment };
+    class.packet_context = Some(Arc::new(FieldClass { attributes, ..FieldClass::new(kind) }));
 }
 
 /// The class of the UUID in packet headers.

@@ -35,6 +35,8 @@ pub(super) struct StreamRules {
     pub(super) source: usize,
     /// Whether packets are made of those of the source; otherwise it has none.
     pub(super) mirrors: bool,
+    /// Whether contexts of packets get a further member: the value of the default clock at the beginning.
+    pub(super) adds_begin: bool,
     /// Whether packets can be copied as they are.
     pub(super) copies_packets: bool,
     /// Whether events can be copied, if their class allows it.
@@ -49,6 +51,14 @@ pub(super) struct StreamRules {
     pub(super) is_live: bool,
     /// Whether an event that cannot be written is an error.
     pub(super) must_fit: bool,
+}
+
+impl StreamRules {
+    /// The lowered class of packet contexts.
+    fn lowered_context(&self) -> Option<&FieldClass> {
+        let classes = &self.lowered.trace().class.data_streams;
+        classes.get(self.stream.class_index)?.packet_context.as_deref()
+    }
 }
 
 /// How event records say their time.
@@ -251,6 +261,14 @@ impl StreamEncoder {
         let rules = Arc::clone(&self.rules);
         let packets = &mut self.lanes[lane];
         let most = rules.packet_size.or((!rules.mirrors).then_some(PACKET));
+        if let (true, Some(open), Some(cycles)) = (rules.adds_begin, &mut packets.open, cycles)
+            && open.events == 0
+        {
+            (open.begin, open.now) = (cycles, cycles);
+            for placed in open.placed.iter().filter(|placed| placed.role == Role::Timestamp) {
+                patch(&mut packets.out, placed, cycles);
+            }
+        }
         if let Some(open) = &packets.open {
             let is_full = most.is_some_and(|most| packets.out.at() / 8 >= most) && open.events > 0;
             let wraps = rules.mirrors
@@ -361,8 +379,15 @@ impl StreamEncoder {
         }
         packets.out.begin_packet();
         let mut placed = Vec::new();
+        let begins_with = |scope| match scope {
+            Scope::PacketContext if rules.adds_begin => {
+                rules.lowered_context().map_or(8, FieldClass::alignment)
+            }
+            _ => 1,
+        };
         for scope in [Scope::PacketHeader, Scope::PacketContext] {
             let roles = RoleValues::default();
+            packets.out.align(begins_with(scope));
             let mut encoder =
                 FieldEncoder::new(&mut packets.out, roles, Some(&mut placed), &mut self.lengths);
             let visited = rules.lowered.visit_packet(packet, scope, &mut encoder, &mut self.packet_losses);
@@ -381,9 +406,18 @@ impl StreamEncoder {
         }
         let packets = &mut self.lanes[0];
         let cycles = |value: Option<ichnos_model::ClockValue>| value.map(|value| value.cycles);
+        let mut begin = cycles(packet.begin).unwrap_or(0);
+        if rules.adds_begin {
+            // It is that of the first event, if there is one.
+            begin = begin.max(packets.end).min(cycles(packet.end).unwrap_or(u64::MAX));
+            packets.out.align(8);
+            let bits = BitField::new(64, ByteOrder::LittleEndian, 8);
+            let at = packets.out.at();
+            packets.out.put_field(begin, bits);
+            placed.push(Placed { role: Role::Timestamp, at, layout: Layout::Bits(bits), value: begin });
+        }
         let head_bits = packets.out.at();
         let head = packets.out.packet().to_vec();
-        let mut begin = cycles(packet.begin).unwrap_or(0);
         if packets.inserted > 0 {
             for placed in placed.iter_mut().filter(|placed| placed.role == Role::PacketSequenceNumber) {
                 placed.value = placed.value.wrapping_add(packets.inserted);

@@ -11,11 +11,13 @@ use ichnos_io::{
     WriteSource, WriteTarget,
 };
 use ichnos_model::lower::{LossTable, LowerOptions, LoweredTrace, take_annotations};
-use ichnos_model::{ByteOrder, DataStream, FieldKind, Role, Trace, TraceClass, Value};
+use ichnos_model::{
+    ByteOrder, DataStream, DataStreamClass, FieldKind, Role, Trace, TraceClass, Value, Window,
+};
 
 use super::Target;
 use super::capabilities::capabilities;
-use super::frame::add_frame;
+use super::frame::{add_begin, add_frame};
 use super::index_file;
 use super::names::{directory_name, file_name};
 use super::stream_encoder::{StreamEncoder, StreamRules, Timestamps, stream_id};
@@ -351,27 +353,40 @@ fn is_ctf(path: &Path) -> bool {
     items.flatten().all(|item| item.path().join("metadata").is_file())
 }
 
-/// Whether packets of the trace are those of its source: this has packets, and what they say of the time means the
-/// same in the dialect.
-fn mirrors(class: &TraceClass, dialect: Dialect) -> bool {
-    let has_packets = |class: &ichnos_model::DataStreamClass| {
-        class.packet_context.is_some() || class.event_record_header.is_some()
-    };
+/// Where the packets of the output come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Packets {
+    /// The source has none.
+    Own,
+    /// They are those of the source.
+    Mirrored,
+    /// The same, with a further member of their contexts: the value of the default clock at their beginning. The
+    /// source says it nowhere, and what event records say of the time would not mean the same without.
+    Begun,
+}
+
+fn packets(class: &TraceClass, options: &WriteOptions, dialect: Dialect) -> Packets {
+    let has_packets =
+        |class: &DataStreamClass| class.packet_context.is_some() || class.event_record_header.is_some();
     if class.packet_header.is_none() && !class.data_streams.iter().any(has_packets) {
-        return false;
+        return Packets::Own;
     }
-    let begins = |class: &ichnos_model::DataStreamClass| {
-        let Some(FieldKind::Structure { members, .. }) =
-            class.packet_context.as_deref().map(|root| &root.kind)
-        else {
-            return false;
-        };
-        members.iter().any(|member| member.class.roles.has(Role::Timestamp))
-    };
-    let clocks_are_set =
-        class.data_streams.iter().all(|class| class.default_clock.is_none() || begins(class));
+    if class.data_streams.iter().all(|class| class.default_clock.is_none() || says_begin(class)) {
+        return Packets::Mirrored;
+    }
     let goes_on = |name: &str| Clocks::of(&TraceClass { dialect: name.to_owned(), ..class.clone() }).go_on;
-    clocks_are_set || goes_on(&class.dialect) == goes_on(dialect.title())
+    let is_same = goes_on(&class.dialect) == goes_on(dialect.title());
+    let leaves_out = options.leaves_out || options.window != Window::default();
+    if is_same && !leaves_out { Packets::Mirrored } else { Packets::Begun }
+}
+
+/// Whether packets say the value of the default clock at their beginning.
+fn says_begin(class: &DataStreamClass) -> bool {
+    let Some(FieldKind::Structure { members, .. }) = class.packet_context.as_deref().map(|root| &root.kind)
+    else {
+        return false;
+    };
+    members.iter().any(|member| member.class.roles.has(Role::Timestamp))
 }
 
 fn lower(
@@ -382,12 +397,16 @@ fn lower(
     let capabilities = capabilities(dialect);
     let annotates = source.format != "ctf" && !source.format.is_empty();
     let lower_options = LowerOptions { annotates, limits: options.limits };
-    let mirrors = mirrors(&source.trace.class, dialect);
+    let packets = packets(&source.trace.class, options, dialect);
     let lowered = LoweredTrace::new(&source.trace, &capabilities, lower_options, |class| {
         dialect.title().clone_into(&mut class.dialect);
         class.default_byte_order.get_or_insert(ByteOrder::LittleEndian);
-        if !mirrors {
-            add_frame(class, &capabilities);
+        match packets {
+            Packets::Own => add_frame(class, &capabilities),
+            Packets::Mirrored => {}
+            Packets::Begun => {
+                class.data_streams.iter_mut().for_each(|class| add_begin(class, &capabilities));
+            }
         }
     });
     lowered.map_err(|error| CreateError::Classes { trace: source.trace.path.clone(), error })
@@ -403,10 +422,13 @@ fn rules(
     is_live: bool,
 ) -> StreamRules {
     let class = stream.class();
-    let mirrors = mirrors(&stream.trace.class, dialect);
+    let packets = packets(&stream.trace.class, options, dialect);
+    let mirrors = packets != Packets::Own;
+    let adds_begin = packets == Packets::Begun && class.default_clock.is_some() && !says_begin(class);
     let header = class.event_record_header.as_deref();
     let keeps_bits = mirrors && lowered.keeps_bits(stream.class_index, false);
     let copies_packets = mirrors
+        && !adds_begin
         && !options.leaves_out
         && options.packet_size.is_none()
         && has_size(class)
@@ -417,6 +439,7 @@ fn rules(
         number,
         source,
         mirrors,
+        adds_begin,
         copies_packets,
         copies_events: keeps_bits,
         packet_size: options.packet_size,
@@ -428,7 +451,7 @@ fn rules(
 }
 
 /// Whether packets say how large they are: then they can come one after the other.
-fn has_size(class: &ichnos_model::DataStreamClass) -> bool {
+fn has_size(class: &DataStreamClass) -> bool {
     let Some(FieldKind::Structure { members, .. }) =
         class.packet_context.as_deref().map(|context| &context.kind)
     else {

@@ -23,3 +23,5 @@ mod render;
 #[cfg(feature = "ctf")]
 mod text_output;
 mod values;
+#[cfg(feature = "ctf")]
+mod written;

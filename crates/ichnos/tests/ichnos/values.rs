@@ -120,15 +120,15 @@ fn recorded_traces_are_written_alike() {
 
 /// A field: its class, its bytes, its value.
 #[derive(Clone, Debug)]
-struct Sample {
-    members: Vec<(String, Arc<FieldClass>)>,
-    bytes: Vec<u8>,
-    value: Vec<Push>,
+pub(crate) struct Sample {
+    pub(crate) members: Vec<(String, Arc<FieldClass>)>,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) value: Vec<Push>,
 }
 
 /// How a value is written.
 #[derive(Clone, Debug)]
-enum Push {
+pub(crate) enum Push {
     Null,
     Unsigned(u64),
     Signed(i64),
@@ -176,7 +176,7 @@ impl Push {
         format!("{value:?}")
     }
 
-    fn to(&self, values: &mut EventValues) {
+    pub(crate) fn to(&self, values: &mut EventValues) {
         match self {
             Self::Null => values.push(FieldValue::Null),
             Self::Unsigned(value) => values.push(*value),
@@ -225,7 +225,7 @@ fn one(class: Arc<FieldClass>, bytes: Vec<u8>, value: Vec<Push>) -> Sample {
 }
 
 /// Fields without fields in them.
-fn leaf() -> impl Strategy<Value = Sample> {
+pub(crate) fn leaf() -> impl Strategy<Value = Sample> {
     let width = prop::sample::select(vec![8u64, 16, 32, 64]);
     let number =
         (width, any::<u64>(), any::<bool>(), any::<bool>()).prop_map(|(length, value, signed, named)| {
@@ -304,7 +304,7 @@ fn beside(name: &str) -> Box<FieldLocation> {
 }
 
 /// Fields of all kinds.
-fn sample() -> impl Strategy<Value = Sample> {
+pub(crate) fn sample() -> impl Strategy<Value = Sample> {
     leaf().prop_recursive(4, 24, 5, |inner| {
         let structure = prop::collection::vec(inner.clone(), 0..5).prop_map(|samples| {
             let (class, bytes, pushes) = structure_of(&samples);
@@ -362,7 +362,7 @@ fn sample() -> impl Strategy<Value = Sample> {
 }
 
 /// The structure of these samples: its class, its bytes, the values of its members.
-fn structure_of(samples: &[Sample]) -> (Arc<FieldClass>, Vec<u8>, Vec<Push>) {
+pub(crate) fn structure_of(samples: &[Sample]) -> (Arc<FieldClass>, Vec<u8>, Vec<Push>) {
     let mut members: Vec<Member> = Vec::new();
     for (i, sample) in samples.iter().enumerate() {
         for (name, class) in &sample.members {

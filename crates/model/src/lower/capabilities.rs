@@ -58,6 +58,8 @@ pub struct Capabilities {
     pub attributes: bool,
     /// Whether integers can have a preferred base other than 10.
     pub display_bases: bool,
+    /// Whether integers can count from a known date.
+    pub wall_clocks: bool,
     /// Whether names have to be identifiers of C.
     pub identifiers_only: bool,
     /// Whether a name cannot be used, though it is an identifier.
@@ -151,6 +153,7 @@ impl Capabilities {
             array_alignment: true,
             attributes: true,
             display_bases: true,
+            wall_clocks: true,
             identifiers_only: false,
             is_reserved: never,
             role_name: None,

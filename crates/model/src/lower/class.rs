@@ -597,6 +597,10 @@ impl<'a> ClassLowerer<'a> {
             self.lose(LossKind::Dropped, format!("preferred base {}", integer.preferred_base.radix()));
             integer.preferred_base = DisplayBase::Decimal;
         }
+        if !self.capabilities.wall_clocks && integer.wall_clock.take().is_some() {
+            self.note(Fit::SameBits);
+            self.lose(LossKind::Lowered, "date -> integer".to_owned());
+        }
         integer
     }
 

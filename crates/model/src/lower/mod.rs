@@ -11,6 +11,7 @@
 //! | other things of variable length | the same of 64 bits, or an unsigned integer |
 //! | string in another encoding | string in UTF-8 that ends with a zero |
 //! | string with its length in it | a member with the length, and a string of that length |
+//! | integer that counts from a known date | integer |
 //! | BLOB, GUID, union | array of its bytes (GUID and union: BLOB, if there is one) |
 //! | null | structure without members |
 //! | optional | variant of two options, after a member that says which |

@@ -1,0 +1,352 @@
+//! Recorded CTF traces that are written in each dialect and read again.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::support::{Directory, Run, ichnos, recorded};
+
+/// All directories with metadata, with their names below `ctf/real`.
+fn recorded_traces() -> Option<Vec<(String, PathBuf)>> {
+    fn find(directory: &Path, found: &mut Vec<PathBuf>) {
+        let mut items: Vec<PathBuf> =
+            std::fs::read_dir(directory).unwrap().map(|item| item.unwrap().path()).collect();
+        items.sort();
+        for path in items {
+            if path.is_dir() {
+                find(&path, found);
+            } else if path.file_name() == Some(OsStr::new("metadata")) {
+                found.push(directory.to_owned());
+            }
+        }
+    }
+    let root = recorded("ctf/real")?;
+    let mut found = Vec::new();
+    find(&root, &mut found);
+    let name = |path: &Path| path.strip_prefix(&root).unwrap().display().to_string();
+    Some(found.into_iter().map(|path| (name(&path), path)).collect())
+}
+
+fn run(verb: &str, options: &[&str], path: &Path) -> Run {
+    let arguments = [OsStr::new(verb)].into_iter().chain(options.iter().map(OsStr::new));
+    let run = ichnos(arguments.chain([path.as_os_str()]));
+    assert!(!run.err.contains("panicked"), "{}: {}", path.display(), run.err);
+    run
+}
+
+fn convert(from: &Path, to: &Path, options: &[&str]) -> Run {
+    run("convert", &[&["-q", "-o", to.to_str().unwrap(), "--to=ctf"], options].concat(), from)
+}
+
+/// Removes members of an object.
+fn remove(value: Option<&mut Value>, names: &[&str]) {
+    if let Some(Value::Object(object)) = value {
+        names.iter().for_each(|name| drop(object.remove(*name)));
+    }
+}
+
+/// What is compared of the messages of a trace.
+#[derive(Clone, Copy)]
+struct Compared<'a> {
+    dialect: &'a str,
+    /// Whether packets are those of the source.
+    packets: bool,
+}
+
+impl Compared<'_> {
+    /// The messages of a trace as JSON, without what must differ: where it is, what it is written in, and what the
+    /// dialect has no place for.
+    fn messages(self, path: &Path) -> Vec<Value> {
+        let options: &[&str] =
+            if self.packets { &["-q", "-fjsonl", "--packets"] } else { &["-q", "-fjsonl"] };
+        let printed = run("cat", options, path).out;
+        printed.lines().filter_map(|line| self.normal(serde_json::from_str(line).unwrap())).collect()
+    }
+
+    fn normal(self, mut message: Value) -> Option<Value> {
+        match message["type"].as_str().unwrap() {
+            "stream-begin" => {
+                // Data streams without an id have the name of their file.
+                remove(Some(&mut message), &["name"]);
+                remove(message.get_mut("trace"), &["path", "format", "name"]);
+                if let Some(Value::Object(clock)) = message.get_mut("clock") {
+                    // SPEC-2.0 has unique identifiers of any form instead of UUIDs.
+                    if let Some(uuid) = clock.remove("uuid") {
+                        clock.insert("uid".to_owned(), uuid);
+                    }
+                    // A clock has an id or a name, and a precision, or that is 0.
+                    ["id", "name", "precision"].iter().for_each(|name| drop(clock.remove(*name)));
+                }
+                if self.dialect.starts_with("prop") {
+                    remove(message.get_mut("trace"), &["uid", "namespace"]);
+                    remove(message.get_mut("clock"), &["uid", "accuracy", "origin"]);
+                }
+                if self.dialect == "prop1" {
+                    remove(message.get_mut("trace"), &["environment"]);
+                    remove(message.get_mut("clock"), &["description"]);
+                }
+                if self.dialect.starts_with("ctf1.8") {
+                    remove(message.get_mut("trace"), &["uid", "namespace", "attributes"]);
+                    remove(message.get_mut("clock"), &["attributes", "accuracy"]);
+                    remove(message.get_mut("class"), &["namespace", "name", "uid", "attributes"]);
+                }
+            }
+            "event-class" => remove(Some(&mut message), &["attributes", "namespace", "uid"]),
+            // What is damaged is left out.
+            "damage" => return None,
+            "packet-begin" | "packet-end" => {
+                remove(Some(&mut message), &["content_bits", "total_bits"]);
+                remove(message.get_mut("context"), &["packet_size", "content_size"]);
+            }
+            "discarded-events" if !self.packets => remove(Some(&mut message), &["begin", "end"]),
+            _ => {}
+        }
+        Some(message)
+    }
+}
+
+/// Where two lists of messages differ first.
+fn difference(one: &[Value], other: &[Value]) -> Option<String> {
+    if one == other {
+        return None;
+    }
+    let at = one.iter().zip(other).take_while(|(one, other)| one == other).count();
+    let shown = |list: &[Value]| {
+        let mut text = list.get(at).map_or("nothing".to_owned(), Value::to_string);
+        text.truncate(text.char_indices().nth(1500).map_or(text.len(), |(end, _)| end));
+        text
+    };
+    Some(format!(
+        "{} and {} messages, number {at} differs:\n  {}\n  {}",
+        one.len(),
+        other.len(),
+        shown(one),
+        shown(other)
+    ))
+}
+
+/// Traces that differ, and why that is right: the name, the dialects, the reason.
+const EXCEPTIONS: &[(&str, &[&str], &str)] = &[];
+
+fn is_exception(name: &str, dialect: &str) -> bool {
+    EXCEPTIONS.iter().any(|(known, dialects, _)| *known == name && dialects.contains(&dialect))
+}
+
+/// Writes all recorded traces in a dialect, with packets as they are and with others, and compares what is read.
+fn in_dialect(dialect: &str) {
+    let Some(traces) = recorded_traces() else { return };
+    let directory = Directory::new("convert");
+    let mut different = BTreeMap::new();
+    let mut written = 0;
+    for (name, path) in traces {
+        for size in [None, Some("--packet-size=1000")] {
+            let compared = Compared { dialect, packets: size.is_none() };
+            let expected = compared.messages(&path);
+            if expected.is_empty() {
+                continue;
+            }
+            let output = directory.join("trace");
+            let dialect_option = format!("--to-dialect={dialect}");
+            let options: Vec<&str> = [&*dialect_option].into_iter().chain(size).collect();
+            let run = convert(&path, &output, &options);
+            let problem = if !output.join("metadata").exists() {
+                Some(format!("exit code {}: {}", run.code, run.err))
+            } else {
+                let found = difference(&expected, &compared.messages(&output));
+                found.or_else(|| {
+                    let check = self::run("check", &["-q"], &output);
+                    (check.code != 0).then(|| format!("check: {} {}", check.out, check.err))
+                })
+            };
+            if let Some(problem) = problem {
+                different.insert(format!("{name} {}", size.unwrap_or_default()), problem);
+            }
+            written += 1;
+            let _ = std::fs::remove_dir_all(&output);
+        }
+    }
+    eprintln!("{dialect}: {written} traces written, {} differ", different.len());
+    different.retain(|name, _| !is_exception(name.split(' ').next().unwrap(), dialect));
+    let list: Vec<String> =
+        different.into_iter().map(|(name, problem)| format!("{name}: {problem}")).collect();
+    assert!(list.is_empty(), "{}", list.join("\n"));
+    assert!(written > 200, "{written}");
+}
+
+#[test]
+fn recorded_traces_in_spec2() {
+    in_dialect("spec2");
+}
+
+#[test]
+fn recorded_traces_in_prop2() {
+    in_dialect("prop2");
+}
+
+#[test]
+fn recorded_traces_in_prop1() {
+    in_dialect("prop1");
+}
+
+#[test]
+fn recorded_traces_in_ctf18() {
+    in_dialect("ctf1.8");
+}
+
+#[test]
+fn recorded_traces_in_ctf18_with_metadata_in_packets() {
+    in_dialect("ctf1.8-packetized");
+}
+
+/// What `babeltrace2` prints of a trace; None: it refuses it.
+fn babeltrace2(trace: &Path) -> Option<Vec<u8>> {
+    let output = Command::new("babeltrace2")
+        .args(["--clock-gmt", "--clock-date"])
+        .arg(trace)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    output.status.success().then_some(output.stdout)
+}
+
+fn first_line_that_differs(one: &[u8], other: &[u8]) -> String {
+    let lines = |text: &[u8]| String::from_utf8_lossy(text).lines().map(str::to_owned).collect::<Vec<_>>();
+    let (one, other) = (lines(one), lines(other));
+    let at = one.iter().zip(&other).take_while(|(one, other)| one == other).count();
+    let shown = |lines: &[String]| lines.get(at).cloned().unwrap_or_default();
+    format!("{} and {} lines, {}:\n  {}\n  {}", one.len(), other.len(), at + 1, shown(&one), shown(&other))
+}
+
+/// The converter that everyone has prints what is written in CTF 1.8 as it prints the original.
+#[test]
+fn babeltrace2_prints_ctf18_as_the_original() {
+    if Command::new("babeltrace2").arg("--version").stdout(Stdio::null()).status().is_err() {
+        eprintln!("skipped: `babeltrace2` is not installed");
+        return;
+    }
+    let Some(traces) = recorded_traces() else { return };
+    let directory = Directory::new("convert-babeltrace2");
+    let mut different = Vec::new();
+    let mut compared = 0;
+    for (name, path) in traces {
+        let Some(expected) = babeltrace2(&path) else { continue };
+        for options in [
+            &["--to-dialect=ctf1.8"][..],
+            &["--to-dialect=ctf1.8-packetized"],
+            &["--to-dialect=ctf1.8", "--packet-size=3000"],
+        ] {
+            let output = directory.join("trace");
+            let run = convert(&path, &output, options);
+            match babeltrace2(&output) {
+                Some(found) if found == expected => {}
+                Some(found) => different
+                    .push(format!("{name} {options:?}: {}", first_line_that_differs(&expected, &found))),
+                None => different.push(format!("{name} {options:?}: refused; {}", run.err)),
+            }
+            compared += 1;
+            let _ = std::fs::remove_dir_all(&output);
+        }
+    }
+    eprintln!("compared {compared} texts");
+    assert!(different.is_empty(), "{}", different.join("\n"));
+    assert!(compared > 200, "{compared}");
+}
+
+/// The same text of the original and of what is written in SPEC-2.0.
+#[test]
+fn spec2_prints_as_the_original() {
+    let Some(traces) = recorded_traces() else { return };
+    let directory = Directory::new("convert-pretty");
+    let mut different = Vec::new();
+    for (name, path) in traces {
+        let printed = |path: &Path| run("cat", &["-q", "--clock-gmt", "--clock-date"], path).out;
+        let output = directory.join("trace");
+        convert(&path, &output, &[]);
+        if output.exists() {
+            let (expected, found) = (printed(&path), printed(&output));
+            if expected != found {
+                let first = first_line_that_differs(expected.as_bytes(), found.as_bytes());
+                different.push(format!("{name}: {first}"));
+            }
+            let _ = std::fs::remove_dir_all(&output);
+        }
+    }
+    assert!(different.is_empty(), "{}", different.join("\n"));
+}
+
+/// The dialect that a trace is written in, as the converter calls it.
+fn dialect_of(path: &Path) -> Option<&'static str> {
+    let json = run("info", &["-q", "--json"], path);
+    let json: Value = serde_json::from_str(&json.out).ok()?;
+    let dialect = json["traces"][0]["dialect"].as_str()?.to_owned();
+    let known = [("CTF 1.8", "ctf1.8"), ("SPEC-2.0", "spec2"), ("PROP-2.0", "prop2"), ("PROP-1.0", "prop1")];
+    known.into_iter().find(|(title, _)| dialect.contains(title)).map(|(_, name)| name)
+}
+
+/// Removes where things were declared.
+fn without_places(value: &mut Value) {
+    match value {
+        Value::Object(object) => {
+            object.remove("declared_at");
+            object.values_mut().for_each(without_places);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_places),
+        _ => {}
+    }
+}
+
+/// Same dialect and nothing changed: the same bytes of data streams, and metadata that say the same.
+#[test]
+fn unchanged_traces_are_copied() {
+    let Some(traces) = recorded_traces() else { return };
+    let directory = Directory::new("convert-copied");
+    let mut different = Vec::new();
+    let (mut copied, mut others) = (0, Vec::new());
+    for (name, path) in traces {
+        // What is damaged is left out.
+        if run("check", &["-q"], &path).code != 0 {
+            continue;
+        }
+        let Some(dialect) = dialect_of(&path) else {
+            others.push(name);
+            continue;
+        };
+        let output = directory.join("trace");
+        convert(&path, &output, &[&format!("--to-dialect={dialect}")]);
+        let files = |path: &Path| -> Vec<Vec<u8>> {
+            let items = std::fs::read_dir(path).unwrap().map(|item| item.unwrap());
+            let data = items.filter(|item| {
+                let name = item.file_name();
+                let name = name.to_string_lossy();
+                item.path().is_file() && name != "metadata" && !name.starts_with('.')
+            });
+            let mut data: Vec<Vec<u8>> = data.map(|item| std::fs::read(item.path()).unwrap()).collect();
+            data.retain(|bytes| !bytes.is_empty());
+            data.sort();
+            data
+        };
+        let (expected, found) = (files(&path), files(&output));
+        if expected != found {
+            let sizes = |files: &[Vec<u8>]| files.iter().map(Vec::len).collect::<Vec<_>>();
+            different.push(format!("{name}: {:?} {:?}", sizes(&expected), sizes(&found)));
+        }
+        let schema = |path: &Path| {
+            let mut schema = run("schema", &["-q", "--json"], path).json();
+            remove(schema.get_mut("traces").and_then(|traces| traces.get_mut(0)), &["path", "name"]);
+            without_places(&mut schema);
+            schema
+        };
+        let (expected, found) = (schema(&path), schema(&output));
+        if expected != found {
+            different.push(format!("{name}: metadata"));
+        }
+        copied += 1;
+        let _ = std::fs::remove_dir_all(&output);
+    }
+    eprintln!("{copied} traces; in other dialects: {others:?}");
+    assert!(different.is_empty(), "{}", different.join("\n"));
+    assert!(copied > 80, "{copied}");
+}

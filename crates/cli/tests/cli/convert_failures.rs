@@ -1,0 +1,149 @@
+//! Conversions that fail: what was there stays, nothing else is left behind, and the error says what went wrong.
+
+use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::support::{Directory, METADATA, command, ichnos, packet, trace};
+
+/// Names in a directory, and the contents of the files of the trace in it.
+fn content(directory: &Path) -> Vec<(String, Option<Vec<u8>>)> {
+    fn add(directory: &Path, prefix: &str, found: &mut Vec<(String, Option<Vec<u8>>)>) {
+        for item in std::fs::read_dir(directory).unwrap() {
+            let item = item.unwrap();
+            let name = format!("{prefix}{}", item.file_name().to_string_lossy());
+            if item.path().is_dir() {
+                found.push((name.clone(), None));
+                add(&item.path(), &format!("{name}/"), found);
+            } else {
+                found.push((name, Some(std::fs::read(item.path()).unwrap())));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    add(directory, "", &mut found);
+    found.sort();
+    found
+}
+
+/// Has a conversion fail, and sees to it that the directory around its output stays as it is.
+#[track_caller]
+fn fails(around: &Path, arguments: &[&str], parts: &[&str]) {
+    let before = content(around);
+    ichnos([&["convert", "--color=never"], arguments].concat()).expect(2, parts);
+    assert_eq!(content(around), before);
+}
+
+#[test]
+fn what_is_no_trace_is_not_replaced() {
+    let (input, around) = (trace("failures-input"), Directory::new("failures"));
+    let input = input.to_str().unwrap();
+    std::fs::write(around.join("file.ctf"), "mine").unwrap();
+    std::fs::create_dir(around.join("photos")).unwrap();
+    std::fs::write(around.join("photos/cat.jpg"), "mine").unwrap();
+    let path = |name: &str| around.join(name).to_str().unwrap().to_owned();
+    fails(&around, &[input, "-o", &path("file.ctf")], &["file.ctf", "expected the name of a directory"]);
+    fails(&around, &[input, "-o", &path("photos")], &["photos", "is not empty"]);
+    fails(&around, &[input, "-o", &path("none/trace")], &["none"]);
+    fails(&around, &[input, "-o", &path("file.ctf/trace")], &["file.ctf"]);
+    // Not even the user that may do everything can create something there.
+    if cfg!(target_os = "linux") {
+        fails(&around, &[input, "-o", "/proc/ichnos-trace"], &["/proc/ichnos-trace"]);
+    }
+}
+
+#[test]
+fn a_trace_is_replaced_only_by_a_whole_one() {
+    let (input, around) = (trace("failures-input"), Directory::new("failures"));
+    let input = input.to_str().unwrap();
+    let output = around.join("trace");
+    let output = output.to_str().unwrap();
+    ichnos(["convert", input, "-o", output]).expect(0, &[]);
+    let first = content(&around);
+    fails(&around, &["/nowhere", "-o", output], &["/nowhere"]);
+    fails(&around, &[input, "-o", output, "--to-dialect=ctf3"], &["ctf3"]);
+    // PROP-1.0 has no environment.
+    fails(&around, &[input, "-o", output, "--to-dialect=prop1", "--strict"], &["nothing was written"]);
+    let dry = ichnos(["convert", input, "-o", output, "--dry-run", "--to-dialect=ctf1.8"]);
+    dry.expect(0, &[]);
+    assert_eq!(content(&around), first);
+    // What is replaced leaves nothing behind.
+    ichnos(["convert", input, "-o", output, "--to-dialect=ctf1.8"]).expect(0, &[]);
+    let second = content(&around);
+    assert_ne!(second, first);
+    let names =
+        |all: &[(String, Option<Vec<u8>>)]| all.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&second), names(&first));
+}
+
+/// A trace of this number of packets of many events.
+fn large(packets: u64) -> Directory {
+    let directory = Directory::new("failures-large");
+    std::fs::write(directory.join("metadata"), METADATA).unwrap();
+    let mut file = std::fs::File::create(directory.join("stream")).unwrap();
+    for index in 0..packets {
+        let times: Vec<u64> = (0..1000).map(|event| index * 100_000 + event * 10).collect();
+        file.write_all(&packet(&times, 0)).unwrap();
+    }
+    directory
+}
+
+/// No room for the output: as if the disk were full, but with a limit of the size of files.
+#[test]
+fn without_room_the_old_trace_stays() {
+    let (small, input, around) = (trace("failures-input"), large(40), Directory::new("failures"));
+    let output = around.join("trace");
+    ichnos(["convert", small.to_str().unwrap(), "-o", output.to_str().unwrap()]).expect(0, &[]);
+    let before = content(&around);
+    for options in [&[][..], &["--packet-size=4096"], &["--threads=1"]] {
+        let run = Command::new("sh")
+            // Without a handler of the signal, it would end the program.
+            .args(["-c", "trap '' XFSZ; ulimit -f 64; exec \"$@\"", "sh"])
+            .arg(env!("CARGO_BIN_EXE_ichnos"))
+            .args(["convert", "-o"])
+            .arg(&output)
+            .args(options)
+            .arg(&*input)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let error = String::from_utf8_lossy(&run.stderr);
+        assert_eq!(run.status.code(), Some(2), "{error}");
+        assert!(error.contains("File too large") && error.contains("stream"), "{error}");
+        assert!(!error.contains("panicked"), "{error}");
+        assert_eq!(content(&around), before, "{options:?}");
+    }
+}
+
+#[test]
+fn a_signal_leaves_the_old_trace() {
+    let (small, input, around) = (trace("failures-input"), large(3000), Directory::new("failures"));
+    let output = around.join("trace");
+    ichnos(["convert", small.to_str().unwrap(), "-o", output.to_str().unwrap()]).expect(0, &[]);
+    let before = content(&around);
+    for signal in ["TERM", "INT"] {
+        let mut child = command()
+            .args(["convert", "-q", "--packet-size=4096", "-o"])
+            .arg(&output)
+            .arg(&*input)
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // Once its directory is there, it is writing.
+        let begin = Instant::now();
+        while std::fs::read_dir(&*around).unwrap().count() < 2 {
+            assert!(begin.elapsed() < Duration::from_secs(60), "it does not begin");
+            assert!(child.try_wait().unwrap().is_none(), "it was too fast");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let kill = Command::new("sh").args(["-c", &format!("kill -{signal} {}", child.id())]).status();
+        assert!(kill.unwrap().success());
+        let status = child.wait().unwrap();
+        let ended = status.code().or(status.signal().map(|signal| 128 + signal));
+        assert_eq!(ended, Some(if signal == "TERM" { 143 } else { 130 }));
+        assert_eq!(content(&around), before, "{signal}");
+    }
+}
