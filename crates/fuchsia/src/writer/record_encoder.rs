@@ -1,6 +1,7 @@
 //! Makes records of messages.
 
 use std::io;
+use std::sync::Arc;
 
 use ichnos_io::{EncodedBlock, Encoder as TraceEncoder};
 use ichnos_model::lower::{Loss, LossKind};
@@ -11,7 +12,7 @@ use super::class_encoding::{ClassEncoding, RoleEncoding, note_outside, scope_nam
 use super::components::{Component, Tags};
 use super::copy::{Copy, message_bytes};
 use super::losses::{Change, ClassNumber, Losses, Place};
-use super::trace_output::LogOutput;
+use super::trace_output::LogRules;
 use crate::log::{Encoder, Framing, MAX_RECORD_WORDS, Message as LogMessage, RecordEncoder, Severity};
 use crate::reader::class::{MONIKER, ROLLED_OUT, URL};
 
@@ -70,8 +71,8 @@ impl Framed {
 
 /// Makes records of messages.
 #[derive(Debug)]
-pub(super) struct LogEncoder<'o> {
-    output: &'o LogOutput,
+pub(super) struct LogEncoder {
+    rules: Arc<LogRules>,
     /// By key.
     streams: Vec<Option<Stream>>,
     groups: Vec<Group>,
@@ -88,14 +89,14 @@ pub(super) struct LogEncoder<'o> {
     extension: Vec<u8>,
 }
 
-impl<'o> LogEncoder<'o> {
-    pub(super) fn new(output: &'o LogOutput) -> Self {
-        let framing = output.framing();
+impl LogEncoder {
+    pub(super) fn new(rules: Arc<LogRules>) -> Self {
+        let (framing, keeps_tags) = (rules.framing(), rules.keeps_tags());
         Self {
-            output,
+            rules,
             streams: Vec::new(),
             groups: Vec::new(),
-            tags: Tags::new(output.keeps_tags()),
+            tags: Tags::new(keeps_tags),
             losses: Losses::default(),
             framed: Framed { framing, bytes: Vec::new(), lacks_extension: false },
             events: 0,
@@ -113,7 +114,7 @@ impl<'o> LogEncoder<'o> {
         if self.streams.len() <= key {
             self.streams.resize(key + 1, None);
         }
-        let (groups, output) = (&mut self.groups, self.output);
+        let (groups, output) = (&mut self.groups, &self.rules);
         self.streams[key].get_or_insert_with(|| {
             let trace = std::sync::Arc::as_ptr(&stream.trace).addr();
             let of = (trace, stream.class_index);
@@ -131,7 +132,7 @@ impl<'o> LogEncoder<'o> {
 
     fn lose(&self, kind: LossKind, what: &str, count: u64) {
         let loss = Loss { kind, class: String::new(), field: String::new(), what: what.to_owned() };
-        self.output.with_losses(|table| table.add(loss, count));
+        self.rules.with_losses(|table| table.add(loss, count));
     }
 
     fn event(&mut self, event: &Event<'_>) {
@@ -162,7 +163,7 @@ impl<'o> LogEncoder<'o> {
         let encoding = match place {
             Some(encoding) => encoding,
             None => {
-                let made = self.output.with_losses(|table| ClassEncoding::of(event, table));
+                let made = self.rules.with_losses(|table| ClassEncoding::of(event, table));
                 place.insert(Box::new(made))
             }
         };
@@ -287,7 +288,7 @@ impl<'o> LogEncoder<'o> {
     /// Gives the losses that were counted their names.
     #[cold]
     fn name_losses(&mut self) {
-        let Self { output, groups, losses, .. } = self;
+        let Self { rules: output, groups, losses, .. } = self;
         output.with_losses(|table| {
             for encoding in groups.iter_mut().flat_map(|group| &mut group.classes).flatten() {
                 let count = std::mem::take(&mut encoding.dropped);
@@ -421,7 +422,7 @@ fn has_trailing(event: &Event<'_>, bytes: &[u8]) -> bool {
             if message.attribution().is_none())
 }
 
-impl TraceEncoder for LogEncoder<'_> {
+impl TraceEncoder for LogEncoder {
     fn message(&mut self, message: &Message<'_>) -> io::Result<()> {
         match message {
             Message::Event(event) => self.event(event),
@@ -456,7 +457,7 @@ impl TraceEncoder for LogEncoder<'_> {
     }
 }
 
-impl LogEncoder<'_> {
+impl LogEncoder {
     fn block(&mut self) -> EncodedBlock {
         let room = Vec::with_capacity(self.framed.bytes.capacity());
         EncodedBlock {

@@ -27,11 +27,17 @@ enum Target {
 /// A log that is being written.
 #[derive(Debug)]
 pub(super) struct LogOutput {
+    rules: Arc<LogRules>,
+    target: Mutex<(Target, WriteReport)>,
+}
+
+/// What all encoders of a log have in common.
+#[derive(Debug)]
+pub(super) struct LogRules {
     framing: Framing,
     /// Of each source, the address of its trace and whether it is a log of Fuchsia. The traces stay where they are.
     sources: Vec<(Arc<Trace>, bool)>,
     keeps_tags: bool,
-    target: Mutex<(Target, WriteReport)>,
     losses: Mutex<LossTable>,
 }
 
@@ -68,16 +74,22 @@ impl LogOutput {
             let what = format!("{streams} data streams -> 1");
             losses.add(loss(LossKind::Lowered, "", &what), 1);
         }
-        Ok(Self {
+        let rules = LogRules {
             framing,
             sources: sources.iter().map(|source| (Arc::clone(&source.trace), is_log(source))).collect(),
             keeps_tags: streams == 1
                 && sources.iter().all(|source| is_log(source) && is_copied(source, framing)),
-            target: Mutex::new((target, WriteReport::default())),
             losses: Mutex::new(losses),
-        })
+        };
+        Ok(Self { rules: Arc::new(rules), target: Mutex::new((target, WriteReport::default())) })
     }
 
+    fn lock(&self) -> MutexGuard<'_, (Target, WriteReport)> {
+        self.target.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl LogRules {
     pub(super) fn framing(&self) -> Framing {
         self.framing
     }
@@ -94,10 +106,6 @@ impl LogOutput {
 
     pub(super) fn with_losses<T>(&self, change: impl FnOnce(&mut LossTable) -> T) -> T {
         change(&mut self.losses.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, (Target, WriteReport)> {
-        self.target.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -155,8 +163,8 @@ fn note_clock(clock: &ClockClass, lose: &mut impl FnMut(LossKind, &str, &str)) {
 }
 
 impl TraceOutput for LogOutput {
-    fn encoder(&self, _: Lane) -> Box<dyn Encoder + '_> {
-        Box::new(LogEncoder::new(self))
+    fn encoder(&self, _: Lane) -> Box<dyn Encoder + Send> {
+        Box::new(LogEncoder::new(Arc::clone(&self.rules)))
     }
 
     fn write(&self, block: EncodedBlock) -> io::Result<()> {
@@ -177,13 +185,13 @@ impl TraceOutput for LogOutput {
     }
 
     fn losses(&self) -> LossTable {
-        self.with_losses(|table| table.clone())
+        self.rules.with_losses(|table| table.clone())
     }
 
     fn finish(self: Box<Self>) -> Result<WriteReport, CreateError> {
-        let Self { target, losses, .. } = *self;
-        let (target, mut report) = target.into_inner().unwrap_or_else(PoisonError::into_inner);
-        report.losses = losses.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let losses = self.losses();
+        let (target, mut report) = self.target.into_inner().unwrap_or_else(PoisonError::into_inner);
+        report.losses = losses;
         let (result, path) = match target {
             Target::Nowhere => return Ok(report),
             Target::Complete { output, path } => (output.finish(), path),
