@@ -96,7 +96,7 @@ fn what_has_no_index() {
 #[test]
 fn converted_traces_have_the_same_indexes() {
     let directory = Directory::new("converted-indexes");
-    let sources = ["examples/hello-lttng", "examples/hello-ctf2", "examples/hello-dotnet"];
+    let sources = ["examples/hello-lttng", "examples/hello-ctf2", "examples/hello-dotnet/hello.nettrace.zst"];
     for (number, source) in sources.into_iter().enumerate() {
         for dialect in ["spec2", "ctf1.8"] {
             let source = root().join(source);

@@ -221,7 +221,11 @@ impl Files {
 }
 
 impl TraceOutput for CtfOutput {
-    fn encoder(&self, lane: Lane) -> Box<dyn Encoder + Send> {
+    fn encoder(&self, lane: Lane) -> Box<dyn Encoder + '_> {
+        self.owned_encoder(lane).unwrap_or_else(|| Box::new(Nothing))
+    }
+
+    fn owned_encoder(&self, lane: Lane) -> Option<Box<dyn Encoder + Send>> {
         let number = match lane {
             Lane::Stream { source, stream } => {
                 let numbers = |trace: &OutputTrace| {
@@ -232,10 +236,8 @@ impl TraceOutput for CtfOutput {
             // Data streams come one after the other.
             Lane::All => Some(0),
         };
-        match number.and_then(|number| self.rules(number)) {
-            Some(rules) => Box::new(StreamEncoder::new(rules)),
-            None => Box::new(Nothing),
-        }
+        let rules = self.rules(number?)?;
+        Some(Box::new(StreamEncoder::new(rules)))
     }
 
     fn add_stream(&self, source: usize, stream: Arc<DataStream>) -> Result<usize, CreateError> {
