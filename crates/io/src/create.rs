@@ -154,6 +154,13 @@ pub trait TraceOutput: Send + Sync {
     /// An encoder of messages.
     fn encoder(&self, lane: Lane) -> Box<dyn Encoder + '_>;
 
+    /// Whether parts of a data stream can be encoded by encoders of their own: what an encoder does does not depend on
+    /// what came before.
+    fn is_divisible(&self, lane: Lane) -> bool {
+        let _ = lane;
+        true
+    }
+
     /// Writes what an encoder has encoded.
     ///
     /// # Errors

@@ -60,7 +60,8 @@ impl Compared<'_> {
     /// The messages of a trace as JSON, without what must differ: where it is, what it is written in, and what the
     /// dialect has no place for.
     fn messages(self, path: &Path) -> Vec<Value> {
-        let options: &[&str] = if self.packets { &["-q", "-fjsonl", "--packets"] } else { &["-q", "-fjsonl"] };
+        let options: &[&str] =
+            if self.packets { &["-q", "-fjsonl", "--packets"] } else { &["-q", "-fjsonl"] };
         let printed = run("cat", options, path).out;
         printed.lines().filter_map(|line| self.normal(serde_json::from_str(line).unwrap())).collect()
     }
@@ -161,6 +162,7 @@ fn in_dialect(dialect: &str) {
                 })
             };
             if let Some(problem) = problem {
+                eprintln!("{dialect}: {name} {}: {problem}", size.unwrap_or_default());
                 different.insert(format!("{name} {}", size.unwrap_or_default()), problem);
             }
             written += 1;
@@ -169,7 +171,8 @@ fn in_dialect(dialect: &str) {
     }
     eprintln!("{dialect}: {written} traces written, {} differ", different.len());
     different.retain(|name, _| !is_exception(name.split(' ').next().unwrap(), dialect));
-    let list: Vec<String> = different.into_iter().map(|(name, problem)| format!("{name}: {problem}")).collect();
+    let list: Vec<String> =
+        different.into_iter().map(|(name, problem)| format!("{name}: {problem}")).collect();
     assert!(list.is_empty(), "{}", list.join("\n"));
     assert!(written > 200, "{written}");
 }

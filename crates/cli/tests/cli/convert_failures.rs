@@ -73,7 +73,8 @@ fn a_trace_is_replaced_only_by_a_whole_one() {
     ichnos(["convert", input, "-o", output, "--to-dialect=ctf1.8"]).expect(0, &[]);
     let second = content(&around);
     assert_ne!(second, first);
-    let names = |all: &[(String, Option<Vec<u8>>)]| all.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    let names =
+        |all: &[(String, Option<Vec<u8>>)]| all.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
     assert_eq!(names(&second), names(&first));
 }
 

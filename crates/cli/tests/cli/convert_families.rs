@@ -126,7 +126,8 @@ impl Named {
         }
         let empty = Map::new();
         ["common_context", "specific_context", "payload"].iter().all(|scope| {
-            let members = |event: &Value| event.get(scope).and_then(Value::as_object).unwrap_or(&empty).clone();
+            let members =
+                |event: &Value| event.get(scope).and_then(Value::as_object).unwrap_or(&empty).clone();
             let (old, mut new) = (members(old), members(new));
             if self.resource && *scope == "common_context" {
                 new.retain(|name, _| old.keys().any(|old| self.is_new_name(old, name)));
@@ -211,9 +212,11 @@ fn compare(traces: &[PathBuf], least: usize) {
         if old.is_empty() {
             continue;
         }
-        let is_task = old.get("event-class").into_iter().flatten().any(|class| {
-            class["meanings"].to_string().contains("\"task-id\"")
-        });
+        let is_task = old
+            .get("event-class")
+            .into_iter()
+            .flatten()
+            .any(|class| class["meanings"].to_string().contains("\"task-id\""));
         for dialect in ["spec2", "ctf1.8"] {
             let output = directory.join("trace");
             let out = output.to_str().unwrap();
@@ -225,9 +228,8 @@ fn compare(traces: &[PathBuf], least: usize) {
             }
             let named = Named::new(&converted.json()["losses"]);
             let new = messages(&output);
-            let events = |messages: &BTreeMap<String, Vec<Value>>| {
-                messages.get("event").cloned().unwrap_or_default()
-            };
+            let events =
+                |messages: &BTreeMap<String, Vec<Value>>| messages.get("event").cloned().unwrap_or_default();
             let mut problem = difference(&named, &events(&old), &events(&new));
             if new.contains_key("damage") {
                 problem = Some(format!("what is written is damaged: {}", new["damage"][0]));

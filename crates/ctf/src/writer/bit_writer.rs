@@ -295,7 +295,11 @@ mod tests {
                     let in_field = if bits.is_reversed() { bits.length - 1 - index } else { index };
                     let bit = if big { at + bits.length - 1 - in_field } else { at + in_field };
                     let found = read_bits(packet, bit, 1, big);
-                    assert_eq!(found, words[(index / 64) as usize] >> (index % 64) & 1, "bit {index} of {bits:?}");
+                    assert_eq!(
+                        found,
+                        words[(index / 64) as usize] >> (index % 64) & 1,
+                        "bit {index} of {bits:?}"
+                    );
                 }
             }
         });

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use ichnos_model::lower::Capabilities;
-use ichnos_model::{DataStreamClass, DisplayBase, FieldClass, FieldKind, Length, Member, Role, Roles, TraceClass};
+use ichnos_model::{
+    DataStreamClass, DisplayBase, FieldClass, FieldKind, Length, Member, Role, Roles, TraceClass,
+};
 
 /// Magic number of packets.
 pub(super) const MAGIC: u32 = 0xc1fc_1fc1;

@@ -224,6 +224,12 @@ impl TraceOutput for CtfOutput {
         }
     }
 
+    fn is_divisible(&self, lane: Lane) -> bool {
+        let Lane::Stream { source, stream } = lane else { return false };
+        let first = self.traces.get(source).map(|trace| trace.first);
+        first.and_then(|first| self.streams.get(first + stream)).is_some_and(|rules| rules.is_divisible())
+    }
+
     fn write(&self, block: EncodedBlock) -> io::Result<()> {
         let mut files = self.lock();
         let files = &mut *files;
@@ -336,9 +342,8 @@ enum Packets {
 }
 
 fn packets(class: &TraceClass, options: &WriteOptions, dialect: Dialect) -> Packets {
-    let has_packets = |class: &DataStreamClass| {
-        class.packet_context.is_some() || class.event_record_header.is_some()
-    };
+    let has_packets =
+        |class: &DataStreamClass| class.packet_context.is_some() || class.event_record_header.is_some();
     if class.packet_header.is_none() && !class.data_streams.iter().any(has_packets) {
         return Packets::Own;
     }
@@ -411,6 +416,7 @@ fn rules(
         adds_begin,
         copies_packets,
         copies_events: keeps_bits,
+        leaves_out: options.leaves_out,
         packet_size: options.packet_size,
         window: options.window,
         timestamp: Timestamps::of(header),

@@ -9,8 +9,8 @@ use ichnos::io::{Lane, WriteOptions, WriteSource, WriteTarget};
 use ichnos::model::decode::{DecodeLimits, PacketBits, Position, UNKNOWN};
 use ichnos::model::{
     ClockClass, ClockValue, DataStream, DataStreamClass, Event, EventRecordClass, EventValues, FieldClass,
-    FieldKind, FieldLocation, Length, Limits, Message, Scope, Scopes, Sink, StringLength, Trace,
-    TraceClass, Window,
+    FieldKind, FieldLocation, Length, Limits, Message, Scope, Scopes, Sink, StringLength, Trace, TraceClass,
+    Window,
 };
 use ichnos::prelude::{Cursor, StreamCursor};
 use proptest::prelude::*;
@@ -24,7 +24,9 @@ fn of_values(class: &FieldClass) -> Arc<FieldClass> {
     let inner = |class: &mut Arc<FieldClass>| *class = of_values(class);
     let nowhere = || Box::new(FieldLocation::of_values());
     match &mut class.kind {
-        FieldKind::Structure { members, .. } => members.iter_mut().for_each(|member| inner(&mut member.class)),
+        FieldKind::Structure { members, .. } => {
+            members.iter_mut().for_each(|member| inner(&mut member.class))
+        }
         FieldKind::Array { element, length, .. } => {
             *length = Length::Dynamic(nowhere());
             inner(element);
@@ -178,12 +180,7 @@ fn times() -> impl Strategy<Value = Vec<u64>> {
     prop::collection::vec((0u32..64, any::<u64>()).prop_map(|(shift, time)| time >> shift), 1..6)
 }
 
-fn check(
-    context: &[Sample],
-    payload: &[Sample],
-    times: &[u64],
-    packet_size: Option<u64>,
-) {
+fn check(context: &[Sample], payload: &[Sample], times: &[u64], packet_size: Option<u64>) {
     let (context_class, context_bytes, context_pushes) = structure_of(context);
     let (payload_class, payload_bytes, payload_pushes) = structure_of(payload);
     let values = values_of(&context_pushes, &payload_pushes);
