@@ -178,7 +178,7 @@ impl Reader<'_> {
     }
 
     fn convert_streams(&self, output: &dyn TraceOutput, options: &ConvertOptions<'_>) -> io::Result<()> {
-        let jobs = self.jobs();
+        let jobs = self.jobs(output);
         let run =
             |job: &Job, take: &mut dyn FnMut(EncodedBlock) -> bool| self.run_job(job, output, options, take);
         let mut written = 0u64;
@@ -224,7 +224,7 @@ impl Reader<'_> {
     }
 
     /// What there is to write: it does not depend on the number of threads.
-    fn jobs(&self) -> Vec<Job> {
+    fn jobs(&self, output: &dyn TraceOutput) -> Vec<Job> {
         let mut jobs = Vec::new();
         for (source, (trace, wanted, window)) in self.wanted().enumerate() {
             let summaries = trace.streams();
@@ -232,8 +232,9 @@ impl Reader<'_> {
             for (lane, ((stream, summary), _)) in wanted.enumerate() {
                 let each = summary.bytes.checked_div(summary.packets).unwrap_or(0).max(1);
                 let count = (JOB / each).max(1);
-                let can_split =
-                    summary.packets > count && trace.packet_cursor(stream, window, 0..count).is_some();
+                let can_split = summary.packets > count
+                    && output.is_divisible(Lane::Stream { source, stream: lane })
+                    && trace.packet_cursor(stream, window, 0..count).is_some();
                 if !can_split {
                     jobs.push(Job { source, stream, lane, packets: None });
                     continue;

@@ -178,6 +178,13 @@ pub trait TraceOutput: Send + Sync {
         Err(CreateError::FixedStreams)
     }
 
+    /// Whether parts of a data stream can be encoded by encoders of their own: what an encoder does does not depend on
+    /// what came before.
+    fn is_divisible(&self, lane: Lane) -> bool {
+        let _ = lane;
+        true
+    }
+
     /// Writes what an encoder has encoded.
     ///
     /// # Errors

@@ -162,6 +162,7 @@ fn in_dialect(dialect: &str) {
                 })
             };
             if let Some(problem) = problem {
+                eprintln!("{dialect}: {name} {}: {problem}", size.unwrap_or_default());
                 different.insert(format!("{name} {}", size.unwrap_or_default()), problem);
             }
             written += 1;

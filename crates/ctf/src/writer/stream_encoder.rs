@@ -41,6 +41,8 @@ pub(super) struct StreamRules {
     pub(super) copies_packets: bool,
     /// Whether events can be copied, if their class allows it.
     pub(super) copies_events: bool,
+    /// Whether events are left out.
+    pub(super) leaves_out: bool,
     /// Most bytes of a packet, if that is wanted.
     pub(super) packet_size: Option<u64>,
     /// In which packets are to begin and end.
@@ -54,6 +56,13 @@ pub(super) struct StreamRules {
 }
 
 impl StreamRules {
+    /// Whether packets can be encoded without those before: no packet is inserted, which would change the sequence
+    /// numbers behind it, and none begins when the one before ends.
+    pub(super) fn is_divisible(&self) -> bool {
+        let inserts = self.packet_size.is_some() || self.leaves_out && self.timestamp.bits < 64;
+        self.mirrors && !self.adds_begin && !inserts
+    }
+
     /// The lowered class of packet contexts.
     fn lowered_context(&self) -> Option<&FieldClass> {
         let classes = &self.lowered.trace().class.data_streams;
@@ -113,6 +122,8 @@ struct OpenPacket {
     now: u64,
     source_end: Option<u64>,
     events: u64,
+    /// How many bits its content can have, so that the fields of its size can say that.
+    most_bits: u64,
 }
 
 /// Packets of one file.
@@ -201,33 +212,46 @@ impl StreamEncoder {
             _ => cycles,
         };
         self.make_room(lane, cycles)?;
-        let rules = &*self.rules;
-        let packets = &mut self.lanes[lane];
-        let Some(open) = &mut packets.open else { return Ok(()) };
-        let Some(Some(class)) = self.classes.get_mut(class) else { return Ok(()) };
-        let begin = packets.out.at();
-        if !(rules.mirrors && copy_event(&mut packets.out, event, class.copy)) {
-            let encoded = encode_event(&mut packets.out, &mut self.lengths, rules, class, event, cycles);
-            match encoded {
-                Ok(cut) => {
-                    if cut > 0 {
-                        let (class, field) = (event.name().to_owned(), "payload".to_owned());
-                        let what = "rest of a text behind U+0000".to_owned();
-                        rules.lowered.lose(Loss { kind: LossKind::Dropped, class, field, what }, cut);
+        let rules = Arc::clone(&self.rules);
+        let mut is_split = false;
+        loop {
+            let packets = &mut self.lanes[lane];
+            let Some(OpenPacket { most_bits, now, events, .. }) = packets.open else { return Ok(()) };
+            let Some(Some(class)) = self.classes.get_mut(class) else { return Ok(()) };
+            let begin = packets.out.at();
+            let mut cut = 0;
+            if !(rules.mirrors && copy_event(&mut packets.out, event, class.copy)) {
+                match encode_event(&mut packets.out, &mut self.lengths, &rules, class, event, cycles) {
+                    Ok(count) => cut = count,
+                    Err(problem) => {
+                        packets.out.go_back(begin);
+                        if rules.must_fit {
+                            return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
+                        }
+                        self.lose_event(event, &problem);
+                        return Ok(());
                     }
-                }
-                Err(problem) => {
-                    packets.out.go_back(begin);
-                    if rules.must_fit {
-                        return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
-                    }
-                    let (class, field) = (event.name().to_owned(), String::new());
-                    let what = format!("event that cannot be written: {problem}");
-                    rules.lowered.lose(Loss { kind: LossKind::Dropped, class, field, what }, 1);
-                    return Ok(());
                 }
             }
+            if packets.out.at() <= most_bits {
+                if cut > 0 {
+                    let (class, field) = (event.name().to_owned(), "payload".to_owned());
+                    let what = "rest of a text behind U+0000".to_owned();
+                    rules.lowered.lose(Loss { kind: LossKind::Dropped, class, field, what }, cut);
+                }
+                break;
+            }
+            packets.out.go_back(begin);
+            if is_split || events == 0 {
+                self.lose_event(event, "a packet with it would be too large for the fields of its size");
+                return Ok(());
+            }
+            let end = cycles.unwrap_or(now).max(now);
+            self.split_packet(lane, end, cycles);
+            is_split = true;
         }
+        let packets = &mut self.lanes[lane];
+        let Some(open) = &mut packets.open else { return Ok(()) };
         open.events += 1;
         packets.events += 1;
         if let Some(cycles) = cycles {
@@ -235,6 +259,11 @@ impl StreamEncoder {
             packets.end = packets.end.max(cycles);
         }
         Ok(())
+    }
+
+    fn lose_event(&self, event: &Event<'_>, problem: &str) {
+        let what = format!("event that cannot be written: {problem}");
+        self.lose(LossKind::Dropped, event.name(), "", &what);
     }
 
     /// The lane whose last event is no later than an event.
@@ -305,6 +334,7 @@ impl StreamEncoder {
             head_bits,
             placed,
             events: 0,
+            most_bits: open.most_bits,
         };
         close_packet(packets, open, Some(end));
         packets.inserted += 1;
@@ -358,7 +388,8 @@ impl StreamEncoder {
         put(out, Role::DiscardedEventCounter, packets.discarded);
         put(out, Role::PacketSequenceNumber, packets.sequence);
         packets.has_packets = true;
-        packets.open = Some(OpenPacket { placed, begin, now: begin, ..OpenPacket::default() });
+        let most_bits = u64::MAX;
+        packets.open = Some(OpenPacket { placed, begin, now: begin, most_bits, ..OpenPacket::default() });
     }
 
     fn close_own(&mut self, lane: usize, end: u64) {
@@ -434,7 +465,9 @@ impl StreamEncoder {
         }
         packets.has_packets = true;
         let source_end = cycles(packet.end);
-        let open = OpenPacket { placed, head, head_bits, begin, now: begin, source_end, events: 0 };
+        let most_bits = most_bits(&placed);
+        let open =
+            OpenPacket { placed, head, head_bits, begin, now: begin, source_end, events: 0, most_bits };
         packets.open = Some(open);
         Ok(())
     }
@@ -568,7 +601,7 @@ impl Encoder for StreamEncoder {
     }
 
     fn take(&mut self) -> Option<EncodedBlock> {
-        if self.blocks.is_empty() { None } else { Some(self.blocks.remove(0)) }
+        (!self.blocks.is_empty()).then(|| self.blocks.remove(0))
     }
 
     fn finish(&mut self) -> io::Result<Vec<EncodedBlock>> {
@@ -591,6 +624,20 @@ impl Encoder for StreamEncoder {
         }
         Ok(std::mem::take(&mut self.blocks))
     }
+}
+
+/// How many bits a packet can have at most, so that its fields can say that.
+fn most_bits(placed: &[Placed]) -> u64 {
+    let sizes = placed
+        .iter()
+        .filter(|placed| matches!(placed.role, Role::PacketTotalLength | Role::PacketContentLength));
+    let most = sizes.map(|placed| match placed.layout {
+        Layout::Bits(bits) if bits.length < 64 => (1 << bits.length) - 1,
+        Layout::Groups(groups) if groups < 9 => (1 << (7 * groups)) - 1,
+        _ => u64::MAX,
+    });
+    // Whole bytes, as packets have.
+    most.min().map_or(u64::MAX, |most| most & !7)
 }
 
 /// Id of a data stream class.

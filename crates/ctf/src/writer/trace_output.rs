@@ -129,6 +129,19 @@ impl CtfOutput {
     }
 
     /// The rules of a data stream.
+    /// The rules of the data stream that a lane is.
+    fn rules_of(&self, lane: Lane) -> Option<Arc<StreamRules>> {
+        let number = match lane {
+            Lane::Stream { source, stream } => {
+                let streams = &self.traces.get(source)?.streams;
+                streams.read().unwrap_or_else(PoisonError::into_inner).get(stream).copied()?
+            }
+            // Data streams come one after the other.
+            Lane::All => 0,
+        };
+        self.rules(number)
+    }
+
     fn rules(&self, number: usize) -> Option<Arc<StreamRules>> {
         self.streams.read().unwrap_or_else(PoisonError::into_inner).get(number).cloned()
     }
@@ -226,18 +239,7 @@ impl TraceOutput for CtfOutput {
     }
 
     fn owned_encoder(&self, lane: Lane) -> Option<Box<dyn Encoder + Send>> {
-        let number = match lane {
-            Lane::Stream { source, stream } => {
-                let numbers = |trace: &OutputTrace| {
-                    trace.streams.read().unwrap_or_else(PoisonError::into_inner).get(stream).copied()
-                };
-                self.traces.get(source).and_then(numbers)
-            }
-            // Data streams come one after the other.
-            Lane::All => Some(0),
-        };
-        let rules = self.rules(number?)?;
-        Some(Box::new(StreamEncoder::new(rules)))
+        Some(Box::new(StreamEncoder::new(self.rules_of(lane)?)))
     }
 
     fn add_stream(&self, source: usize, stream: Arc<DataStream>) -> Result<usize, CreateError> {
@@ -250,6 +252,10 @@ impl TraceOutput for CtfOutput {
         numbers.push(streams.len());
         streams.push(Arc::new(rules));
         Ok(numbers.len() - 1)
+    }
+
+    fn is_divisible(&self, lane: Lane) -> bool {
+        lane != Lane::All && self.rules_of(lane).is_some_and(|rules| rules.is_divisible())
     }
 
     fn write(&self, block: EncodedBlock) -> io::Result<()> {
@@ -444,6 +450,7 @@ fn rules(
         adds_begin,
         copies_packets,
         copies_events: keeps_bits,
+        leaves_out: options.leaves_out,
         packet_size: options.packet_size,
         window: options.window,
         timestamp: Timestamps::of(header),

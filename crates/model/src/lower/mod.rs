@@ -37,3 +37,6 @@ mod moves;
 mod names;
 mod objects;
 mod trace;
+
+#[cfg(test)]
+mod tests;

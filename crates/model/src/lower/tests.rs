@@ -1,0 +1,371 @@
+//! The rules of lowering, one by one: what a class becomes, how its values move, what the table of losses says.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::{
+    BitField, BitOrder, ByteOrder, DataStream, DataStreamClass, Event, EventRecordClass, EventValues, Field,
+    FieldClass, FieldKind, FieldLocation, FieldValue, IntegerProperties, IntegerRange, Length, Limits,
+    Mappings, Member, RangeSet, Real, Scope, Scopes, StringEncoding, StringLength, Text, Trace, TraceClass,
+    Uuid, VariableLengthValue, VariantOption, Visitor, WallClock, Wide,
+};
+
+/// Notes what it visits: names of members, kinds and values.
+#[derive(Default)]
+struct Notes(String);
+
+impl Notes {
+    fn note(&mut self, field: Field<'_>, value: impl std::fmt::Display) {
+        if !self.0.is_empty() && !self.0.ends_with(['{', '[', '(', '<']) {
+            self.0.push(' ');
+        }
+        if let Some(name) = field.name() {
+            self.0.push_str(name);
+            self.0.push('=');
+        }
+        self.0.push_str(&value.to_string());
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl Visitor for Notes {
+    fn unsigned(&mut self, field: Field<'_>, value: u64) {
+        self.note(field, format!("u{value}"));
+    }
+    fn signed(&mut self, field: Field<'_>, value: i64) {
+        self.note(field, format!("s{value}"));
+    }
+    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
+        self.note(field, format!("w{:x?}", value.words));
+    }
+    fn boolean(&mut self, field: Field<'_>, value: bool, _: u64) {
+        self.note(field, value);
+    }
+    fn bit_array(&mut self, field: Field<'_>, bits: u64) {
+        self.note(field, format!("b{bits:x}"));
+    }
+    fn bit_map(&mut self, field: Field<'_>, bits: u64) {
+        self.note(field, format!("m{bits:x}"));
+    }
+    fn real(&mut self, field: Field<'_>, value: Real<'_>) {
+        self.note(field, format!("{value:?}"));
+    }
+    fn text(&mut self, field: Field<'_>, value: Text<'_>) {
+        self.note(field, format!("{:?}", String::from_utf8_lossy(value.bytes)));
+    }
+    fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
+        self.note(field, format!("x{}", hex(bytes)));
+    }
+    fn guid(&mut self, field: Field<'_>, value: Uuid) {
+        self.note(field, format!("g{value}"));
+    }
+    fn null(&mut self, field: Field<'_>) {
+        self.note(field, "null");
+    }
+    fn begin_structure(&mut self, field: Field<'_>) {
+        self.note(field, "{");
+    }
+    fn end_structure(&mut self, _: Field<'_>) {
+        self.0.push('}');
+    }
+    fn begin_array(&mut self, field: Field<'_>, _: u64) {
+        self.note(field, "[");
+    }
+    fn end_array(&mut self, _: Field<'_>) {
+        self.0.push(']');
+    }
+    fn begin_optional(&mut self, field: Field<'_>, present: bool, selector: i128) {
+        self.note(field, format!("?{present},{selector}("));
+    }
+    fn end_optional(&mut self, _: Field<'_>) {
+        self.0.push(')');
+    }
+    fn begin_variant(&mut self, field: Field<'_>, option: usize, selector: i128) {
+        self.note(field, format!("|{option},{selector}<"));
+    }
+    fn end_variant(&mut self, _: Field<'_>) {
+        self.0.push('>');
+    }
+}
+
+const ALL: Capabilities = Capabilities::all("test");
+
+fn class(kind: FieldKind) -> Arc<FieldClass> {
+    Arc::new(FieldClass::new(kind))
+}
+
+fn bits(length: u64) -> BitField {
+    BitField::new(length, ByteOrder::LittleEndian, 8)
+}
+
+fn nowhere() -> Box<FieldLocation> {
+    Box::new(FieldLocation::of_values())
+}
+
+fn byte() -> Arc<FieldClass> {
+    Arc::new(FieldClass::unsigned(8))
+}
+
+fn mappings() -> Mappings {
+    let range = |lower, upper| RangeSet(vec![IntegerRange { lower, upper }]);
+    Mappings::from_iter([("low", range(0, 3)), ("high", range(4, 7))])
+}
+
+/// Lowers the member `m` of a payload, and gives what visits its value and the lines of the table of losses.
+fn lower(
+    capabilities: Capabilities,
+    member: Arc<FieldClass>,
+    push: impl FnOnce(&mut EventValues),
+) -> (Arc<FieldClass>, String, Vec<String>) {
+    lower_named("m", capabilities, member, push)
+}
+
+fn lower_named(
+    name: &str,
+    capabilities: Capabilities,
+    member: Arc<FieldClass>,
+    push: impl FnOnce(&mut EventValues),
+) -> (Arc<FieldClass>, String, Vec<String>) {
+    let payload = Arc::new(FieldClass::structure([Member::new(name, member)]));
+    let record = EventRecordClass { payload: Some(payload), ..EventRecordClass::default() };
+    let stream = DataStreamClass { event_records: vec![Arc::new(record)], ..DataStreamClass::default() };
+    let trace = TraceClass { data_streams: vec![stream], ..TraceClass::default() };
+    let trace = Arc::new(Trace::new(trace, "trace", &Limits::default()).unwrap());
+    let lowered = LoweredTrace::new(&trace, &capabilities, LowerOptions::default(), |_| {}).unwrap();
+    let stream = DataStream::new(trace, 0, None, "stream").unwrap();
+    let mut values = EventValues::default();
+    values.begin(Scope::Payload);
+    values.begin_structure();
+    push(&mut values);
+    values.end();
+    let event = Event::new(&stream, &stream.plans().event_records[0], None, Scopes::of_values(&values));
+    let moved = lowered.event(&event).unwrap().unwrap();
+    let (mut notes, mut losses) = (Notes::default(), EventLosses::default());
+    lowered.visit(&moved, &event, Scope::Payload, &mut notes, &mut losses).unwrap();
+    lowered.add_losses(&moved, 0, &losses);
+    let table = lowered.losses();
+    let lines =
+        table.iter().map(|(loss, count)| format!("{} {}: {} ({count})", loss.kind, loss.field, loss.what));
+    (Arc::clone(moved.class().payload.as_ref().unwrap()), notes.0, lines.collect())
+}
+
+fn member(payload: &FieldClass, index: usize) -> (&str, &FieldKind) {
+    let FieldKind::Structure { members, .. } = &payload.kind else { panic!("{payload:?}") };
+    (&members[index].name, &members[index].class.kind)
+}
+
+#[test]
+fn nothing_is_lowered_without_need() {
+    let kinds: [(FieldKind, fn(&mut EventValues)); 4] = [
+        (FieldKind::Boolean(bits(8)), |values| values.push(true)),
+        (FieldKind::Guid { alignment: 8 }, |values| values.push(Uuid::from_u128(7))),
+        (FieldKind::Null { alignment: 1 }, |values| values.push(FieldValue::Null)),
+        (FieldKind::BitMap { bits: bits(8), flags: mappings() }, |values| values.push(FieldValue::Bits(5))),
+    ];
+    for (kind, push) in kinds {
+        let source = class(kind);
+        let (payload, _, losses) = lower(ALL, Arc::clone(&source), push);
+        assert_eq!(member(&payload, 0), ("m", &source.kind));
+        assert_eq!(losses, [""; 0]);
+    }
+}
+
+#[test]
+fn bits_become_unsigned_integers() {
+    let without = Capabilities { bit_arrays: false, bit_maps: false, booleans: false, ..ALL };
+    let sources: [(FieldKind, fn(&mut EventValues), &str); 3] = [
+        (FieldKind::BitArray(bits(16)), |values| values.push(FieldValue::Bits(300)), "{m=u300}"),
+        (
+            FieldKind::BitMap { bits: bits(16), flags: mappings() },
+            |values| values.push(FieldValue::Bits(6)),
+            "{m=u6}",
+        ),
+        (FieldKind::Boolean(bits(16)), |values| values.push(true), "{m=u1}"),
+    ];
+    for (kind, push, expected) in sources {
+        let (payload, moved, losses) = lower(without, class(kind), push);
+        let FieldKind::Integer { bits, integer } = member(&payload, 0).1 else { panic!("{payload:?}") };
+        assert!(bits.length == 16 && !integer.signed);
+        assert_eq!(moved, expected);
+        assert!(losses.len() == 1 && losses[0].ends_with("-> unsigned integer (1)"), "{losses:?}");
+    }
+    // Where there are bit arrays, a bit map is one.
+    let (payload, moved, _) = lower(
+        Capabilities { empty_bit_maps: false, ..ALL },
+        class(FieldKind::BitMap { bits: bits(16), flags: Mappings::default() }),
+        |values| values.push(FieldValue::Bits(6)),
+    );
+    assert!(matches!(member(&payload, 0).1, FieldKind::BitArray(_)));
+    assert_eq!(moved, "{m=b6}");
+}
+
+#[test]
+fn the_order_of_bits_is_that_of_the_bytes() {
+    let reversed = BitField { bit_order: BitOrder::LastToFirst, ..bits(16) };
+    let source = class(FieldKind::Integer { bits: reversed, integer: IntegerProperties::default() });
+    let (payload, moved, losses) =
+        lower(Capabilities { bit_orders: false, ..ALL }, source, |values| values.push(9u64));
+    assert!(matches!(member(&payload, 0).1, FieldKind::Integer { bits, .. } if !bits.is_reversed()));
+    assert_eq!(moved, "{m=u9}");
+    assert_eq!(losses.len(), 1, "{losses:?}");
+}
+
+#[test]
+fn variable_lengths_become_fixed_ones() {
+    let without = Capabilities {
+        variable_length_integers: false,
+        variable_length_bit_arrays: false,
+        variable_length_booleans: false,
+        ..ALL
+    };
+    let of = |value| class(FieldKind::VariableLength { value, alignment: 8 });
+    let signed = IntegerProperties { signed: true, ..IntegerProperties::default() };
+    let (payload, moved, _) =
+        lower(without, of(VariableLengthValue::Integer(signed)), |values| values.push(-5i64));
+    assert!(matches!(member(&payload, 0).1, FieldKind::Integer { bits, integer }
+        if bits.length == 64 && integer.signed));
+    assert_eq!(moved, "{m=s-5}");
+    let (payload, _, _) = lower(without, of(VariableLengthValue::Boolean), |values| values.push(true));
+    assert!(matches!(member(&payload, 0).1, FieldKind::Boolean(bits) if bits.length == 8));
+    // What does not fit is the nearest number, and is counted.
+    let unsigned = || VariableLengthValue::Integer(IntegerProperties::default());
+    let (_, moved, losses) = lower(without, of(unsigned()), |values| {
+        values.push(FieldValue::Wide(Wide { words: &[1, 1], length: 70, signed: false }));
+    });
+    assert_eq!(moved, format!("{{m=u{}}}", u64::MAX));
+    assert!(losses.iter().any(|line| line.starts_with("rounded") && line.ends_with("(1)")), "{losses:?}");
+}
+
+#[test]
+fn texts_in_other_encodings_become_utf8() {
+    let without = Capabilities { encodings: &[StringEncoding::Utf8], ..ALL };
+    let text = |length| class(FieldKind::String { encoding: StringEncoding::Utf16Le, length, alignment: 8 });
+    let bytes: Vec<u8> = "häß".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let (payload, moved, losses) =
+        lower(without, text(StringLength::NullTerminated), |values| values.push(FieldValue::Text(&bytes)));
+    let expected = FieldKind::String {
+        encoding: StringEncoding::Utf8,
+        length: StringLength::NullTerminated,
+        alignment: 8,
+    };
+    assert_eq!(member(&payload, 0).1, &expected);
+    assert_eq!(moved, "{m=\"häß\"}");
+    assert!(losses.len() == 1 && losses[0].starts_with("lowered"), "{losses:?}");
+    // Half of a pair is no text: U+FFFD, which is counted.
+    let (_, moved, losses) = lower(without, text(StringLength::NullTerminated), |values| {
+        values.push(FieldValue::Text(&[0x41, 0, 0, 0xd8]));
+    });
+    assert_eq!(moved, "{m=\"A\u{fffd}\"}");
+    assert!(losses.iter().any(|line| line.starts_with("rounded payload.m")), "{losses:?}");
+}
+
+#[test]
+fn what_only_values_say_is_said_before() {
+    let array = FieldKind::Array {
+        element: byte(),
+        length: Length::Dynamic(nowhere()),
+        minimum_alignment: 1,
+        element_aligns: true,
+    };
+    let (payload, moved, losses) = lower(ALL, class(array), |values| {
+        values.begin_array();
+        values.push(7u64);
+        values.push(8u64);
+        values.end();
+    });
+    assert_eq!(member(&payload, 0).0, "m_length");
+    assert_eq!(moved, "{m_length=u2 m=[u7 u8]}");
+    assert_eq!(losses, ["lowered payload.m.m_length: a member before it, its length (1)"]);
+    let optional = FieldKind::Optional { field: byte(), selector: nowhere(), ranges: None };
+    for (present, expected) in
+        [(true, "{m_present=u1 m=?true,1(u7)}"), (false, "{m_present=u0 m=?false,0()}")]
+    {
+        let (_, moved, _) = lower(ALL, class(optional.clone()), |values| {
+            values.push_optional(present);
+            if present {
+                values.push(7u64);
+            }
+        });
+        assert_eq!(moved, expected);
+    }
+    let option = |value| VariantOption {
+        name: None,
+        class: byte(),
+        ranges: RangeSet(vec![IntegerRange::single(value)]),
+        attributes: Default::default(),
+    };
+    let variant =
+        FieldKind::Variant { options: vec![option(10), option(20)], selector: nowhere(), alignment: 1 };
+    let (payload, moved, _) = lower(ALL, class(variant), |values| {
+        values.push_variant(1);
+        values.push(7u64);
+    });
+    assert_eq!(moved, "{m_tag=u1 m=|1,1<u7>}");
+    let FieldKind::Integer { integer, .. } = member(&payload, 0).1 else { panic!("{payload:?}") };
+    assert_eq!(integer.mappings.as_ref().unwrap().iter().count(), 2);
+}
+
+#[test]
+fn optionals_become_variants() {
+    let without = Capabilities { optionals: false, ..ALL };
+    let optional = FieldKind::Optional { field: byte(), selector: nowhere(), ranges: None };
+    let (payload, moved, losses) = lower(without, class(optional.clone()), |values| {
+        values.push_optional(true);
+        values.push(7u64);
+    });
+    assert_eq!(moved, "{m_present=u1 m=|1,1<u7>}");
+    let FieldKind::Variant { options, .. } = member(&payload, 1).1 else { panic!("{payload:?}") };
+    assert_eq!(
+        options.iter().map(|option| option.name.as_deref()).collect::<Vec<_>>(),
+        [Some("none"), Some("some")]
+    );
+    assert!(losses.contains(&"lowered payload.m: optional -> variant (1)".to_owned()), "{losses:?}");
+    let (_, moved, _) = lower(without, class(optional), |values| values.push_optional(false));
+    assert_eq!(moved, "{m_present=u0 m=|0,0<{}>}");
+}
+
+#[test]
+fn what_has_no_class_becomes_bytes() {
+    let without = Capabilities { guids: false, nulls: false, blobs: false, ..ALL };
+    let guid = Uuid::from_bytes_le([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]);
+    let (_, moved, _) = lower(without, class(FieldKind::Guid { alignment: 8 }), |values| values.push(guid));
+    let all: Vec<String> = (1..17).map(|byte| format!("u{byte}")).collect();
+    assert_eq!(moved, format!("{{m=[{}]}}", all.join(" ")));
+    let (payload, moved, _) =
+        lower(Capabilities { guids: false, ..ALL }, class(FieldKind::Guid { alignment: 8 }), |values| {
+            values.push(guid)
+        });
+    assert!(matches!(member(&payload, 0).1, FieldKind::Blob { length: Length::Static(16), .. }));
+    assert_eq!(moved, "{m=x0102030405060708090a0b0c0d0e0f10}");
+    let (_, moved, losses) =
+        lower(without, class(FieldKind::Null { alignment: 1 }), |values| values.push(FieldValue::Null));
+    assert_eq!(moved, "{m={}}");
+    assert!(losses[0].ends_with("-> structure without members (1)"), "{losses:?}");
+    let blob = FieldKind::Blob { length: Length::Static(2), media_type: String::new(), alignment: 8 };
+    let (_, moved, _) = lower(without, class(blob), |values| values.push(FieldValue::Blob(&[1, 255])));
+    assert_eq!(moved, "{m=[u1 u255]}");
+}
+
+#[test]
+fn dates_become_integers() {
+    let date = FieldClass::wall_clock(true, WallClock::FILETIME);
+    let without = Capabilities { wall_clocks: false, ..ALL };
+    let (payload, moved, losses) = lower(without, Arc::new(date), |values| values.push(-3i64));
+    let FieldKind::Integer { integer, .. } = member(&payload, 0).1 else { panic!("{payload:?}") };
+    assert!(integer.wall_clock.is_none());
+    assert_eq!(moved, "{m=s-3}");
+    assert_eq!(losses, ["lowered payload.m: date -> integer (1)"]);
+}
+
+#[test]
+fn names_become_identifiers() {
+    let only = Capabilities { identifiers_only: true, ..ALL };
+    for (name, expected) in [("a-b", "a_b"), ("9", "_9"), ("", "_"), ("fine", "fine")] {
+        let (payload, _, losses) = lower_named(name, only, byte(), |values| values.push(1u64));
+        assert_eq!(member(&payload, 0).0, expected);
+        assert_eq!(losses.len(), usize::from(name != expected), "{losses:?}");
+    }
+}
