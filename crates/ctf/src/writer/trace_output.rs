@@ -221,11 +221,7 @@ impl Files {
 }
 
 impl TraceOutput for CtfOutput {
-    fn encoder(&self, lane: Lane) -> Box<dyn Encoder + '_> {
-        self.owned_encoder(lane).unwrap_or_else(|| Box::new(Nothing))
-    }
-
-    fn owned_encoder(&self, lane: Lane) -> Option<Box<dyn Encoder + Send>> {
+    fn encoder(&self, lane: Lane) -> Box<dyn Encoder + Send> {
         let number = match lane {
             Lane::Stream { source, stream } => {
                 let numbers = |trace: &OutputTrace| {
@@ -236,8 +232,10 @@ impl TraceOutput for CtfOutput {
             // Data streams come one after the other.
             Lane::All => Some(0),
         };
-        let rules = self.rules(number?)?;
-        Some(Box::new(StreamEncoder::new(rules)))
+        match number.and_then(|number| self.rules(number)) {
+            Some(rules) => Box::new(StreamEncoder::new(rules)),
+            None => Box::new(Nothing),
+        }
     }
 
     fn add_stream(&self, source: usize, stream: Arc<DataStream>) -> Result<usize, CreateError> {
