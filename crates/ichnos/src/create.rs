@@ -501,8 +501,7 @@ impl StreamClass {
         let output = self.shared.output.read().unwrap_or_else(PoisonError::into_inner);
         let output = output.as_ref().ok_or(WriteError::Finished)?;
         let number = output.add_stream(0, Arc::clone(&stream))?;
-        let encoder = output.owned_encoder(Lane::Stream { source: 0, stream: number });
-        let encoder = Some(encoder.ok_or(CreateError::FixedStreams)?);
+        let encoder = Some(output.encoder(Lane::Stream { source: 0, stream: number }));
         let state = StreamState { encoder, opened: None, last: None, values: EventValues::default() };
         let state = Arc::new(Mutex::new(state));
         lock(&self.shared.streams).as_mut().ok_or(WriteError::Finished)?.push(Arc::clone(&state));

@@ -157,14 +157,7 @@ pub enum Lane {
 /// as if nothing had been written.
 pub trait TraceOutput: Send + Sync {
     /// An encoder of messages.
-    fn encoder(&self, lane: Lane) -> Box<dyn Encoder + '_>;
-
-    /// The same, of an encoder that borrows nothing: for traces that are written event by event. None: the format has
-    /// none.
-    fn owned_encoder(&self, lane: Lane) -> Option<Box<dyn Encoder + Send>> {
-        let _ = lane;
-        None
-    }
+    fn encoder(&self, lane: Lane) -> Box<dyn Encoder + Send>;
 
     /// Adds a data stream to a trace that is being written, by the index of its source; gives its number for
     /// [`Lane::Stream`]. Its trace can be another one than that of the source: then all data stream classes of that

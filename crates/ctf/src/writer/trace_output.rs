@@ -234,12 +234,11 @@ impl Files {
 }
 
 impl TraceOutput for CtfOutput {
-    fn encoder(&self, lane: Lane) -> Box<dyn Encoder + '_> {
-        self.owned_encoder(lane).unwrap_or_else(|| Box::new(Nothing))
-    }
-
-    fn owned_encoder(&self, lane: Lane) -> Option<Box<dyn Encoder + Send>> {
-        Some(Box::new(StreamEncoder::new(self.rules_of(lane)?)))
+    fn encoder(&self, lane: Lane) -> Box<dyn Encoder + Send> {
+        match self.rules_of(lane) {
+            Some(rules) => Box::new(StreamEncoder::new(rules)),
+            None => Box::new(Nothing),
+        }
     }
 
     fn add_stream(&self, source: usize, stream: Arc<DataStream>) -> Result<usize, CreateError> {

@@ -163,7 +163,7 @@ fn note_clock(clock: &ClockClass, lose: &mut impl FnMut(LossKind, &str, &str)) {
 }
 
 impl TraceOutput for LogOutput {
-    fn encoder(&self, _: Lane) -> Box<dyn Encoder + '_> {
+    fn encoder(&self, _: Lane) -> Box<dyn Encoder + Send> {
         Box::new(LogEncoder::new(Arc::clone(&self.rules)))
     }
 
