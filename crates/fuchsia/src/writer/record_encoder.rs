@@ -172,6 +172,9 @@ impl LogEncoder {
             return;
         }
         self.encode(event, class, discarded);
+        if is_log && message_bytes(event).is_some_and(|bytes| has_trailing(event, bytes)) {
+            self.losses.add(Place::event(class), Change::Trailing);
+        }
         self.stream(event.stream).discarded = 0;
         if self.losses.is_full() {
             self.name_losses();
@@ -243,9 +246,6 @@ impl LogEncoder {
         record.set_tag(tag);
         record.finish();
         let size = encoder.written().len();
-        if message_bytes(event).is_some_and(|bytes| has_trailing(event, bytes)) {
-            losses.add(place, Change::Trailing);
-        }
         if !self.component.is_empty() && !self.tags.is_named(tag, &self.component) {
             self.name_component(tag, time, class);
         }

@@ -158,7 +158,7 @@ fn a_log_stays_the_same() {
     let done = cases(600, |random| {
         let framing = random.pick(&[Framing::Records, Framing::ExtendedRecords, Framing::Datagrams]);
         let bytes = random_file(random, framing);
-        // What cannot be told from another framing is read as that.
+        // What looks like another framing is read as that.
         if Framing::recognise(&bytes, true) != Some(framing)
             || Messages::new(&bytes, framing).any(|message| message.is_err())
         {
@@ -246,7 +246,7 @@ fn messages_say_the_same_in_another_dialect() {
 }
 
 #[test]
-fn tags_of_several_logs_are_told_apart() {
+fn tags_of_several_logs_do_not_meet() {
     let log = |moniker: &str, message: &str| {
         let mut buffer = vec![0; 512];
         let mut encoder = Encoder::new(&mut buffer);
