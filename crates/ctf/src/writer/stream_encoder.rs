@@ -237,7 +237,8 @@ impl StreamEncoder {
                 self.lose_event(event, "a packet with it would be too large for the fields of its size");
                 return Ok(());
             }
-            self.split_packet(lane, cycles.unwrap_or(open.now).max(open.now), cycles);
+            let end = cycles.unwrap_or(open.now).max(open.now);
+            self.split_packet(lane, end, cycles);
             is_split = true;
         }
         let packets = &mut self.lanes[lane];

@@ -12,7 +12,7 @@ use ichnos::model::{
     FieldKind, FieldLocation, Length, Limits, Message, Scope, Scopes, Sink, StringLength, Trace, TraceClass,
     Window,
 };
-use ichnos::prelude::{Cursor, StreamCursor};
+use ichnos::prelude::Cursor;
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -108,7 +108,7 @@ fn assert_written(stream: &Arc<DataStream>, events: &[Made<'_>], packet_size: Op
         let path = directory.path().join(dialect);
         let (_, writer) = writer(Some("ctf"), &path, Some(dialect)).unwrap();
         let streams = vec![Arc::clone(stream)];
-        let source = WriteSource { trace: Arc::clone(stream.trace()), format: "test", streams };
+        let source = WriteSource { trace: Arc::clone(&stream.trace), format: "test", streams };
         let mut options = WriteOptions::default();
         options.dialect = Some(dialect.to_owned());
         options.packet_size = packet_size;
@@ -163,7 +163,7 @@ fn stream_of(common_context: Arc<FieldClass>, payload: Arc<FieldClass>) -> Arc<D
         ..TraceClass::default()
     };
     let trace = Arc::new(Trace::new(class, "trace", &Limits::default()).unwrap());
-    DataStream::new(trace, 0, None, "stream").unwrap()
+    Arc::new(DataStream::new(trace, 0, None, "stream").unwrap())
 }
 
 fn values_of(context: &[Push], payload: &[Push]) -> EventValues {
@@ -192,7 +192,7 @@ fn check(context: &[Sample], payload: &[Sample], times: &[u64], packet_size: Opt
     let data = [&context_bytes[..], &payload_bytes].concat();
     let (context_at, payload_at) = (Position::at(0), Position::at(8 * context_bytes.len() as u64));
     let begins = [context_at, context_at, context_at, context_at, payload_at, payload_at];
-    let slots = vec![Cell::new(UNKNOWN); stream.trace().plans.slots()];
+    let slots = vec![Cell::new(UNKNOWN); stream.trace.plans.slots()];
     let limits = DecodeLimits::from(&Limits::default());
     let bits = Scopes::new(PacketBits::whole(&data), &begins, &slots, &limits);
     let events = |bits| times.iter().map(move |cycles| (bits, *cycles));
