@@ -164,6 +164,10 @@ fn writer(args: &Convert) -> Result<(&'static str, &'static dyn TraceWriter), Fa
     let named = path.unwrap_or_else(|| Path::new(""));
     let found = ichnos::convert::writer(to.as_deref(), named, to_dialect.as_deref());
     found.ok_or_else(|| {
+        if let (None, Some(dialect)) = (to, to_dialect) {
+            return Failure::new(format!("there is no dialect `{}`", safe(dialect)))
+                .help("`ichnos formats` lists them");
+        }
         let names: Vec<&str> = ichnos::FORMATS
             .iter()
             .filter(|format| format.writer().is_some())

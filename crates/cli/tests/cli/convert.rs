@@ -71,7 +71,9 @@ impl Compared<'_> {
             "stream-begin" => {
                 // Data streams without an id have the name of their file.
                 remove(Some(&mut message), &["name"]);
-                remove(message.get_mut("trace"), &["path", "format", "name"]);
+                remove(message.get_mut("trace"), &["path", "format", "name", "uuid_of"]);
+                // Classes are compared as `schema` prints them, where the dialect is the same.
+                remove(message.get_mut("class"), &["fields"]);
                 if let Some(Value::Object(clock)) = message.get_mut("clock") {
                     // SPEC-2.0 has unique identifiers of any form instead of UUIDs.
                     if let Some(uuid) = clock.remove("uuid") {
@@ -94,7 +96,7 @@ impl Compared<'_> {
                     remove(message.get_mut("class"), &["namespace", "name", "uid", "attributes"]);
                 }
             }
-            "event-class" => remove(Some(&mut message), &["attributes", "namespace", "uid"]),
+            "event-class" => remove(Some(&mut message), &["attributes", "namespace", "uid", "fields"]),
             // What is damaged is left out.
             "damage" => return None,
             "packet-begin" | "packet-end" => {

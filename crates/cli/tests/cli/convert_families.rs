@@ -85,6 +85,12 @@ impl Named {
         named
     }
 
+    /// A text with the names that members had.
+    fn with_old_names(&self, text: &str) -> String {
+        let pairs = self.renamed.iter().flat_map(|(old, all)| all.iter().map(move |new| (old, new)));
+        pairs.fold(text.to_owned(), |text, (old, new)| text.replace(&format!("{new}="), &format!("{old}=")))
+    }
+
     /// Whether a member was renamed to another one.
     fn is_new_name(&self, old: &str, new: &str) -> bool {
         old == new || self.renamed.get(old).is_some_and(|names| names.contains(new))
@@ -243,6 +249,14 @@ fn compare(traces: &[PathBuf], least: usize) {
             if problem.is_none() {
                 let (old, new) = (views(path, is_task), views(&output, is_task));
                 for (old, new) in old.iter().zip(&new) {
+                    let new = named.with_old_names(new);
+                    // Data streams whose events are not in order of time are several, which are merged.
+                    let sorted = |text: &str| {
+                        let mut lines: Vec<&str> = text.lines().collect();
+                        lines.sort_unstable();
+                        lines.join("\n")
+                    };
+                    let (old, new) = (sorted(old), sorted(&new));
                     let pair = old.lines().zip(new.lines()).find(|(old, new)| old != new);
                     let count = (old.lines().count(), new.lines().count());
                     if pair.is_some() || count.0 != count.1 {

@@ -138,9 +138,7 @@ fn lower_named(
     let stream = DataStream::new(trace, 0, None, "stream").unwrap();
     let mut values = EventValues::default();
     values.begin(Scope::Payload);
-    values.begin_structure();
     push(&mut values);
-    values.end();
     let event = Event::new(&stream, &stream.plans().event_records[0], None, Scopes::of_values(&values));
     let moved = lowered.event(&event).unwrap().unwrap();
     let (mut notes, mut losses) = (Notes::default(), EventLosses::default());
