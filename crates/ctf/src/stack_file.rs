@@ -477,3 +477,215 @@ impl<'b> Records<'b> {
         Ok((space, Symbol { begin, end, from, until, name, module, kind }))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ichnos_model::{DataStreamClass, EventRecordClass, FieldClass, Member, Scope, TraceClass};
+    use ichnos_testing::{Random, cases};
+
+    use super::*;
+
+    const MEMORY: u64 = 1 << 20;
+
+    fn trace() -> Trace {
+        let member = Member::new("stack", FieldClass::unsigned(32));
+        let mut class = EventRecordClass::new("sample", [member]);
+        class.meanings.insert(Scope::Payload, 0, Meaning::Stack);
+        let class = TraceClass::new("", [], [DataStreamClass::new(Some(0), [class])]);
+        Trace::new(class, "", &Limits::default()).unwrap()
+    }
+
+    fn text(random: &mut Random) -> Option<Arc<str>> {
+        let texts = ["", "f", "Σ(int)", "a;b\n"];
+        (random.below(3) > 0).then(|| texts[random.index(texts.len())].into())
+    }
+
+    fn number(random: &mut Random) -> u64 {
+        if random.below(2) == 0 { random.below(9) } else { random.number() }
+    }
+
+    fn time(random: &mut Random) -> i128 {
+        let time = i128::from(random.number()) << random.below(64);
+        if random.below(2) == 0 { time } else { -time }
+    }
+
+    fn symbol(random: &mut Random) -> Symbol {
+        let begin = number(random);
+        Symbol {
+            begin,
+            end: begin.saturating_add(random.below(1 << 40) + 1),
+            from: if random.below(3) == 0 { i128::MIN } else { time(random) },
+            until: (random.below(3) == 0).then_some(i128::MAX),
+            name: text(random),
+            module: text(random),
+            kind: [CodeKind::Unknown, CodeKind::Native, CodeKind::Managed, CodeKind::Kernel][random.index(4)],
+        }
+    }
+
+    fn random_trace(random: &mut Random) -> Trace {
+        let trace = trace();
+        for _ in 0..random.below(30) {
+            let mut frame = Frame::default().in_space(random.below(3) as u32);
+            frame.address = (random.below(4) > 0).then(|| number(random));
+            (frame.symbol, frame.module) = (text(random), text(random));
+            let caller = random.below(trace.stacks.len() as u64 + 1) as u32;
+            let caller = (caller as usize) < trace.stacks.len();
+            let caller = caller.then(|| random.below(trace.stacks.len() as u64) as u32);
+            trace.stacks.push(caller, frame).unwrap();
+        }
+        let count = random.below(20);
+        let symbols: Vec<(u32, Symbol)> =
+            (0..count).map(|_| (random.below(3) as u32, symbol(random))).collect();
+        trace.set_symbols(move || Symbols::new(symbols.iter().cloned()));
+        trace
+    }
+
+    fn written(trace: &Trace) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        write_stacks(trace, &mut bytes).unwrap();
+        bytes
+    }
+
+    fn read(files: &[&[u8]], memory: u64) -> (Trace, Vec<StackFileError>) {
+        let mut stacks = StackFiles::default();
+        let add = |file: &&[u8]| stacks.add_bytes(Bytes::from(file.to_vec()), memory).err();
+        let faults = files.iter().filter_map(add).collect();
+        let mut trace = trace();
+        stacks.finish(&mut trace, 0);
+        (trace, faults)
+    }
+
+    fn stacks(trace: &Trace) -> Vec<(Vec<Frame>, Option<u32>)> {
+        (0..trace.stacks.len() as u32)
+            .map(|stack| (trace.stacks.frames(stack), trace.stacks.caller(stack)))
+            .collect()
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        cases(300, |random: &mut Random| {
+            let original = random_trace(random);
+            let bytes = written(&original);
+            let (again, faults) = read(&[&bytes], MEMORY);
+            assert_eq!(faults, []);
+            assert_eq!(stacks(&again), stacks(&original));
+            assert!(again.symbols().iter().eq(original.symbols().iter()));
+            assert_eq!(written(&again), bytes);
+        });
+    }
+
+    #[test]
+    fn only_traces_with_stacks_have_a_file() {
+        let trace = trace();
+        assert!(!has_stacks(&trace));
+        trace.stacks.push(None, Frame::at(1));
+        assert!(has_stacks(&trace));
+        let class = TraceClass::new("", [], [DataStreamClass::new(Some(0), [EventRecordClass::default()])]);
+        let other = Trace::new(class, "", &Limits::default()).unwrap();
+        other.stacks.push(None, Frame::at(1));
+        assert!(!has_stacks(&other));
+    }
+
+    #[test]
+    fn a_file_that_breaks_off_gives_what_is_before() {
+        let mut random = Random::new(3);
+        let original = random_trace(&mut random);
+        let bytes = written(&original);
+        for len in MAGIC.len()..bytes.len() {
+            let (again, faults) = read(&[&bytes[..len]], MEMORY);
+            assert_eq!(faults, [StackFileError::CutOff], "{len}");
+            let count = again.stacks.len();
+            assert_eq!(stacks(&again), stacks(&original)[..count]);
+            assert!(again.symbols().len() <= original.symbols().len());
+        }
+        // As a file is read that loses bytes meanwhile.
+        let lost = [&bytes[..40], &vec![0; bytes.len() - 40]].concat();
+        assert!(matches!(read(&[&lost], MEMORY).1[..], [StackFileError::Malformed(_)]));
+    }
+
+    #[test]
+    fn what_is_not_as_it_has_to_be_is_no_panic() {
+        cases(2_000, |random: &mut Random| {
+            let mut bytes = written(&random_trace(random));
+            for _ in 0..=random.below(3) {
+                let at = random.index(bytes.len());
+                bytes[at] = random.number() as u8;
+            }
+            let (again, faults) = read(&[&bytes], MEMORY);
+            assert!(faults.len() <= 1);
+            let _ = again.symbols();
+            let _ = stacks(&again);
+        });
+        let of = |content: &[u8]| read(&[&[MAGIC, &[1], content].concat()], MEMORY).1.pop();
+        let malformed = |at| Some(StackFileError::Malformed(MAGIC.len() as u64 + 1 + at));
+        // A kind that there is not, a frame that there is not, a caller that there is not, one stack twice.
+        assert_eq!(of(&[6, 0, 0]), malformed(0));
+        assert_eq!(of(&[3, 0, 0, 5]), malformed(0));
+        assert_eq!(of(&[2, 0, 0, 3, 0, 1, 5]), malformed(3));
+        assert_eq!(of(&[2, 0, 0, 3, 0, 0, 3, 0, 0, 5]), malformed(9));
+        // A text that there is not, one that is no UTF-8, one that is longer than the file, flags of no meaning.
+        assert_eq!(of(&[2, 2, 0, 0, 5]), malformed(0));
+        assert_eq!(of(&[1, 1, 0xff, 5]), malformed(0));
+        assert_eq!(of(&[1, 0xff, 0x7f, 5]), Some(StackFileError::CutOff));
+        assert_eq!(of(&[2, 8, 0, 5]), malformed(0));
+        // A number that has too many bits.
+        assert_eq!(of(&[&[0xff; 19][..], &[5]].concat()), malformed(0));
+        assert_eq!(read(&[b"ichnos-stacks\n\x02"], MEMORY).1, [StackFileError::Version(2)]);
+        assert_eq!(read(&[b"other"], MEMORY).1, [StackFileError::Magic]);
+        assert_eq!(of(&[5]), None);
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let original = trace();
+        (0..1_000).for_each(|address| {
+            original.stacks.push(None, Frame::at(address));
+        });
+        let bytes = written(&original);
+        let memory = 1_000 * FRAME_MEMORY + 10 * STACK_MEMORY;
+        let (again, faults) = read(&[&bytes], memory);
+        assert_eq!((faults, again.stacks.len()), (vec![StackFileError::TooLarge(memory)], 10));
+        assert_eq!(stacks(&again), stacks(&original)[..10]);
+        // A text is as long as the file.
+        let text = [MAGIC, &[1, 1, 100], &[b'a'; 100], &[5]].concat();
+        assert_eq!(read(&[&text], 100).1, [StackFileError::TooLarge(100)]);
+        assert_eq!(read(&[&text], 200).1, []);
+    }
+
+    #[test]
+    fn directories_have_the_same_stacks_or_none_count() {
+        let of = |addresses: &[u64]| {
+            let trace = trace();
+            addresses.iter().for_each(|address| {
+                trace.stacks.push(None, Frame::at(*address));
+            });
+            written(&trace)
+        };
+        let (short, long, other) = (of(&[1, 2]), of(&[1, 2, 3]), of(&[1, 3]));
+        for files in [[&short, &long], [&long, &short], [&long, &long]] {
+            let (trace, faults) = read(&files.map(|file| &file[..]), MEMORY);
+            assert_eq!((faults, trace.stacks.len()), (vec![], 3));
+            assert_eq!(trace.stacks.frames(2), [Frame::at(3)]);
+        }
+        for files in [[&short, &other], [&other, &long]] {
+            assert_eq!(read(&files.map(|file| &file[..]), MEMORY).1, [StackFileError::Conflict]);
+        }
+    }
+
+    #[test]
+    fn symbols_move_with_the_clock() {
+        let original = trace();
+        original.stacks.push(None, Frame::at(1));
+        let name: Option<Arc<str>> = Some("f".into());
+        let loaded = Symbol { begin: 1, end: 2, from: 10, until: Some(20), name, ..Symbol::default() };
+        let before = Symbol { begin: 5, end: 6, from: i128::MIN, ..loaded.clone() };
+        original.set_symbols(move || Symbols::new([(0, loaded.clone()), (0, before.clone())]));
+        let mut stacks = StackFiles::default();
+        stacks.add_bytes(Bytes::from(written(&original)), MEMORY).unwrap();
+        let mut trace = trace();
+        stacks.finish(&mut trace, 100);
+        let times: Vec<(i128, Option<i128>)> =
+            trace.symbols().iter().map(|(_, symbol)| (symbol.from, symbol.until)).collect();
+        assert_eq!(times, [(i128::MIN, Some(120)), (110, Some(120))]);
+    }
+}
