@@ -337,15 +337,8 @@ impl<'b> Records<'b> {
         if !bytes.starts_with(MAGIC) {
             return Err(StackFileError::Magic);
         }
-        let mut records = Self {
-            bytes,
-            at: MAGIC.len(),
-            texts: Vec::new(),
-            frames: 0,
-            stacks: 0,
-            memory,
-            left: memory,
-        };
+        let mut records =
+            Self { bytes, at: MAGIC.len(), texts: Vec::new(), frames: 0, stacks: 0, memory, left: memory };
         match records.number() {
             Ok(VERSION) => Ok(records),
             Ok(version) => Err(StackFileError::Version(version)),
