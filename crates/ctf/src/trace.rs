@@ -19,6 +19,7 @@ use crate::metadata::{self, Dialect, MetadataOptions};
 use crate::quirks::Quirk;
 use crate::repeated::{Notices, hidden_data, linked_files, note_links, read_files_once, without_repetition};
 use crate::small_cursor::{Shared, SmallCursor};
+use crate::stack_file::{STACK_FILE, StackFileError, StackFiles};
 use crate::stream_builder::StreamBuilder;
 use crate::stream_input::StreamInput;
 
@@ -206,6 +207,8 @@ pub(crate) struct Directory<'a> {
     pub(crate) has_other_names: bool,
     /// Files that are none of the trace: their names begin with a dot.
     pub(crate) hidden: Vec<&'a Entry>,
+    /// The file that has its call stacks.
+    stacks: Option<&'a Entry>,
     /// Indexes of LTTng by the name of the data stream file.
     indexes: BTreeMap<String, &'a Entry>,
     /// Auxiliary streams of PROP-2.0: files whose names end in `.json`.
@@ -231,6 +234,7 @@ fn directories<'a>(tree: &'a Tree, options: &OpenOptions) -> Vec<Directory<'a>> 
         bytes: 0,
         has_other_names: false,
         hidden: Vec::new(),
+        stacks: None,
         indexes: BTreeMap::new(),
         auxiliary: Vec::new(),
     };
@@ -304,6 +308,8 @@ impl<'a> Directory<'a> {
                 let indexes = files.filter_map(|file| Some((file.name().strip_suffix(".idx")?, file)));
                 self.indexes.extend(indexes.map(|(stream, file)| (stream.to_owned(), file)));
             }
+        } else if entry.name() == STACK_FILE {
+            self.stacks = Some(entry);
         } else if entry.name().starts_with('.') {
             self.hidden.push(entry);
         } else if entry.name().ends_with(".json") {
@@ -485,6 +491,7 @@ impl<'a> Described<'a> {
         let trace = match Trace::new(self.class, name, &self.limits) {
             Ok(mut trace) => {
                 trace.path.clone_from(&path);
+                self.diagnostics.extend(read_stacks(&self.directories, &mut trace, options));
                 Arc::new(trace)
             }
             Err(error) => return Err(plan_error(path, &self.metadata_name, &error)),
@@ -532,6 +539,27 @@ impl<'a> Described<'a> {
             self.diagnostics.push(FileDiagnostic::new(file, diagnostic));
         }
     }
+}
+
+/// Reads the call stacks of the directories of a trace; gives what is wrong with them.
+fn read_stacks(
+    directories: &[Directory<'_>],
+    trace: &mut Trace,
+    options: &OpenOptions,
+) -> Vec<FileDiagnostic> {
+    let mut stacks = StackFiles::default();
+    let mut diagnostics = Vec::new();
+    for directory in directories {
+        let Some(entry) = directory.stacks else { continue };
+        let Err(error) = stacks.add(entry, &options.limits) else { continue };
+        let diagnostic = Diagnostic::warning(TextPosition::default(), error.to_string());
+        diagnostics.push(FileDiagnostic::new(shown(directory.tree, &entry.path), diagnostic));
+        if error == StackFileError::Conflict {
+            return diagnostics;
+        }
+    }
+    stacks.finish(trace, options.clock_offset);
+    diagnostics
 }
 
 fn plan_error(path: String, metadata_name: &str, error: &PlanError) -> TraceError {

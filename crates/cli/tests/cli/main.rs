@@ -13,6 +13,7 @@ mod convert;
 mod convert_failures;
 mod convert_families;
 mod convert_logs;
+mod converted_stacks;
 mod damaged;
 mod differential;
 mod documents;

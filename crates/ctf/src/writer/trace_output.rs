@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
@@ -25,6 +25,7 @@ use super::versions::Versions;
 use crate::metadata::packetized::{PacketLayout, pack};
 use crate::metadata::{ANNOTATIONS, Dialect, write_metadata};
 use crate::packet::Clocks;
+use crate::stack_file::{STACK_FILE, write_stacks};
 
 /// Most files that are open at once.
 const MOST_OPEN: usize = 128;
@@ -199,6 +200,24 @@ impl CtfOutput {
         Ok(())
     }
 
+    /// Writes the call stacks of a trace, if its events have any.
+    fn write_stacks(&self, files: &Files, trace: usize) -> Result<(), CreateError> {
+        let trace = &self.traces[trace];
+        let versions = trace.versions.read().unwrap_or_else(PoisonError::into_inner);
+        let mut sources = versions.with_stacks();
+        // Those of several would have the same numbers: they are in the table of losses.
+        let (Some(directory), Some(source), None) = (&files.directory, sources.next(), sources.next()) else {
+            return Ok(());
+        };
+        let path = trace.directory.join(STACK_FILE);
+        let file = directory.create_file(&path);
+        let result = file.and_then(|file| write_stacks(source, BufWriter::new(file)));
+        result.map_err(|error| CreateError::Io {
+            path: directory.path().join(&path).display().to_string(),
+            error,
+        })
+    }
+
     /// How many classes a trace has now.
     fn class_count(&self, trace: usize) -> usize {
         self.traces[trace].versions.read().unwrap_or_else(PoisonError::into_inner).count()
@@ -313,6 +332,7 @@ impl TraceOutput for CtfOutput {
         let mut files = std::mem::take(&mut *self.lock());
         for trace in 0..self.traces.len() {
             self.write_metadata(&files, trace)?;
+            self.write_stacks(&files, trace)?;
         }
         files.open.clear();
         let mut report = std::mem::take(&mut files.report);

@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use ichnos_model::lower::{LossTable, LoweredTrace};
+use ichnos_model::lower::{Loss, LossKind, LossTable, LoweredTrace};
 use ichnos_model::{Trace, TraceClass};
+
+use crate::stack_file::has_stacks;
 
 /// The traces that are written as one: that of the source, and those of data streams that were added. Each has
 /// data stream classes of its own.
@@ -47,6 +49,16 @@ impl Versions {
     pub(super) fn losses(&self) -> LossTable {
         let mut losses = LossTable::default();
         self.0.iter().for_each(|lowered| losses.merge(lowered.losses()));
+        let tables = self.with_stacks().count() as u64;
+        if tables > 1 {
+            let (class, field, what) = (String::new(), String::new(), "call stacks".to_owned());
+            losses.add(Loss { kind: LossKind::Dropped, class, field, what }, tables);
+        }
         losses
+    }
+
+    /// The sources whose events have call stacks.
+    pub(super) fn with_stacks(&self) -> impl Iterator<Item = &Arc<Trace>> {
+        self.0.iter().map(|lowered| lowered.source()).filter(|source| has_stacks(source))
     }
 }
