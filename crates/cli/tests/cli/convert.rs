@@ -72,6 +72,8 @@ impl Compared<'_> {
                 // Data streams without an id have the name of their file.
                 remove(Some(&mut message), &["name"]);
                 remove(message.get_mut("trace"), &["path", "format", "name", "uuid_of"]);
+                // Where packets do not say the id of their data stream, those that are written may: 0.
+                message.as_object_mut().unwrap().entry("id").or_insert(Value::from(0));
                 // Classes are compared as `schema` prints them, where the dialect is the same.
                 remove(message.get_mut("class"), &["fields"]);
                 if let Some(Value::Object(clock)) = message.get_mut("clock") {
@@ -87,7 +89,8 @@ impl Compared<'_> {
                     remove(message.get_mut("clock"), &["uid", "accuracy", "origin"]);
                 }
                 if self.dialect == "prop1" {
-                    remove(message.get_mut("trace"), &["environment"]);
+                    // Its name, too, is from there.
+                    remove(message.get_mut("trace"), &["environment", "label", "implied_namespace"]);
                     remove(message.get_mut("clock"), &["description"]);
                 }
                 if self.dialect.starts_with("ctf1.8") {
@@ -131,7 +134,11 @@ fn difference(one: &[Value], other: &[Value]) -> Option<String> {
 }
 
 /// Traces that differ, and why that is right: the name, the dialects, the reason.
-const EXCEPTIONS: &[(&str, &[&str], &str)] = &[];
+const EXCEPTIONS: &[(&str, &[&str], &str)] = &[(
+    "babeltrace/1/succeed/barectf-event-before-packet",
+    &["prop1", "prop2", "spec2"],
+    "the beginning of the packet is corrected for this tracer in CTF 1.8 only",
+)];
 
 fn is_exception(name: &str, dialect: &str) -> bool {
     EXCEPTIONS.iter().any(|(known, dialects, _)| *known == name && dialects.contains(&dialect))
@@ -159,8 +166,12 @@ fn in_dialect(dialect: &str) {
             } else {
                 let found = difference(&expected, &compared.messages(&output));
                 found.or_else(|| {
-                    let check = self::run("check", &["-q"], &output);
-                    (check.code != 0).then(|| format!("check: {} {}", check.out, check.err))
+                    // Problems of the original that do not keep it from being read stay.
+                    let check = |path: &Path| self::run("check", &["-q"], path);
+                    let before = check(&path);
+                    let check = check(&output);
+                    (check.code != 0 && before.code == 0)
+                        .then(|| format!("check: {} {}", check.out, check.err))
                 })
             };
             if let Some(problem) = problem {

@@ -301,7 +301,7 @@ fn what_only_values_say_is_said_before() {
         values.push_variant(1);
         values.push(7u64);
     });
-    assert_eq!(moved, "{m_tag=u1 m=|1,1<u7>}");
+    assert_eq!(moved, "{m_tag=u1 m=|1,1<option1=u7>}");
     let FieldKind::Integer { integer, .. } = member(&payload, 0).1 else { panic!("{payload:?}") };
     assert_eq!(integer.mappings.as_ref().unwrap().iter().count(), 2);
 }
@@ -314,7 +314,7 @@ fn optionals_become_variants() {
         values.push_optional(true);
         values.push(7u64);
     });
-    assert_eq!(moved, "{m_present=u1 m=|1,1<u7>}");
+    assert_eq!(moved, "{m_present=u1 m=|1,1<some=u7>}");
     let FieldKind::Variant { options, .. } = member(&payload, 1).1 else { panic!("{payload:?}") };
     assert_eq!(
         options.iter().map(|option| option.name.as_deref()).collect::<Vec<_>>(),
@@ -322,7 +322,7 @@ fn optionals_become_variants() {
     );
     assert!(losses.contains(&"lowered payload.m: optional -> variant (1)".to_owned()), "{losses:?}");
     let (_, moved, _) = lower(without, class(optional), |values| values.push_optional(false));
-    assert_eq!(moved, "{m_present=u0 m=|0,0<{}>}");
+    assert_eq!(moved, "{m_present=u0 m=|0,0<none={}>}");
 }
 
 #[test]
