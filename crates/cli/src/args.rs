@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::cat::{Cat, CatFormat, Detail, FieldName, NameScope};
 pub(crate) use self::collect::Collect;
-pub(crate) use self::convert::{Convert, Cut, Merge, Writing};
+pub(crate) use self::convert::{Convert, Cut, Filter, Merge, Writing};
 pub(crate) use self::json::{JsonReport, TimeForm};
 pub(crate) use self::reading::{Arithmetic, Reading, quirks};
 pub(crate) use self::selecting::Selecting;
@@ -84,8 +84,12 @@ pub(crate) enum Verb {
     Convert(Box<Convert>),
     /// Write the part of traces that is in a time range
     Cut(Box<Cut>),
+    /// Write the events of traces that an expression selects
+    Filter(Box<Filter>),
     /// Write several traces as one
     Merge(Box<Merge>),
+    /// Write indexes of packets beside the files of traces
+    Index(Index),
     /// Write the call stacks of events as a profile
     Stacks(Box<Stacks>),
     /// Count events, by name or by whatever they have: how many, when, how long between two
@@ -203,6 +207,14 @@ pub(crate) struct Schema {
 pub(crate) struct Formats {
     #[command(flatten)]
     pub(crate) report: JsonReport,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "An index that is there is replaced only if it differs.")]
+pub(crate) struct Index {
+    /// Directories of traces, which are searched at any depth
+    #[arg(required = true, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    pub(crate) directories: Vec<PathBuf>,
 }
 
 #[derive(Args, Debug)]

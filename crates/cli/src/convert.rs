@@ -10,9 +10,10 @@ use ichnos::io::{MessageOrder, TraceWriter, WriteReport};
 use ichnos::model::Damage;
 use ichnos::model::lower::{LossKind, LossTable};
 
-use crate::args::{Arithmetic, Convert, Cut, Global, Merge, Writing};
+use crate::args::{Arithmetic, Convert, Cut, Filter, Global, Merge, Writing};
 use crate::damage;
 use crate::exit::{Exit, Failure};
+use crate::filtering;
 use crate::input;
 use crate::interrupt;
 use crate::report::Report;
@@ -29,17 +30,35 @@ pub(crate) fn cut(args: &Cut, global: &Global, report: Report) -> Result<Exit, F
     run(&args.convert, global, report)
 }
 
+/// `ichnos filter`.
+pub(crate) fn filter(args: &Filter, global: &Global, report: Report) -> Result<Exit, Failure> {
+    if args.convert.selecting.filter.is_some() {
+        return Err(Failure::new("there are two expressions: one of them is that of --filter")
+            .help("join them with `&&`"));
+    }
+    write(&args.convert, Edit { expression: Some(&args.expression), ..Edit::default() }, global, report)
+}
+
 /// `ichnos merge`.
 pub(crate) fn merge(args: &Merge, global: &Global, report: Report) -> Result<Exit, Failure> {
-    write(&args.convert, true, global, report)
+    write(&args.convert, Edit { merges: true, ..Edit::default() }, global, report)
+}
+
+/// What a verb does beside writing.
+#[derive(Clone, Copy, Default)]
+struct Edit<'e> {
+    /// Writes all traces as one.
+    merges: bool,
+    /// Selects events.
+    expression: Option<&'e str>,
 }
 
 /// `ichnos convert`.
 pub(crate) fn run(args: &Convert, global: &Global, report: Report) -> Result<Exit, Failure> {
-    write(args, false, global, report)
+    write(args, Edit::default(), global, report)
 }
 
-fn write(args: &Convert, merges: bool, global: &Global, report: Report) -> Result<Exit, Failure> {
+fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Result<Exit, Failure> {
     let writing = &args.writing;
     let path = writing.output.as_deref();
     if path.is_none() && !writing.dry_run {
@@ -48,13 +67,16 @@ fn write(args: &Convert, merges: bool, global: &Global, report: Report) -> Resul
     }
     let (_, writer) = writer(args)?;
     let mut selection = Selection::new(&args.selecting, args.clock_gmt, None)?;
+    if let Some(expression) = edit.expression {
+        selection.filter = Some(filtering::parse(expression)?);
+    }
     let session =
         input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
     let damaged = input::report_problems(&session, report);
     let window = selection.prepare(&session, report)?;
     let wants = |stream: &ichnos::model::DataStream| selection.wants_file(&stream.name);
     // Where nothing is put in order among data streams, their clocks need not be related.
-    let by_stream = writer.order() == MessageOrder::ByStream && !merges && !selection.times.is_some();
+    let by_stream = writer.order() == MessageOrder::ByStream && !edit.merges && !selection.times.is_some();
     let mut reader = match by_stream {
         true => session.stream_reader(window, wants),
         false => session.reader(window, wants).map_err(|error| input::failure(&error))?,
@@ -70,7 +92,7 @@ fn write(args: &Convert, merges: bool, global: &Global, report: Report) -> Resul
     options.write.dialect.clone_from(&writing.to_dialect);
     options.write.packet_size = writing.packet_size;
     options.write.index = writing.index;
-    options.write.merge = merges;
+    options.write.merge = edit.merges;
     options.write.limits = args.reading.limits().model;
     options.strict = args.reading.strict;
     options.threads = threads(args);

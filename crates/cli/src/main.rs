@@ -23,6 +23,7 @@ mod filtering;
 mod format_flags;
 mod formats;
 mod habits;
+mod index;
 mod info;
 mod input;
 mod interrupt;
@@ -72,7 +73,9 @@ fn main() -> ExitCode {
         Verb::Cat(verb) => cat::run(verb, &args.global, report),
         Verb::Convert(verb) => convert::run(verb, &args.global, report),
         Verb::Cut(verb) => convert::cut(verb, &args.global, report),
+        Verb::Filter(verb) => convert::filter(verb, &args.global, report),
         Verb::Merge(verb) => convert::merge(verb, &args.global, report),
+        Verb::Index(verb) => index::run(verb, report),
         Verb::Stacks(verb) => stacks::run(verb, &args.global, report),
         Verb::Stats(verb) => stats::run(verb, &args.global, report),
         Verb::Task(verb) => task::run(verb, &args.global, report),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ichnos_io::{
     EnclosingTrace, Format, FormatOption, Hint, OpenedTraces, OptionConflict, OptionHint, OptionValue,
-    ReadOptions, Refused, SchemaLanguage, TraceWriter, Tree, WrittenSchema,
+    PacketIndexes, ReadOptions, Refused, SchemaLanguage, TraceWriter, Tree, WrittenSchema,
 };
 use ichnos_model::{Limits, TraceClass, TracerQuirk};
 
@@ -111,6 +111,10 @@ impl Format for Ctf {
         opened.refused.extend(refused);
         opened.notices = found.notices;
         opened
+    }
+
+    fn packet_indexes(&self, tree: &Tree, options: &ReadOptions) -> Option<PacketIndexes> {
+        Some(trace::packet_indexes(tree, &OpenOptions::from(options)))
     }
 
     fn enclosing_trace(&self, path: &Path, options: &ReadOptions) -> Option<EnclosingTrace> {

@@ -38,6 +38,7 @@ mod resume;
 pub mod rule;
 mod seek;
 mod small_cursor;
+mod stack_file;
 mod stream_builder;
 pub mod stream_input;
 #[cfg(test)]

@@ -6,9 +6,10 @@
 //! version 1.1 on data stream id and sequence number.
 
 use std::cell::Cell;
+use std::sync::Arc;
 
 use ichnos_model::decode::UNKNOWN;
-use ichnos_model::{FieldKind, Role};
+use ichnos_model::{FieldClass, FieldKind, Role, TraceClass};
 
 use crate::index::ScannedPacket;
 use crate::packet::{Clocks, Counter, PacketDecoder, PacketInfo};
@@ -109,6 +110,68 @@ pub(crate) fn packets(
     Ok(Some(found))
 }
 
+/// Why packets have no index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum NoIndex {
+    #[error("the packet at byte {0} does not say its size in whole bytes, or says more than there is")]
+    Size(u64),
+    #[error("an id of a data stream or its class has more than 64 bits")]
+    Id,
+}
+
+/// The index of the packets of a file of `size` bytes, with all that they say: of version 1.1 if the trace has ids of
+/// data streams or sequence numbers, otherwise of version 1.0, as LTTng does since its version 2.8. Before, it wrote
+/// version 1.0: what the index `before` has is kept.
+pub(crate) fn write(
+    class: &TraceClass,
+    packets: &[ScannedPacket],
+    size: u64,
+    before: &[u8],
+) -> Result<Vec<u8>, NoIndex> {
+    let has = |class: Option<&Arc<FieldClass>>, role| match class.map(|class| &class.kind) {
+        Some(FieldKind::Structure { members, .. }) => {
+            members.iter().any(|member| member.class.roles.has(role))
+        }
+        _ => false,
+    };
+    let contexts = || class.data_streams.iter().map(|stream| stream.packet_context.as_ref());
+    let minor = match entry_size(before) {
+        Ok(56) => 0,
+        Ok(72) => 1,
+        _ => u32::from(
+            has(class.packet_header.as_ref(), Role::DataStreamId)
+                || contexts().any(|context| has(context, Role::PacketSequenceNumber)),
+        ),
+    };
+    let count = if minor == 0 { 7u32 } else { 9 };
+    let mut out: Vec<u8> =
+        [MAGIC, 1, minor, count * 8].iter().flat_map(|number| number.to_be_bytes()).collect();
+    for ScannedPacket { class: index, stream_id, entry } in packets {
+        let end = entry.offset + entry.available(size);
+        let total = entry.total().unwrap_or((end - entry.offset) * 8);
+        if total % 8 != 0 || total == 0 || entry.offset.checked_add(total / 8) != Some(end) {
+            return Err(NoIndex::Size(entry.offset));
+        }
+        let class_id = class.data_streams.get(*index).map_or(0, |class| class.id);
+        let id = |id: u128| u64::try_from(id).map_err(|_| NoIndex::Id);
+        let (begin, said_end) = entry.said_times();
+        let numbers = [
+            entry.offset,
+            total,
+            entry.content().unwrap_or(total),
+            begin.unwrap_or(0),
+            said_end.unwrap_or(0),
+            entry.discarded().map_or(0, |counter| counter.value),
+            id(class_id)?,
+            stream_id.map_or(Ok(u64::MAX), id)?,
+            entry.sequence().map_or(u64::MAX, |counter| counter.value),
+        ];
+        let numbers = numbers.iter().take(count as usize);
+        numbers.for_each(|number| out.extend_from_slice(&number.to_be_bytes()));
+    }
+    Ok(out)
+}
+
 /// Size in bytes of the entries, by the header.
 fn entry_size(index: &[u8]) -> Result<usize, IndexError> {
     let number =
@@ -159,11 +222,14 @@ impl<'a> EntryReader<'a> {
         let has_stream_ids =
             header.is_some_and(|plan| plan.nodes().any(|node| node.roles.has(Role::DataStreamId)));
         let width = |class| move |role| width_of(decoder, class, role);
-        let widths = |class| {
+        let widths = |class: usize| {
             let width = width(class);
+            // Without a clock they are numbers like others.
+            let has_clock =
+                decoder.class.data_streams.get(class).is_some_and(|class| class.default_clock.is_some());
             Widths {
-                begin: width(Role::Timestamp),
-                end: width(Role::PacketEndTimestamp),
+                begin: width(Role::Timestamp).filter(|_| has_clock),
+                end: width(Role::PacketEndTimestamp).filter(|_| has_clock),
                 discarded: width(Role::DiscardedEventCounter),
                 sequence: width(Role::PacketSequenceNumber),
             }

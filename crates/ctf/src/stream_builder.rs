@@ -171,6 +171,35 @@ impl<'a> StreamBuilder<'a> {
         }
     }
 
+    /// The packets of a file by what they say themselves, and its size in bytes.
+    ///
+    /// # Errors
+    /// If there is anything in the file that is no packet.
+    pub(crate) fn packets_of(&self, name: &str, entry: &Entry) -> Result<(Vec<ScannedPacket>, u64), String> {
+        let bytes = entry.read().map_err(|error| format!("cannot be read: {error}"))?;
+        if let Some(kind) = &self.refused {
+            return Err(kind.to_string());
+        }
+        let decoder =
+            PacketDecoder { class: &self.trace.class, plans: &self.trace.plans, limits: self.packet_limits };
+        let mut packets: Vec<ScannedPacket> = Vec::new();
+        let most = self.most_packets;
+        let rest = index::scan(&decoder, name, &bytes, &|_| (), |found| {
+            if packets.len() as u64 >= most {
+                return Err(TooMany(most));
+            }
+            packets.push(found);
+            Ok(())
+        });
+        let size = bytes.len() as u64;
+        let before = packets.iter().find_map(|found| found.entry.damage_before().first().cloned());
+        let cut_off = packets.last().and_then(|found| found.entry.cut_off(name, size));
+        match before.or(lost(name, &bytes)).or(rest).or(cut_off) {
+            Some(damage) => Err(format!("damaged at byte {}: {}", damage.bit / 8, damage.kind)),
+            None => Ok((packets, size)),
+        }
+    }
+
     /// The packets of a file by the index that LTTng wrote, if that is true.
     fn indexed_packets(
         &mut self,

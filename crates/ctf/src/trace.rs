@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use ichnos_io::{Bytes, Entry, FileId, ScanProgress, Tree};
+use ichnos_io::{Bytes, Entry, FileId, PacketIndex, PacketIndexes, ScanProgress, Tree};
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
     BoxedCursor, ClockArithmetic, Damage, DataStream, Diagnostic, FastCursor, FileDiagnostic, Limits,
@@ -14,10 +14,12 @@ use ichnos_model::{
 
 use crate::event_class::Allowed;
 use crate::log_role::add_log_roles;
+use crate::lttng_index;
 use crate::metadata::{self, Dialect, MetadataOptions};
 use crate::quirks::Quirk;
 use crate::repeated::{Notices, hidden_data, linked_files, note_links, read_files_once, without_repetition};
 use crate::small_cursor::{Shared, SmallCursor};
+use crate::stack_file::{STACK_FILE, StackFileError, StackFiles};
 use crate::stream_builder::StreamBuilder;
 use crate::stream_input::StreamInput;
 
@@ -164,6 +166,24 @@ pub fn open(trees: &[&Tree], options: &OpenOptions) -> Opened {
     opened
 }
 
+/// The indexes of LTTng's layout for all data stream files of the traces in a tree, at any depth.
+pub(crate) fn packet_indexes(tree: &Tree, options: &OpenOptions) -> PacketIndexes {
+    let mut indexes = PacketIndexes::default();
+    for directory in directories(tree, options) {
+        match directory.describe(options).and_then(|described| described.index(options)) {
+            Ok(mut of_trace) => {
+                indexes.files.append(&mut of_trace.files);
+                indexes.problems.append(&mut of_trace.problems);
+            }
+            Err(error) => {
+                let what = error.diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+                indexes.problems.push(format!("{}: {what}", error.path));
+            }
+        }
+    }
+    indexes
+}
+
 /// A directory with metadata.
 pub(crate) struct Directory<'a> {
     pub(crate) tree: &'a Tree,
@@ -187,6 +207,8 @@ pub(crate) struct Directory<'a> {
     pub(crate) has_other_names: bool,
     /// Files that are none of the trace: their names begin with a dot.
     pub(crate) hidden: Vec<&'a Entry>,
+    /// The file that has its call stacks.
+    stacks: Option<&'a Entry>,
     /// Indexes of LTTng by the name of the data stream file.
     indexes: BTreeMap<String, &'a Entry>,
     /// Auxiliary streams of PROP-2.0: files whose names end in `.json`.
@@ -212,6 +234,7 @@ fn directories<'a>(tree: &'a Tree, options: &OpenOptions) -> Vec<Directory<'a>> 
         bytes: 0,
         has_other_names: false,
         hidden: Vec::new(),
+        stacks: None,
         indexes: BTreeMap::new(),
         auxiliary: Vec::new(),
     };
@@ -285,6 +308,8 @@ impl<'a> Directory<'a> {
                 let indexes = files.filter_map(|file| Some((file.name().strip_suffix(".idx")?, file)));
                 self.indexes.extend(indexes.map(|(stream, file)| (stream.to_owned(), file)));
             }
+        } else if entry.name() == STACK_FILE {
+            self.stacks = Some(entry);
         } else if entry.name().starts_with('.') {
             self.hidden.push(entry);
         } else if entry.name().ends_with(".json") {
@@ -411,6 +436,49 @@ impl<'a> Described<'a> {
         format!("{host}{separator}{below}")
     }
 
+    /// How much may be read of its data streams.
+    fn allowed(&self) -> Allowed {
+        let bytes = self.directories.iter().map(|directory| directory.bytes).fold(0, u64::saturating_add);
+        let fields = self
+            .directories
+            .iter()
+            .map(|directory| self.limits.fields(directory.bytes, directory.packed_data));
+        Allowed { bits: bytes.saturating_mul(8), fields: fields.fold(0, u64::saturating_add) }
+    }
+
+    /// The indexes of its data stream files.
+    fn index(mut self, options: &OpenOptions) -> Result<PacketIndexes, TraceError> {
+        let path = self.directories.first().map(|directory| directory.path.clone()).unwrap_or_default();
+        let class = std::mem::take(&mut self.class);
+        let trace = Trace::new(class, "", &self.limits)
+            .map_err(|error| plan_error(path, &self.metadata_name, &error))?;
+        let trace = Arc::new(trace);
+        let builder = StreamBuilder::new(&trace, &self.limits, self.allowed(), options);
+        let mut indexes = PacketIndexes::default();
+        for directory in &self.directories {
+            for entry in &directory.files {
+                let name = shown(directory.tree, &entry.path);
+                let before = directory.indexes.get(entry.name()).and_then(|index| index.read().ok());
+                let before = before.as_deref().unwrap_or_default();
+                let index = builder.packets_of(&name, entry).and_then(|(packets, size)| {
+                    lttng_index::write(&trace.class, &packets, size, before)
+                        .map_err(|error| format!("its packets have no index: {error}"))
+                });
+                match index {
+                    Ok(bytes) => {
+                        let path = match &*directory.relative {
+                            "" => format!("index/{}.idx", entry.name()),
+                            relative => format!("{relative}/index/{}.idx", entry.name()),
+                        };
+                        indexes.files.push(PacketIndex::new(path, bytes));
+                    }
+                    Err(problem) => indexes.problems.push(format!("{name}: {problem}")),
+                }
+            }
+        }
+        Ok(indexes)
+    }
+
     fn open(mut self, options: &OpenOptions) -> Result<CtfTrace, TraceError> {
         metadata::take_over_annotations(&mut self.class, &self.limits);
         add_log_roles(&mut self.class);
@@ -419,19 +487,15 @@ impl<'a> Described<'a> {
             several => common_directory(several.iter().map(|directory| directory.path.as_str())),
         };
         let name = self.name();
+        let allowed = self.allowed();
         let trace = match Trace::new(self.class, name, &self.limits) {
             Ok(mut trace) => {
                 trace.path.clone_from(&path);
+                self.diagnostics.extend(read_stacks(&self.directories, &mut trace, options));
                 Arc::new(trace)
             }
             Err(error) => return Err(plan_error(path, &self.metadata_name, &error)),
         };
-        let bytes = self.directories.iter().map(|directory| directory.bytes).fold(0, u64::saturating_add);
-        let fields = self
-            .directories
-            .iter()
-            .map(|directory| self.limits.fields(directory.bytes, directory.packed_data));
-        let allowed = Allowed { bits: bytes.saturating_mul(8), fields: fields.fold(0, u64::saturating_add) };
         let mut builder = StreamBuilder::new(&trace, &self.limits, allowed, options);
         for directory in &self.directories {
             for entry in &directory.files {
@@ -475,6 +539,27 @@ impl<'a> Described<'a> {
             self.diagnostics.push(FileDiagnostic::new(file, diagnostic));
         }
     }
+}
+
+/// Reads the call stacks of the directories of a trace; gives what is wrong with them.
+fn read_stacks(
+    directories: &[Directory<'_>],
+    trace: &mut Trace,
+    options: &OpenOptions,
+) -> Vec<FileDiagnostic> {
+    let mut stacks = StackFiles::default();
+    let mut diagnostics = Vec::new();
+    for directory in directories {
+        let Some(entry) = directory.stacks else { continue };
+        let Err(error) = stacks.add(entry, &options.limits) else { continue };
+        let diagnostic = Diagnostic::warning(TextPosition::default(), error.to_string());
+        diagnostics.push(FileDiagnostic::new(shown(directory.tree, &entry.path), diagnostic));
+        if error == StackFileError::Conflict {
+            return diagnostics;
+        }
+    }
+    stacks.finish(trace, options.clock_offset);
+    diagnostics
 }
 
 fn plan_error(path: String, metadata_name: &str, error: &PlanError) -> TraceError {

@@ -25,15 +25,18 @@
 #[cfg(feature = "collect")]
 pub mod collect;
 pub mod convert;
+pub mod create;
 mod enclosing;
 mod events;
 mod format;
+pub mod index;
 mod known_file;
 mod open_options;
 mod reader;
 pub mod render;
 mod session;
 
+pub use create::{CreateOptions, create};
 pub use events::{Events, Loss};
 pub use format::FORMATS;
 #[cfg(feature = "ctf")]
@@ -70,4 +73,6 @@ mod documents {
     mod contributing {}
     #[doc = include_str!("../../../README.md")]
     mod readme {}
+    #[doc = include_str!("../../../docs/writing.md")]
+    mod writing {}
 }

@@ -89,6 +89,8 @@ pub struct WriteOptions {
     pub index: bool,
     /// Write all sources as one trace.
     pub merge: bool,
+    /// An event that cannot be written is an error; otherwise it is left out, and counted as a loss.
+    pub must_fit: bool,
     /// Limits of classes.
     pub limits: Limits,
 }
@@ -126,6 +128,9 @@ pub enum CreateError {
         /// Why.
         error: io::Error,
     },
+    /// The format has no data streams that begin later.
+    #[error("data streams cannot be added to a trace of this format while it is written")]
+    FixedStreams,
 }
 
 /// Which messages an encoder takes.
@@ -152,7 +157,19 @@ pub enum Lane {
 /// as if nothing had been written.
 pub trait TraceOutput: Send + Sync {
     /// An encoder of messages.
-    fn encoder(&self, lane: Lane) -> Box<dyn Encoder + '_>;
+    fn encoder(&self, lane: Lane) -> Box<dyn Encoder + Send>;
+
+    /// Adds a data stream to a trace that is being written, by the index of its source; gives its number for
+    /// [`Lane::Stream`]. Its trace can be another one than that of the source: then all data stream classes of that
+    /// are added, whose ids must be new, and the clocks of the trace are those of that, which are the same as before
+    /// and perhaps more behind them.
+    ///
+    /// # Errors
+    /// If the format has no such data streams, or if they cannot be written.
+    fn add_stream(&self, source: usize, stream: Arc<DataStream>) -> Result<usize, CreateError> {
+        let _ = (source, stream);
+        Err(CreateError::FixedStreams)
+    }
 
     /// Whether parts of a data stream can be encoded by encoders of their own: what an encoder does does not depend on
     /// what came before.
@@ -199,7 +216,15 @@ pub trait Encoder {
         Ok(false)
     }
 
-    /// What was encoded, as soon as it is much.
+    /// Completes what is begun, such as the open packet, so that [`Encoder::take`] gives all that was encoded.
+    ///
+    /// # Errors
+    /// See [`Encoder::message`].
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// What was encoded, as soon as it is much, or as soon as a packet is complete for [`WriteTarget::Live`].
     fn take(&mut self) -> Option<EncodedBlock>;
 
     /// There are no more messages: gives the rest.
@@ -239,7 +264,7 @@ pub struct EncodedPacket {
     pub end: u64,
     /// Snapshot of the counter of discarded event records.
     pub discarded: u64,
-    /// Its sequence number.
+    /// Its sequence number; all ones if it has none.
     pub sequence: u64,
 }
 

@@ -6,7 +6,8 @@ use ichnos_model::plan::PlanError;
 use ichnos_model::{ClockArithmetic, FileDiagnostic, FindMentions, Limits, TraceInput, TracerQuirk};
 
 use crate::{
-    Collect, Datagrams, FormatOption, FormatOptions, Hint, ScanProgress, SchemaLanguage, TraceWriter, Tree,
+    Collect, Datagrams, FormatOption, FormatOptions, Hint, PacketIndexes, ScanProgress, SchemaLanguage,
+    TraceWriter, Tree,
 };
 
 /// A format of traces that can be read.
@@ -62,6 +63,13 @@ pub trait Format: Send + Sync {
     /// Opens the traces in some trees in which there are such. All at once: parts of one trace may lie in
     /// several.
     fn open(&self, trees: &[&Tree], options: &ReadOptions) -> OpenedTraces;
+
+    /// The indexes that can lie beside the files of the traces in a tree, so that opening them takes less time. None:
+    /// the format has no such indexes.
+    fn packet_indexes(&self, tree: &Tree, options: &ReadOptions) -> Option<PacketIndexes> {
+        let _ = (tree, options);
+        None
+    }
 
     /// How to read what arrives as datagrams, if the format comes in such.
     fn listen(&self) -> Option<Listen> {

@@ -45,21 +45,30 @@ impl OutputDirectory {
         }
     }
 
-    /// A directory whose files are at their place from the beginning on: for what is read while it is written.
+    /// A directory whose files are at their place from the beginning on: for what is read while it is written. It
+    /// appears with some files, so that it is never seen without them.
     ///
     /// # Errors
     /// If there is something that is no empty directory, or if it cannot be created.
-    pub fn create_live(path: &Path) -> io::Result<Self> {
-        match fs::create_dir(path) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {
-                if !is_empty(path)? {
-                    return Err(io::Error::new(error.kind(), "the directory is not empty"));
-                }
+    pub fn create_live(path: &Path, files: &[(PathBuf, Vec<u8>)]) -> io::Result<Self> {
+        let mut directory = if path.is_dir() {
+            // It may be one that cannot be replaced.
+            if !is_empty(path)? {
+                return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the directory is not empty"));
             }
-            Err(error) => return Err(error),
+            Self { current: path.to_owned(), target: None }
+        } else {
+            Self::create(path, |_| false)?
+        };
+        for (relative, bytes) in files {
+            directory.write_file(relative, bytes)?;
         }
-        Ok(Self { current: path.to_owned(), target: None })
+        if let Some(target) = &directory.target {
+            fs::rename(&directory.current, target)?;
+            directory.current.clone_from(target);
+            directory.target = None;
+        }
+        Ok(directory)
     }
 
     /// Where files are to be written.
@@ -175,10 +184,15 @@ mod tests {
         assert_eq!(names(&root.join(".")).len(), 1);
         drop(directory);
         assert!(names(&root.join(".")).is_empty());
-        let live = OutputDirectory::create_live(&root.join("live")).unwrap();
+        let files = [(PathBuf::from("m"), b"m".to_vec())];
+        let live = OutputDirectory::create_live(&root.join("live"), &files).unwrap();
+        assert_eq!(names(&root.join(".")), ["live"]);
         live.create_file(Path::new("x")).unwrap();
         drop(live);
-        assert_eq!(names(&root.join("live")), ["x"]);
-        assert!(OutputDirectory::create_live(&root.join("live")).is_err());
+        assert_eq!(names(&root.join("live")), ["m", "x"]);
+        assert!(OutputDirectory::create_live(&root.join("live"), &files).is_err());
+        fs::create_dir(root.join("empty")).unwrap();
+        drop(OutputDirectory::create_live(&root.join("empty"), &files).unwrap());
+        assert_eq!(names(&root.join("empty")), ["m"]);
     }
 }

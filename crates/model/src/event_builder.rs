@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use crate::plan::EventRecordPlans;
 use crate::plan::steps::{NodeId, Op, Plan};
 use crate::visitor::{Field, Visitor};
 use crate::{
-    ClockValue, DataStream, Event, EventValues, FieldKind, FieldValue, Length, MemberIndex, Scope, Scopes,
-    StringLength, Text, Wide,
+    ClockValue, DataStream, DynamicClass, Event, EventValues, FieldClass, FieldKind, FieldValue, Length,
+    MemberIndex, Scope, Scopes, StringLength, Text, Wide,
 };
 
 /// Makes events of one class from values, one after the other, and checks them against the class: for
@@ -43,12 +44,29 @@ use crate::{
 #[derive(Debug)]
 pub struct EventBuilder {
     stream: Arc<DataStream>,
-    class: usize,
+    class: Class,
     clock: Option<ClockValue>,
     /// By scope and member: whether it has a value, and that value.
     members: [Vec<(bool, EventValues)>; 7],
     /// All of them in the order of the class.
     values: EventValues,
+}
+
+/// The event record class of a builder.
+#[derive(Debug)]
+enum Class {
+    /// By its index among those that the data stream class declares.
+    Declared(usize),
+    Dynamic(Arc<DynamicClass>),
+}
+
+impl Class {
+    fn plans<'a>(&'a self, stream: &'a DataStream) -> Option<&'a EventRecordPlans> {
+        match self {
+            Self::Declared(index) => stream.plans().event_records.get(*index),
+            Self::Dynamic(class) => Some(&class.plans),
+        }
+    }
 }
 
 /// Why no event can be made of values.
@@ -85,8 +103,18 @@ impl EventBuilder {
     /// None if there is none.
     #[must_use]
     pub fn new(stream: Arc<DataStream>, class: usize) -> Option<Self> {
+        Self::of_class(stream, Class::Declared(class))
+    }
+
+    /// A builder of events of a data stream and of a class that was met while reading or writing it.
+    #[must_use]
+    pub fn dynamic(stream: Arc<DataStream>, class: Arc<DynamicClass>) -> Option<Self> {
+        Self::of_class(stream, Class::Dynamic(class))
+    }
+
+    fn of_class(stream: Arc<DataStream>, class: Class) -> Option<Self> {
         let plans = stream.plans();
-        let event = plans.event_records.get(class)?;
+        let event = class.plans(&stream)?;
         let count = |plan: Option<&Plan>| match plan.map(|plan| &plan.root().op) {
             Some(Op::Structure { members, .. }) => vec![<(bool, EventValues)>::default(); members.len()],
             Some(_) => vec![Default::default()],
@@ -134,6 +162,14 @@ impl EventBuilder {
         })
     }
 
+    /// The class of a member.
+    #[must_use]
+    pub fn class_of(&self, member: MemberIndex) -> Option<&FieldClass> {
+        let plan = self.plan(member.scope)?;
+        let node = plan.member(usize::try_from(member.index).ok()?)?;
+        Some(&plan.node(NodeId::try_from(node).ok()?).class)
+    }
+
     /// Sets the value of a member by its [name](EventBuilder::member).
     ///
     /// # Errors
@@ -174,7 +210,10 @@ impl EventBuilder {
         let written = self.write(&mut values);
         self.values = values;
         written?;
-        let plans = &self.stream.plans().event_records[self.class];
+        // `of_class` has looked for it.
+        let Some(plans) = self.class.plans(&self.stream) else {
+            return Err(BuildError::NoMember(String::new()));
+        };
         Ok(Event::new(&self.stream, plans, self.clock.as_ref(), Scopes::of_values(&self.values)))
     }
 
@@ -221,7 +260,7 @@ impl EventBuilder {
 
     fn plan(&self, scope: Scope) -> Option<&Plan> {
         let plans = self.stream.plans();
-        let event = plans.event_records.get(self.class)?;
+        let event = self.class.plans(&self.stream)?;
         match scope {
             Scope::PacketHeader => self.stream.trace.plans.packet_header.as_ref(),
             Scope::PacketContext => plans.packet_context.as_ref(),

@@ -134,6 +134,14 @@ impl Symbols {
         self.find(space, address, time).1
     }
 
+    /// All of them with the numbers of their address spaces: [`Symbols::new`] makes the same of them.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &Symbol)> {
+        self.spaces.iter().flat_map(|(number, space)| {
+            let symbols = space.functions.symbols.iter().chain(&space.modules.symbols);
+            symbols.map(|symbol| (*number, symbol))
+        })
+    }
+
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -447,6 +455,8 @@ mod tests {
                     symbol.begin < symbol.end && symbol.until.is_none_or(|until| symbol.from < until)
                 })
                 .collect();
+            let again: Symbols = built.iter().map(|(space, symbol)| (space, symbol.clone())).collect();
+            assert!(built.iter().eq(again.iter()) && built.len() == again.iter().count());
             for address in 0..30 {
                 let answers: Vec<_> = (-1..14).map(|time| naive(&used, address, time)).collect();
                 for (time, expected) in (-1..14).zip(&answers) {

@@ -69,6 +69,17 @@ pub(crate) struct Cut {
 }
 
 #[derive(Args, Debug)]
+#[command(after_help = "docs/expressions.md describes expressions. For instance:\n  \
+ichnos filter 'event == \"sched_switch\" && next_tid in [1, 2]' TRACE -o OUT")]
+pub(crate) struct Filter {
+    /// Which events to write: an expression, as of --filter
+    #[arg(value_name = "EXPRESSION")]
+    pub(crate) expression: String,
+    #[command(flatten)]
+    pub(crate) convert: Convert,
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct Merge {
     #[command(flatten)]
     pub(crate) convert: Convert,

@@ -12,6 +12,8 @@ mod convert;
 #[cfg(unix)]
 mod convert_failures;
 mod convert_families;
+mod convert_logs;
+mod converted_stacks;
 mod damaged;
 mod differential;
 mod documents;
@@ -29,6 +31,7 @@ mod log_lines;
 mod logs;
 mod options;
 mod outputs;
+mod packet_indexes;
 mod paths;
 mod quirks;
 mod recorded;

@@ -11,6 +11,7 @@ mod index_file;
 mod names;
 mod stream_encoder;
 mod trace_output;
+mod versions;
 
 use ichnos_io::{
     CreateError, MessageOrder, OptionValue, TraceOutput, TraceWriter, WriteOptions, WriteSource, WriteTarget,

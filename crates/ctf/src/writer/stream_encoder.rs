@@ -31,6 +31,8 @@ pub(super) struct StreamRules {
     pub(super) stream: Arc<DataStream>,
     /// Number of the data stream in the output.
     pub(super) number: usize,
+    /// Number of its trace in the output.
+    pub(super) source: usize,
     /// Whether packets are made of those of the source; otherwise it has none.
     pub(super) mirrors: bool,
     /// Whether contexts of packets get a further member: the value of the default clock at the beginning.
@@ -47,6 +49,10 @@ pub(super) struct StreamRules {
     pub(super) window: Window,
     /// How event record headers say their time.
     pub(super) timestamp: Timestamps,
+    /// Whether a packet is given out as soon as it is complete.
+    pub(super) is_live: bool,
+    /// Whether an event that cannot be written is an error.
+    pub(super) must_fit: bool,
 }
 
 impl StreamRules {
@@ -210,7 +216,7 @@ impl StreamEncoder {
         let mut is_split = false;
         loop {
             let packets = &mut self.lanes[lane];
-            let Some(open) = &packets.open else { return Ok(()) };
+            let Some(OpenPacket { most_bits, now, events, .. }) = packets.open else { return Ok(()) };
             let Some(Some(class)) = self.classes.get_mut(class) else { return Ok(()) };
             let begin = packets.out.at();
             let mut cut = 0;
@@ -219,12 +225,15 @@ impl StreamEncoder {
                     Ok(count) => cut = count,
                     Err(problem) => {
                         packets.out.go_back(begin);
+                        if rules.must_fit {
+                            return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
+                        }
                         self.lose_event(event, &problem);
                         return Ok(());
                     }
                 }
             }
-            if packets.out.at() <= open.most_bits {
+            if packets.out.at() <= most_bits {
                 if cut > 0 {
                     let (class, field) = (event.name().to_owned(), "payload".to_owned());
                     let what = "rest of a text behind U+0000".to_owned();
@@ -233,11 +242,11 @@ impl StreamEncoder {
                 break;
             }
             packets.out.go_back(begin);
-            if is_split || open.events == 0 {
+            if is_split || events == 0 {
                 self.lose_event(event, "a packet with it would be too large for the fields of its size");
                 return Ok(());
             }
-            let end = cycles.unwrap_or(open.now).max(open.now);
+            let end = cycles.unwrap_or(now).max(now);
             self.split_packet(lane, end, cycles);
             is_split = true;
         }
@@ -301,6 +310,7 @@ impl StreamEncoder {
                 } else {
                     let end = open.now;
                     self.close_own(lane, end);
+                    self.collect(false);
                 }
             }
         }
@@ -509,7 +519,8 @@ impl StreamEncoder {
     /// Moves what is complete into blocks.
     fn collect(&mut self, is_end: bool) {
         for (lane, packets) in self.lanes.iter_mut().enumerate() {
-            if packets.open.is_some() || packets.encoded.is_empty() || !is_end && packets.out.len() < BLOCK {
+            let is_due = is_end || self.rules.is_live || packets.out.len() >= BLOCK;
+            if packets.open.is_some() || packets.encoded.is_empty() || !is_due {
                 continue;
             }
             self.blocks.push(EncodedBlock {
@@ -572,12 +583,25 @@ impl Encoder for StreamEncoder {
             begin: cycles(packet.begin),
             end: cycles(packet.end),
             discarded: packet.discarded_counter.unwrap_or(0),
-            sequence: packet.sequence_number.unwrap_or(0),
+            sequence: packet.sequence_number.unwrap_or(u64::MAX),
         });
         packets.copied_packets += 1;
         packets.has_packets = true;
         self.collect(false);
         Ok(true)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if !self.rules.mirrors {
+            for lane in 0..self.lanes.len() {
+                if let Some(open) = self.lanes[lane].open.as_ref().filter(|open| open.events > 0) {
+                    let end = open.now;
+                    self.close_own(lane, end);
+                }
+            }
+        }
+        self.collect(true);
+        Ok(())
     }
 
     fn take(&mut self) -> Option<EncodedBlock> {
@@ -626,7 +650,7 @@ fn class_id(trace: &ichnos_model::Trace, class: usize) -> u64 {
 }
 
 /// Id of the data stream that a lane is.
-fn stream_id(rules: &StreamRules, lane: usize) -> u64 {
+pub(super) fn stream_id(rules: &StreamRules, lane: usize) -> u64 {
     (rules.number as u64) << 8 | lane as u64
 }
 
@@ -741,7 +765,8 @@ fn close_packet(packets: &mut Packets, open: OpenPacket, end: Option<u64>) {
         content,
         begin: open.begin,
         end: end.or(open.source_end).unwrap_or(open.now),
-        ..EncodedPacket::default()
+        discarded: 0,
+        sequence: u64::MAX,
     };
     for placed in &open.placed {
         match placed.role {

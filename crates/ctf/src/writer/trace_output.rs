@@ -2,26 +2,30 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use ichnos_io::{
     CreateError, EncodedBlock, Encoder, Lane, OutputDirectory, TraceOutput, WriteOptions, WriteReport,
     WriteSource, WriteTarget,
 };
 use ichnos_model::lower::{LossTable, LowerOptions, LoweredTrace, take_annotations};
-use ichnos_model::{ByteOrder, DataStreamClass, FieldKind, Limits, Role, TraceClass, Value, Window};
+use ichnos_model::{
+    ByteOrder, DataStream, DataStreamClass, FieldKind, Role, Trace, TraceClass, Value, Window,
+};
 
 use super::Target;
 use super::capabilities::capabilities;
 use super::frame::{add_begin, add_frame};
 use super::index_file;
 use super::names::{directory_name, file_name};
-use super::stream_encoder::{StreamEncoder, StreamRules, Timestamps};
+use super::stream_encoder::{StreamEncoder, StreamRules, Timestamps, stream_id};
+use super::versions::Versions;
 use crate::metadata::packetized::{PacketLayout, pack};
 use crate::metadata::{ANNOTATIONS, Dialect, write_metadata};
 use crate::packet::Clocks;
+use crate::stack_file::{STACK_FILE, write_stacks};
 
 /// Most files that are open at once.
 const MOST_OPEN: usize = 128;
@@ -31,21 +35,23 @@ const MOST_OPEN: usize = 128;
 pub(super) struct CtfOutput {
     traces: Vec<OutputTrace>,
     /// The rules of all data streams, by their numbers.
-    streams: Vec<Arc<StreamRules>>,
+    streams: RwLock<Vec<Arc<StreamRules>>>,
     files: Mutex<Files>,
     target: Target,
-    limits: Limits,
-    index: bool,
+    options: WriteOptions,
+    is_live: bool,
 }
 
 /// A trace that is being written.
 #[derive(Debug)]
 struct OutputTrace {
-    lowered: Arc<LoweredTrace>,
+    path: String,
+    format: &'static str,
+    versions: RwLock<Versions>,
     /// Its directory in that of all.
     directory: PathBuf,
-    /// The number of its first data stream.
-    first: usize,
+    /// The numbers of its data streams.
+    streams: RwLock<Vec<usize>>,
 }
 
 /// The files that are being written.
@@ -59,9 +65,8 @@ struct Files {
     open: Vec<((usize, usize), File)>,
     names: HashMap<usize, HashSet<String>>,
     report: WriteReport,
-    /// The event record classes that the metadata had when it was written, by trace.
+    /// How many classes the metadata had when it was written, by trace.
     described: Vec<Option<usize>>,
-    is_live: bool,
 }
 
 #[derive(Debug)]
@@ -79,53 +84,44 @@ impl CtfOutput {
         options: &WriteOptions,
         dialect: Target,
     ) -> Result<Self, CreateError> {
-        let mut traces = Vec::new();
-        let mut streams = Vec::new();
         let mut names = HashSet::new();
         let is_single = sources.len() == 1;
-        for source in &sources {
-            let lowered = Arc::new(lower(source, options, dialect.dialect)?);
-            let directory = if is_single {
-                PathBuf::new()
-            } else {
-                PathBuf::from(directory_name(&source.trace.path, &mut names))
+        let is_live = matches!(target, WriteTarget::Live(_));
+        let (files, streams) = (Mutex::default(), RwLock::default());
+        let mut output =
+            Self { traces: Vec::new(), streams, files, target: dialect, options: options.clone(), is_live };
+        for (number, source) in sources.iter().enumerate() {
+            let path = source.trace.path.clone();
+            let directory = match is_single {
+                true => PathBuf::new(),
+                false => PathBuf::from(directory_name(&path, &mut names)),
             };
-            let first = streams.len();
+            let (format, versions, streams) = (source.format, RwLock::default(), RwLock::default());
+            output.traces.push(OutputTrace { path, format, versions, directory, streams });
+            output.lower(number, &source.trace)?;
             for stream in &source.streams {
-                streams.push(Arc::new(rules(
-                    source,
-                    &lowered,
-                    stream,
-                    streams.len(),
-                    options,
-                    dialect.dialect,
-                )));
+                output.add_stream(number, Arc::clone(stream))?;
             }
-            traces.push(OutputTrace { lowered, directory, first });
         }
-        let mut files = Files { described: vec![None; traces.len()], ..Files::default() };
+        // What cannot be described is found out before anything is read.
+        let mut metadata = Vec::new();
+        for trace in 0..output.traces.len() {
+            metadata.append(&mut output.metadata(trace)?);
+        }
         let with_path =
             |path: &Path, error: io::Error| CreateError::Io { path: path.display().to_string(), error };
-        match &target {
+        let directory = match &target {
             WriteTarget::Complete(path) => {
-                let directory =
-                    OutputDirectory::create(path, is_ctf).map_err(|error| with_path(path, error))?;
-                files.directory = Some(directory);
+                Some(OutputDirectory::create(path, is_ctf).map_err(|error| with_path(path, error))?)
             }
             WriteTarget::Live(path) => {
-                let directory = OutputDirectory::create_live(path).map_err(|error| with_path(path, error))?;
-                files.directory = Some(directory);
-                files.is_live = true;
+                let directory = OutputDirectory::create_live(path, &metadata);
+                Some(directory.map_err(|error| with_path(path, error))?)
             }
-            WriteTarget::Nowhere => {}
-        }
-        let limits = options.limits;
-        let files = Mutex::new(files);
-        let output = Self { traces, streams, files, target: dialect, limits, index: options.index };
-        // What cannot be described is found out before anything is read.
-        for trace in 0..output.traces.len() {
-            output.metadata(trace)?;
-        }
+            WriteTarget::Nowhere => None,
+        };
+        let described = vec![None; output.traces.len()];
+        *output.lock() = Files { directory, described, ..Files::default() };
         Ok(output)
     }
 
@@ -133,27 +129,55 @@ impl CtfOutput {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The trace of a data stream.
-    fn trace_of(&self, stream: usize) -> usize {
-        self.traces.partition_point(|trace| trace.first <= stream).saturating_sub(1)
+    /// The rules of a data stream.
+    /// The rules of the data stream that a lane is.
+    fn rules_of(&self, lane: Lane) -> Option<Arc<StreamRules>> {
+        let number = match lane {
+            Lane::Stream { source, stream } => {
+                let streams = &self.traces.get(source)?.streams;
+                streams.read().unwrap_or_else(PoisonError::into_inner).get(stream).copied()?
+            }
+            // Data streams come one after the other.
+            Lane::All => 0,
+        };
+        self.rules(number)
+    }
+
+    fn rules(&self, number: usize) -> Option<Arc<StreamRules>> {
+        self.streams.read().unwrap_or_else(PoisonError::into_inner).get(number).cloned()
+    }
+
+    /// What a trace that is written as the one of this number is lowered to.
+    fn lower(&self, number: usize, trace: &Arc<Trace>) -> Result<Arc<LoweredTrace>, CreateError> {
+        let mut versions = self.traces[number].versions.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(lowered) = versions.of(trace) {
+            return Ok(Arc::clone(lowered));
+        }
+        let format = self.traces[number].format;
+        let source = WriteSource { trace: Arc::clone(trace), format, streams: Vec::new() };
+        let lowered = Arc::new(lower(&source, &self.options, self.target.dialect)?);
+        versions.push(&lowered);
+        Ok(lowered)
     }
 
     /// The metadata of a trace: its files with their names.
     fn metadata(&self, trace: usize) -> Result<Vec<(PathBuf, Vec<u8>)>, CreateError> {
         let trace = &self.traces[trace];
-        let mut class = trace.lowered.trace().class_with_dynamic();
+        let versions = trace.versions.read().unwrap_or_else(PoisonError::into_inner);
+        let mut class = versions.class();
         if !capabilities(self.target.dialect).attributes
             && let Some(annotations) = take_annotations(class.to_mut())
         {
             class.to_mut().environment.push((ANNOTATIONS.to_owned(), Value::Text(annotations.to_string())));
         }
-        let written = write_metadata(&class, self.target.dialect, &self.limits).map_err(|problems| {
-            CreateError::Unsupported {
-                trace: trace.lowered.source().path.clone(),
-                dialect: self.target.dialect.title(),
-                problems: problems.iter().map(ToString::to_string).collect(),
-            }
-        })?;
+        let written =
+            write_metadata(&class, self.target.dialect, &self.options.limits).map_err(|problems| {
+                CreateError::Unsupported {
+                    trace: trace.path.clone(),
+                    dialect: self.target.dialect.title(),
+                    problems: problems.iter().map(ToString::to_string).collect(),
+                }
+            })?;
         let mut text = written.text.into_bytes();
         if self.target.is_packetized {
             text = packetized(&text, &class);
@@ -176,10 +200,27 @@ impl CtfOutput {
         Ok(())
     }
 
-    /// How many event record classes a trace has now.
+    /// Writes the call stacks of a trace, if its events have any.
+    fn write_stacks(&self, files: &Files, trace: usize) -> Result<(), CreateError> {
+        let trace = &self.traces[trace];
+        let versions = trace.versions.read().unwrap_or_else(PoisonError::into_inner);
+        let mut sources = versions.with_stacks();
+        // Those of several would have the same numbers: they are in the table of losses.
+        let (Some(directory), Some(source), None) = (&files.directory, sources.next(), sources.next()) else {
+            return Ok(());
+        };
+        let path = trace.directory.join(STACK_FILE);
+        let file = directory.create_file(&path);
+        let result = file.and_then(|file| write_stacks(source, BufWriter::new(file)));
+        result.map_err(|error| CreateError::Io {
+            path: directory.path().join(&path).display().to_string(),
+            error,
+        })
+    }
+
+    /// How many classes a trace has now.
     fn class_count(&self, trace: usize) -> usize {
-        let trace = self.traces[trace].lowered.trace();
-        (0..trace.class.data_streams.len()).map(|stream| trace.event_records(stream).count()).sum()
+        self.traces[trace].versions.read().unwrap_or_else(PoisonError::into_inner).count()
     }
 }
 
@@ -196,7 +237,10 @@ impl Files {
         if self.open.len() >= MOST_OPEN {
             self.open.remove(0);
         }
-        let result = file.write_all(bytes);
+        let result = file.write_all(bytes).inspect_err(|_| {
+            // What was written before is a whole; if the rest cannot be removed, readers skip it.
+            let _ = file.set_len(stream.size);
+        });
         self.open.push((key, file));
         let place = |error: io::Error| {
             io::Error::new(
@@ -209,33 +253,35 @@ impl Files {
 }
 
 impl TraceOutput for CtfOutput {
-    fn encoder(&self, lane: Lane) -> Box<dyn Encoder + '_> {
-        let number = match lane {
-            Lane::Stream { source, stream } => {
-                self.traces.get(source).map_or(0, |trace| trace.first) + stream
-            }
-            // Data streams come one after the other.
-            Lane::All => 0,
-        };
-        let rules = self.streams.get(number).or(self.streams.first());
-        match rules {
-            Some(rules) => Box::new(StreamEncoder::new(Arc::clone(rules))),
+    fn encoder(&self, lane: Lane) -> Box<dyn Encoder + Send> {
+        match self.rules_of(lane) {
+            Some(rules) => Box::new(StreamEncoder::new(rules)),
             None => Box::new(Nothing),
         }
     }
 
+    fn add_stream(&self, source: usize, stream: Arc<DataStream>) -> Result<usize, CreateError> {
+        let Some(trace) = self.traces.get(source) else { return Err(CreateError::FixedStreams) };
+        let lowered = self.lower(source, &stream.trace)?;
+        let mut streams = self.streams.write().unwrap_or_else(PoisonError::into_inner);
+        let rules =
+            rules(source, &lowered, &stream, streams.len(), &self.options, self.target.dialect, self.is_live);
+        let mut numbers = trace.streams.write().unwrap_or_else(PoisonError::into_inner);
+        numbers.push(streams.len());
+        streams.push(Arc::new(rules));
+        Ok(numbers.len() - 1)
+    }
+
     fn is_divisible(&self, lane: Lane) -> bool {
-        let Lane::Stream { source, stream } = lane else { return false };
-        let first = self.traces.get(source).map(|trace| trace.first);
-        first.and_then(|first| self.streams.get(first + stream)).is_some_and(|rules| rules.is_divisible())
+        lane != Lane::All && self.rules_of(lane).is_some_and(|rules| rules.is_divisible())
     }
 
     fn write(&self, block: EncodedBlock) -> io::Result<()> {
+        let Some(rules) = self.rules(block.stream) else { return Ok(()) };
         let mut files = self.lock();
         let files = &mut *files;
-        let trace = self.trace_of(block.stream);
-        let rules = &self.streams[block.stream];
-        if files.is_live {
+        let trace = rules.source;
+        if self.is_live {
             // A packet is never there before what describes it.
             let classes = self.class_count(trace);
             if files.described[trace] != Some(classes) {
@@ -255,9 +301,12 @@ impl TraceOutput for CtfOutput {
         if let Some(stream) = files.streams.get_mut(&key) {
             let class = &rules.stream.class();
             let class_id = class.id as u64;
-            let stream_id = rules.stream.id.map_or(u64::MAX, |id| id as u64);
+            let stream_id = match rules.mirrors {
+                true => rules.stream.id.map_or(u64::MAX, |id| id as u64),
+                false => stream_id(&rules, block.part),
+            };
             for packet in &block.packets {
-                if self.index {
+                if self.options.index {
                     index_file::push_entry(&mut stream.index, stream.size, packet, class_id, stream_id);
                 }
                 stream.size += packet.total / 8;
@@ -273,7 +322,7 @@ impl TraceOutput for CtfOutput {
     fn losses(&self) -> LossTable {
         let mut losses = LossTable::default();
         for trace in &self.traces {
-            losses.merge(trace.lowered.losses());
+            losses.merge(trace.versions.read().unwrap_or_else(PoisonError::into_inner).losses());
         }
         losses
     }
@@ -283,15 +332,17 @@ impl TraceOutput for CtfOutput {
         let mut files = std::mem::take(&mut *self.lock());
         for trace in 0..self.traces.len() {
             self.write_metadata(&files, trace)?;
+            self.write_stacks(&files, trace)?;
         }
         files.open.clear();
         let mut report = std::mem::take(&mut files.report);
         report.losses = losses;
         let Some(directory) = files.directory.take() else { return Ok(report) };
         let with_path = |path: &Path, error| CreateError::Io { path: path.display().to_string(), error };
-        if self.index {
+        if self.options.index {
             for ((number, _), stream) in &files.streams {
-                let trace = &self.traces[self.trace_of(*number)];
+                let Some(rules) = self.rules(*number) else { continue };
+                let trace = &self.traces[rules.source];
                 let path = trace.directory.join("index").join(format!("{}.idx", stream.name));
                 directory.write_file(&path, &stream.index).map_err(|error| with_path(&path, error))?;
             }
@@ -389,15 +440,16 @@ fn lower(
 }
 
 fn rules(
-    source: &WriteSource,
+    source: usize,
     lowered: &Arc<LoweredTrace>,
-    stream: &Arc<ichnos_model::DataStream>,
+    stream: &Arc<DataStream>,
     number: usize,
     options: &WriteOptions,
     dialect: Dialect,
+    is_live: bool,
 ) -> StreamRules {
     let class = stream.class();
-    let packets = packets(&source.trace.class, options, dialect);
+    let packets = packets(&stream.trace.class, options, dialect);
     let mirrors = packets != Packets::Own;
     let adds_begin = packets == Packets::Begun && class.default_clock.is_some() && !says_begin(class);
     let header = class.event_record_header.as_deref();
@@ -412,6 +464,7 @@ fn rules(
         lowered: Arc::clone(lowered),
         stream: Arc::clone(stream),
         number,
+        source,
         mirrors,
         adds_begin,
         copies_packets,
@@ -420,6 +473,8 @@ fn rules(
         packet_size: options.packet_size,
         window: options.window,
         timestamp: Timestamps::of(header),
+        is_live,
+        must_fit: options.must_fit,
     }
 }
 

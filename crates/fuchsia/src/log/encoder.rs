@@ -225,6 +225,19 @@ impl RecordEncoder<'_> {
         self.header = if is_control { self.header | bit } else { self.header & !bit };
     }
 
+    /// Sets the number of its severity, in place of the one that it began with.
+    #[inline]
+    pub const fn set_severity(&mut self, severity: u8) {
+        self.header = self.header << 8 >> 8 | (severity as u64) << 56;
+    }
+
+    /// How many words of 8 bytes can be appended to it.
+    #[inline]
+    #[must_use]
+    pub const fn words_left(&self) -> usize {
+        self.words.len() - self.used
+    }
+
     /// Appends an argument.
     ///
     /// # Errors

@@ -12,17 +12,17 @@ use ichnos_model::{
 use super::{Clock, OpenOptions, text};
 use crate::log::kind;
 use crate::log::{
-    Argument, Encoder, Meaning as ArgumentMeaning, Message, Record, Role, SeverityScale, Value,
+    Argument, Encoder, Framing, Meaning as ArgumentMeaning, Message, Record, Role, SeverityScale, Value,
 };
 
 /// Names of what is behind an extended record: as the archivist has them when it appends them as
 /// arguments.
-pub(super) const ROLLED_OUT: &str = "$__rolled_out";
-pub(super) const MONIKER: &str = "$__moniker";
-pub(super) const URL: &str = "$__url";
+pub(crate) const ROLLED_OUT: &str = "$__rolled_out";
+pub(crate) const MONIKER: &str = "$__moniker";
+pub(crate) const URL: &str = "$__url";
 
 /// Severities of records.
-const SCALE: LevelScale = LevelScale(&[
+pub(crate) const SCALE: LevelScale = LevelScale(&[
     LevelStep::new(0x10, LogLevel::Trace),
     LevelStep { up_to: 0x2f, level: LogLevel::Debug, exact: Some(0x20) },
     LevelStep::new(0x30, LogLevel::Info),
@@ -48,8 +48,30 @@ const ORIGINAL_SCALE: LevelScale = LevelScale(&[
     LevelStep { up_to: i64::MAX, level: LogLevel::Fatal, exact: Some(0x60) },
 ]);
 
+/// The names of dialects, by the framing of files.
+const DIALECTS: [(Framing, &str); 3] = [
+    (Framing::Records, "Fuchsia log records"),
+    (Framing::ExtendedRecords, "Fuchsia extended log records"),
+    (Framing::Datagrams, "Fuchsia log datagrams"),
+];
+
+/// The name of the dialect of traces whose files have these framings.
+pub(super) fn dialect(mut framings: impl Iterator<Item = Framing>) -> &'static str {
+    let first = framings.next().unwrap_or(Framing::Records);
+    let known = DIALECTS.iter().find(|(framing, _)| *framing == first);
+    match known {
+        Some((_, name)) if framings.all(|framing| framing == first) => name,
+        _ => "Fuchsia logs",
+    }
+}
+
+/// The framing of all files of traces of a dialect; None if they have several.
+pub(crate) fn framing_of(dialect: &str) -> Option<Framing> {
+    DIALECTS.iter().find(|(_, name)| *name == dialect).map(|(framing, _)| *framing)
+}
+
 /// The class of a trace before anything of it has been read: there are no event record classes.
-pub(super) fn trace_class(options: &OpenOptions) -> TraceClass {
+pub(super) fn trace_class(options: &OpenOptions, dialect: &str) -> TraceClass {
     let (name, description) = match options.clock {
         Clock::Monotonic => ("monotonic", "nanoseconds since the system was started, without sleep"),
         Clock::Boot => ("boot", "nanoseconds since the system was started"),
@@ -63,7 +85,7 @@ pub(super) fn trace_class(options: &OpenOptions) -> TraceClass {
         ..DataStreamClass::default()
     };
     TraceClass {
-        dialect: "Fuchsia log records".to_owned(),
+        dialect: dialect.to_owned(),
         environment: vec![("clock".to_owned(), Attribute::Text(name.to_owned()))],
         clocks: vec![clock],
         data_streams: vec![stream],

@@ -1,13 +1,15 @@
 //! Logs as a registry of formats knows them.
 
 use ichnos_io::{
-    Datagrams, Format, FormatOption, Listen, OpenedTraces, OptionValue, ReadOptions, Refused, Tree,
+    Datagrams, Format, FormatOption, Listen, OpenedTraces, OptionValue, ReadOptions, Refused, TraceWriter,
+    Tree,
 };
 use ichnos_model::plan::PlanError;
 use ichnos_model::{Diagnostic, FileDiagnostic, TextPosition, TraceInput};
 
 use super::{Clock, LogTrace, OpenOptions, ReadFiles, probe};
 use crate::log::SeverityScale;
+use crate::writer::FuchsiaLogWriter;
 
 /// Fuchsia's logs.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +52,10 @@ impl Format for FuchsiaLog {
 
     fn recognised_by(&self) -> &'static str {
         "files of log records, or of datagrams with their lengths before them"
+    }
+
+    fn writer(&self) -> Option<&'static dyn TraceWriter> {
+        Some(&FuchsiaLogWriter)
     }
 
     fn options(&self) -> &'static [FormatOption] {

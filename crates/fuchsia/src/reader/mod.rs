@@ -27,7 +27,7 @@
 //! earlier one comes right behind that.
 
 mod any;
-mod class;
+pub(crate) mod class;
 mod components;
 mod cursor;
 mod format;
@@ -188,7 +188,7 @@ impl LogTrace {
     /// If the class of the trace exceeds the limits.
     pub fn listen(datagrams: Datagrams, options: &OpenOptions) -> Result<Self, PlanError> {
         let name = datagrams.name().to_owned();
-        let trace = new_trace(&name, options)?;
+        let trace = new_trace(&name, options, [Framing::Datagrams].into_iter())?;
         let files = DataStream::new(Arc::clone(&trace), 0, None, name.clone()).map(|stream| LogFile {
             stream: Arc::new(stream),
             bytes: Bytes::default(),
@@ -214,8 +214,7 @@ impl LogTrace {
     /// # Errors
     /// If the class of the trace exceeds the limits.
     pub fn open_unread(tree: &Tree, options: &OpenOptions, read: &mut ReadFiles) -> Result<Self, PlanError> {
-        let trace = new_trace(&tree.name, options)?;
-        let mut files = Vec::new();
+        let mut found = Vec::new();
         let mut damage = Vec::new();
         let mut notices = Vec::new();
         for entry in tree.entries.iter().filter(|entry| entry.repeats().is_none()) {
@@ -238,9 +237,7 @@ impl LogTrace {
                     continue;
                 }
             };
-            if let Some(framing) = recognise(&bytes, options)
-                && let Some(stream) = DataStream::new(Arc::clone(&trace), 0, None, name.clone())
-            {
+            if let Some(framing) = recognise(&bytes, options) {
                 if let Some(identity) = identity {
                     match read.names.entry(identity) {
                         MapEntry::Occupied(first) => {
@@ -251,12 +248,18 @@ impl LogTrace {
                             });
                             continue;
                         }
-                        MapEntry::Vacant(place) => drop(place.insert(name)),
+                        MapEntry::Vacant(place) => drop(place.insert(name.clone())),
                     }
                 }
-                files.push(LogFile { stream: Arc::new(stream), bytes, framing });
+                found.push((name, bytes, framing));
             }
         }
+        let trace = new_trace(&tree.name, options, found.iter().map(|(.., framing)| *framing))?;
+        let file = |(name, bytes, framing)| {
+            let stream = DataStream::new(Arc::clone(&trace), 0, None, name)?;
+            Some(LogFile { stream: Arc::new(stream), bytes, framing })
+        };
+        let files = found.into_iter().filter_map(file).collect();
         let live = Mutex::new(None);
         let options = Arc::new(options.clone());
         Ok(Self { path: tree.name.clone(), trace, files, damage, notices, options, live })
@@ -277,8 +280,13 @@ impl LogTrace {
     }
 }
 
-fn new_trace(path: &str, options: &OpenOptions) -> Result<Arc<Trace>, PlanError> {
-    let mut class = class::trace_class(options);
+/// A trace of files of these framings.
+fn new_trace(
+    path: &str,
+    options: &OpenOptions,
+    framings: impl Iterator<Item = Framing>,
+) -> Result<Arc<Trace>, PlanError> {
+    let mut class = class::trace_class(options, class::dialect(framings));
     if let Some(clock) = class.clocks.first_mut() {
         // Times are numbers of 64 bits, wherever they are written.
         let fits = i64::try_from(options.clock_offset).is_ok();

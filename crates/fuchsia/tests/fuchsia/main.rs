@@ -14,3 +14,4 @@ mod properties;
 mod reader;
 mod support;
 mod vectors;
+mod writer;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Runs an example on a trace that comes with the project.
-fn run(example: &str, arguments: &[&str]) -> String {
+pub(crate) fn run(example: &str, arguments: &[&str]) -> String {
     // Beside the directory of this test.
     let test = std::env::current_exe().unwrap();
     let directory = test.parent().and_then(Path::parent).unwrap().join("examples");

@@ -1,6 +1,8 @@
 //! Tests of the whole library.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[cfg(feature = "ctf")]
+mod create;
 #[cfg(all(feature = "ctf", feature = "nettrace"))]
 mod damaged;
 #[cfg(feature = "ctf")]
@@ -14,6 +16,8 @@ mod formats;
     feature = "xtrace"
 ))]
 mod jsonl;
+#[cfg(all(feature = "ctf", unix))]
+mod killed;
 #[cfg(feature = "ctf")]
 mod render;
 #[cfg(feature = "ctf")]

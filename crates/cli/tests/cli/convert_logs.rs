@@ -1,0 +1,242 @@
+//! `ichnos convert` to Fuchsia's logs and back: the second format that is written.
+
+use std::fs;
+use std::path::Path;
+
+use ichnos_fuchsia::log::Encoder;
+
+use crate::support::{Directory, command, ichnos, recorded, root};
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// The log lines of a trace.
+fn lines(path: &str) -> Vec<String> {
+    let run = ichnos(["cat", "--format", "log", path]).expect(0, &[]);
+    run.out.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_log_stays_the_same_and_comes_back_from_ctf() {
+    let directory = Directory::new("convert-log");
+    let log = root().join("examples/hello-fuchsia/boot.log");
+    let log = text(&log);
+    let bytes = fs::read(log).unwrap();
+
+    let copy = directory.join("copy.log");
+    let run = ichnos(["convert", "--strict", "--json", log, "-o", text(&copy)]).expect(0, &[]).json();
+    assert_eq!(fs::read(&copy).unwrap(), bytes);
+    assert_eq!((&run["encoded-events"], &run["losses"]), (&8.into(), &serde_json::json!([])));
+
+    let ctf = directory.join("ctf");
+    ichnos(["convert", log, "-o", text(&ctf)]).expect(0, &[]);
+    ichnos(["check", "--strict", text(&ctf)]).expect(0, &[]);
+    let back = directory.join("back.log");
+    ichnos(["convert", text(&ctf), "-o", text(&back)]).expect(0, &["not carried over as it was"]);
+    assert_eq!(lines(text(&ctf)), lines(log));
+    assert_eq!(lines(text(&back)), lines(log));
+    // All records up to the one of printf, whose message is rendered now.
+    let found = fs::read(&back).unwrap();
+    let same = found.iter().zip(&bytes).take_while(|(a, b)| a == b).count();
+    assert!(same > bytes.len() * 3 / 4, "{same} of {}", bytes.len());
+}
+
+#[test]
+fn events_with_a_log_level_become_records() {
+    let directory = Directory::new("convert-lttng");
+    let trace = root().join("examples/hello-lttng");
+    let (log, ctf) = (directory.join("hello.log"), directory.join("ctf"));
+    let run = ichnos(["convert", text(&trace), "-o", text(&log), "--losses"]).expect(0, &[]);
+    run.prints(&[
+        "lowered         1  hello:greeting: payload.mood  enumeration -> its name as text",
+        "dropped         1  clock.monotonic  origin: the Unix epoch",
+        "dropped         9  hello:greeting: payload.samples  array or structure without elements",
+    ]);
+    ichnos(["check", "--strict", text(&log)]).expect(0, &[]);
+    ichnos(["convert", text(&log), "-o", text(&ctf)]).expect(0, &[]);
+    let [before, after, back] = [text(&trace), text(&log), text(&ctf)].map(lines);
+    assert_eq!(after, back);
+    assert_eq!(before.len(), after.len());
+    for (before, after) in before.iter().zip(&after) {
+        // Structures and arrays are several pairs, and smaller numbers have more digits.
+        let head = |line: &str| line.split(" first_two").next().unwrap().to_owned();
+        let head = |line: &str| head(line).split(" half_load").next().unwrap().to_owned();
+        assert_eq!(head(before), head(after));
+        assert!(before == after || before.contains("hello:greeting"));
+    }
+    let arrays = after.iter().filter(|line| line.contains("samples[0]=0 samples[1]=4 samples[2]=8 "));
+    assert!(arrays.count() > 0);
+}
+
+#[test]
+fn recorded_traces_show_the_same_lines() {
+    let Some(real) = recorded("ctf/real") else { return };
+    let directory = Directory::new("convert-recorded");
+    for (index, (trace, has_arrays)) in [
+        ("babeltrace/1/succeed/lttng-crash", false),
+        ("babeltrace/2/succeed/wk-heartbeat-u", false),
+        ("ctf2/session-rot/vm/rot-20261120T203341+0000/ust/uid/0/64-bit", true),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let trace = real.join(trace);
+        let (log, ctf) = (directory.join(format!("{index}.log")), directory.join(format!("{index}.ctf")));
+        ichnos(["convert", text(&trace), "-o", text(&log)]).expect(0, &[]);
+        ichnos(["convert", text(&log), "-o", text(&ctf)]).expect(0, &[]);
+        let [before, after, back] = [text(&trace), text(&log), text(&ctf)].map(lines);
+        assert_eq!(after, back, "{}", trace.display());
+        if has_arrays {
+            assert_eq!(before.len(), after.len());
+        } else {
+            assert_eq!(before, after, "{}", trace.display());
+        }
+    }
+}
+
+#[test]
+fn messages_of_logging_libraries_keep_what_they_say() {
+    let directory = Directory::new("convert-jul");
+    let metadata = r#"/* CTF 1.8 */
+        typealias integer { size = 8; align = 8; signed = false; } := u8;
+        typealias integer { size = 32; align = 8; signed = false; } := u32;
+        trace { major = 1; minor = 8; byte_order = le; };
+        env { vpid = 77; procname = "java"; secret = "x"; };
+        clock { name = c; freq = 1000; offset_s = 100; };
+        stream { event.header := struct {
+            u8 id; integer { size = 32; align = 8; map = clock.c.value; } timestamp; }; };
+        event { name = "lttng_jul:event"; id = 0; loglevel = 13;
+            fields := struct { string msg; string logger_name; u32 int_loglevel; u32 line_number; string filename; }; };
+        event { name = "other"; id = 1; fields := struct { u8 x; }; };"#;
+    let event = |time: u32, message: &str, level: u32| {
+        let mut bytes = vec![0];
+        bytes.extend(time.to_le_bytes());
+        bytes.extend(message.bytes().chain([0]).chain(*b"com.x\0"));
+        bytes.extend(level.to_le_bytes());
+        bytes.extend(42u32.to_le_bytes());
+        bytes.extend(b"X.java\0");
+        bytes
+    };
+    let mut data = [event(1, "fine", 500), event(2, "bad", 1000)].concat();
+    data.extend([1, 3, 0, 0, 0, 9]);
+    let trace = directory.join("trace");
+    fs::create_dir(&trace).unwrap();
+    fs::write(trace.join("metadata"), metadata).unwrap();
+    fs::write(trace.join("s"), data).unwrap();
+    let log = directory.join("x.log");
+    let run = ichnos(["convert", text(&trace), "-o", text(&log), "--losses"]).expect(0, &[]).prints(&[
+        "lowered         1  clock.c  cycles of 1000 Hz -> nanoseconds",
+        "lowered         1  clock.c  offset from the origin -> part of all times",
+        "lowered         1  lttng_jul:event: severity  number on another scale -> named severity",
+        "dropped         1  environment.secret",
+        "dropped         1  other  event that is no line of a log",
+    ]);
+    assert!(!run.out.contains("environment.vpid"), "{}", run.out);
+    let expected = [
+        "[00100.001000][77][][][java,com.x] DEBUG: [X.java(42)] fine",
+        "[00100.002000][77][][][java,com.x] ERROR: [X.java(42)] bad",
+    ];
+    assert_eq!(lines(text(&trace))[..2], expected);
+    assert_eq!(lines(text(&log)), expected);
+}
+
+#[test]
+fn a_log_appears_when_it_is_complete() {
+    let directory = Directory::new("convert-complete");
+    let log = root().join("examples/hello-fuchsia/boot.log");
+    let lttng = root().join("examples/hello-lttng");
+    let out = directory.join("out.log");
+    fs::write(&out, "old").unwrap();
+    ichnos(["convert", "--strict", text(&lttng), "-o", text(&out)]).expect(2, &["something would be lost"]);
+    assert_eq!(fs::read(&out).unwrap(), b"old");
+    ichnos(["convert", "--dry-run", text(&lttng), "-o", text(&out), "--losses"])
+        .expect(0, &[])
+        .prints(&["hello:greeting"]);
+    assert_eq!(fs::read(&out).unwrap(), b"old");
+    assert_eq!(fs::read_dir(&*directory).unwrap().count(), 1);
+
+    let missing = directory.join("no/such/out.log");
+    let run = ichnos(["convert", text(&log), "-o", text(&missing)]).expect(2, &["no/such/out.log: "]);
+    assert_eq!(run.err.matches("no/such").count(), 1, "{}", run.err);
+    ichnos(["convert", text(&log), "-o", text(&directory), "--to", "fuchsia-log"])
+        .expect(2, &["found a directory"]);
+    ichnos(["convert", text(&log), "-o", text(&out), "--to-dialect", "spec2"])
+        .expect(2, &["no dialect `spec2`"]);
+    assert_eq!(fs::read(&out).unwrap(), b"old");
+
+    // The standard output.
+    let output = command().args(["convert", text(&log), "--to", "fuchsia-log", "-o", "-"]).output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(output.stdout, fs::read(&log).unwrap());
+}
+
+#[test]
+fn what_is_left_out_is_counted_in_the_next_record() {
+    let directory = Directory::new("convert-part");
+    let log = root().join("examples/hello-fuchsia/boot.log");
+    let out = directory.join("out.log");
+    ichnos(["cut", text(&log), "--begin", "12.4", "--end", "12.4158", "-o", text(&out)]).expect(0, &[]);
+    let found = lines(text(&out));
+    assert_eq!(found, lines(text(&log))[6..7]);
+    // What was dropped before is still known.
+    assert!(found[0].ends_with("[dropped=4]"), "{found:?}");
+}
+
+/// The component that a tag stands for is in a control record, whichever way the records went; also if the control
+/// record of the source was left out.
+#[test]
+fn components_stay_known() {
+    let directory = Directory::new("convert-components");
+    let mut buffer = vec![0; 4_000];
+    let mut encoder = Encoder::new(&mut buffer);
+    for (time, tag, moniker) in [(1_000, 9, "core/oven"), (2_000, 5, "core/lamp")] {
+        let mut control = encoder.begin(time, 0x30).unwrap();
+        control.set_tag(tag);
+        control.set_control(true);
+        control.argument("moniker", moniker).unwrap();
+        control.argument("url", "fuchsia-pkg://x").unwrap();
+        control.finish();
+    }
+    for (time, tag, message) in
+        [(3_000, 5, "bright"), (4_000, 9, "hot"), (5_000, 7, "unknown"), (6_000, 0, "none")]
+    {
+        let mut record = encoder.begin(time, 0x2e).unwrap();
+        record.set_tag(tag);
+        record.argument("pid", 1u64).unwrap();
+        record.argument("message", message).unwrap();
+        record.argument("n", -4i64).unwrap();
+        record.finish();
+    }
+    let mut record = encoder.begin(7_000, 0x40).unwrap();
+    record.argument("message", "appended").unwrap();
+    record.argument("$__rolled_out", 2u64).unwrap();
+    record.argument("$__moniker", "core/fan").unwrap();
+    record.finish();
+    let (log, ctf, back) = (directory.join("a.log"), directory.join("ctf"), directory.join("back.log"));
+    fs::write(&log, encoder.written()).unwrap();
+    let expected = lines(text(&log));
+    assert_eq!(expected[3], "[00000.000004][1][][core/oven] DEBUG: hot n=-4");
+    assert_eq!(expected[6], "[00000.000007][][][core/fan] WARN: appended [rolled=2]");
+    for dialect in ["spec2", "ctf1.8"] {
+        ichnos(["convert", text(&log), "-o", text(&ctf), "--to-dialect", dialect]).expect(0, &[]);
+        ichnos(["convert", text(&ctf), "-o", text(&back)]).expect(0, &[]);
+        assert_eq!(lines(text(&ctf)), expected, "{dialect}");
+        assert_eq!(lines(text(&back)), expected, "{dialect}");
+        ichnos(["check", "--strict", text(&back)]).expect(0, &[]);
+    }
+    // Beside the severity, its number is the same.
+    let json = ichnos(["cat", "-flog-json", text(&back)]).expect(0, &[]);
+    assert_eq!(json.out, ichnos(["cat", "-flog-json", text(&log)]).expect(0, &[]).out);
+
+    let part = directory.join("part.log");
+    ichnos(["cut", "--begin", "0.000003", text(&log), "-o", text(&part)]).expect(0, &[]);
+    let found: Vec<String> =
+        lines(text(&part)).into_iter().filter(|line| !line.contains("<missing")).collect();
+    assert_eq!(found, expected[2..]);
+}
+
+#[test]
+fn formats_say_what_is_written() {
+    ichnos(["formats"]).expect(0, &[]).prints(&["fuchsia-log: Fuchsia's logs (reads and writes)"]);
+}

@@ -1,0 +1,207 @@
+//! Call stacks of traces that are converted to CTF, which has none.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::archives;
+use crate::support::{Directory, Run, ichnos, ichnos_with, recorded, root};
+
+const FILE: &str = ".ichnos-stacks";
+
+fn example() -> PathBuf {
+    root().join("examples/hello-dotnet/hello.nettrace.zst")
+}
+
+fn run(arguments: &[&str], path: &Path) -> Run {
+    let run = ichnos(arguments.iter().map(OsStr::new).chain([path.as_os_str()]));
+    assert!(!run.err.contains("panicked"), "{}: {}", path.display(), run.err);
+    run
+}
+
+/// Converts a trace; gives where it is then.
+fn convert(from: &Path, to: PathBuf, options: &[&str]) -> PathBuf {
+    let arguments = [&["convert", "-q", "--to=ctf", "-o", to.to_str().unwrap()], options].concat();
+    run(&arguments, from).expect(0, &[]);
+    to
+}
+
+fn stacks_of(path: &Path) -> String {
+    run(&["stacks", "--color=never"], path).expect(0, &[]).out
+}
+
+/// What is asked of traces that have stacks.
+const QUESTIONS: [&[&str]; 7] = [
+    &["stacks"],
+    &["stacks", "--top", "30"],
+    &["stacks", "--roots=process"],
+    &["stacks", "--weight=time", "--roots=thread", "--frames=managed"],
+    &["stacks", "--event=*"],
+    &["stacks", "--format=speedscope"],
+    &["cat", "--stacks", "--format=log"],
+];
+
+/// The answer to a question, without what is about the file.
+fn answer(question: &[&str], path: &Path) -> String {
+    let run = run(question, path);
+    if question.contains(&"--format=speedscope") {
+        let mut profile: serde_json::Value = serde_json::from_str(&run.out).unwrap_or_default();
+        if let Some(profile) = profile.as_object_mut() {
+            profile.remove("name");
+        }
+        return serde_json::to_string_pretty(&profile).unwrap();
+    }
+    format!("exit code {}\n{}{}", run.code, run.out, run.err)
+}
+
+/// The lines of frames, which are indented.
+fn frames(path: &Path) -> Vec<String> {
+    let lines = run(&["cat", "--stacks", "--color=never"], path).expect(0, &[]).out;
+    lines.lines().filter(|line| line.starts_with(' ')).map(str::to_owned).collect()
+}
+
+#[track_caller]
+fn same(expected: &str, found: &str, what: &str) {
+    if expected != found {
+        let differ = |(expected, found): &(&str, &str)| expected != found;
+        let first = expected.lines().zip(found.lines()).find(differ);
+        panic!("{what}: {first:?} ({} and {} bytes)", expected.len(), found.len());
+    }
+}
+
+/// Checks that a trace gives the same answers in every dialect.
+fn answers_survive(path: &Path) {
+    let directory = Directory::new("converted-stacks");
+    let expected = QUESTIONS.map(|question| answer(question, path));
+    let expected_frames = frames(path);
+    assert!(!expected_frames.is_empty(), "{}", path.display());
+    for dialect in ["spec2", "ctf1.8"] {
+        let option = format!("--dialect={dialect}");
+        let converted = convert(path, directory.join(dialect), &[&option]);
+        for (question, expected) in QUESTIONS.into_iter().zip(&expected) {
+            let what = format!("{}, {dialect}, {question:?}", path.display());
+            same(expected, &answer(question, &converted), &what);
+        }
+        same(&expected_frames.join("\n"), &frames(&converted).join("\n"), dialect);
+    }
+}
+
+#[test]
+fn stacks_survive_a_conversion() {
+    answers_survive(&example());
+}
+
+#[test]
+fn stacks_of_recorded_traces_survive_a_conversion() {
+    for path in [
+        "nettrace/runtime/net10.0-small.nettrace",
+        "nettrace/runtime/net3.1.2-small.nettrace",
+        "nettrace/runtime/perl-cpu-v6.nettrace",
+        "nettrace/perfview/mixed_managed_external_samples.nettrace",
+        "nettrace/dotnetdiag/dotnet-5.0-SampleProfiler-single-thread.golden.nettrace",
+    ] {
+        if let Some(path) = recorded(path) {
+            answers_survive(&path);
+        }
+    }
+}
+
+#[test]
+fn the_numbers_of_stacks_depend_on_nothing() {
+    let directory = Directory::new("stack-numbers");
+    let expected = stacks_of(&example());
+    let spec2 = convert(&example(), directory.join("spec2"), &["--threads=1"]);
+    let stacks = fs::read(spec2.join(FILE)).unwrap();
+    let threads = convert(&example(), directory.join("threads"), &["--threads=4"]);
+    assert_eq!(fs::read(threads.join(FILE)).unwrap(), stacks);
+    // From CTF to CTF, copied and encoded again, there and back.
+    let ctf18 = convert(&spec2, directory.join("ctf1.8"), &["--dialect=ctf1.8"]);
+    let back = convert(&ctf18, directory.join("back"), &["--dialect=spec2", "--packet-size=4096"]);
+    for path in [&ctf18, &back] {
+        assert_eq!(fs::read(path.join(FILE)).unwrap(), stacks);
+        assert_eq!(stacks_of(path), expected);
+    }
+    // A part has all stacks, and so the same numbers.
+    let half = ["--begin=02:13:24.15"];
+    let part = directory.join("part");
+    run(&[&["cut", "-q", "-o", part.to_str().unwrap()], &half[..]].concat(), &spec2).expect(0, &[]);
+    assert_eq!(fs::read(part.join(FILE)).unwrap(), stacks);
+    let expected = run(&[&["stacks"], &half[..]].concat(), &example()).out;
+    assert!(!expected.is_empty() && run(&["stacks"], &part).out == expected);
+}
+
+#[test]
+fn names_move_with_the_clock() {
+    let directory = Directory::new("stack-clock");
+    let converted = convert(&example(), directory.join("trace"), &[]);
+    let option = "--clock-offset=1000";
+    let moved = convert(&example(), directory.join("moved"), &[option]);
+    let expected = stacks_of(&example());
+    assert_eq!(run(&["stacks", option], &converted).expect(0, &[]).out, expected);
+    assert_eq!(stacks_of(&moved), expected);
+}
+
+#[test]
+fn archives_have_the_stacks_too() {
+    let directory = Directory::new("stack-archive");
+    let converted = convert(&example(), directory.join("trace"), &[]);
+    let mut archive = tar::Builder::new(Vec::new());
+    for item in fs::read_dir(&converted).unwrap() {
+        let item = item.unwrap();
+        let name = format!("a/{}", item.file_name().to_string_lossy());
+        archives::add(&mut archive, &name, &fs::read(item.path()).unwrap());
+    }
+    let archive = archive.into_inner().unwrap();
+    let expected = stacks_of(&example());
+    assert_eq!(ichnos_with(["stacks", "-"], &archive).expect(0, &[]).out, expected);
+    let file = directory.join("trace.tar");
+    fs::write(&file, &archive).unwrap();
+    assert_eq!(stacks_of(&file), expected);
+}
+
+#[test]
+fn a_damaged_file_of_stacks_is_a_warning() {
+    let directory = Directory::new("damaged-stacks");
+    let converted = convert(&example(), directory.join("trace"), &[]);
+    let stacks = fs::read(converted.join(FILE)).unwrap();
+    let events = run(&["cat"], &converted).expect(0, &[]).out;
+    let mut flipped = stacks.clone();
+    flipped[20] ^= 0xff;
+    for (content, message) in [
+        (&stacks[..stacks.len() / 2], "the call stacks break off; the rest is missing"),
+        (&flipped, "the call stacks are damaged from byte"),
+        (&b"ichnos-stacks\n\x63"[..], "call stacks of version 99 cannot be read; they are left out"),
+        (&[][..], "this is no file of call stacks; it is left out"),
+    ] {
+        fs::write(converted.join(FILE), content).unwrap();
+        run(&["check"], &converted).prints(&[message]);
+        assert_eq!(run(&["cat"], &converted).out, events);
+    }
+    fs::remove_file(converted.join(FILE)).unwrap();
+    assert_eq!(run(&["cat"], &converted).expect(0, &[]).out, events);
+    run(&["check"], &converted).expect(0, &[]);
+}
+
+#[test]
+fn traces_without_stacks_have_no_such_file() {
+    let directory = Directory::new("no-stacks");
+    let converted = convert(&root().join("examples/hello-fuchsia/boot.log"), directory.join("trace"), &[]);
+    assert!(converted.join("metadata").exists() && !converted.join(FILE).exists());
+}
+
+#[test]
+fn babeltrace_leaves_the_file_out() {
+    let Ok(status) = Command::new("babeltrace2").arg("--version").stdout(Stdio::null()).status() else {
+        eprintln!("skipped: `babeltrace2` is not installed");
+        return;
+    };
+    assert!(status.success());
+    let directory = Directory::new("stacks-babeltrace");
+    let converted = convert(&example(), directory.join("trace"), &["--dialect=ctf1.8"]);
+    assert!(converted.join(FILE).exists());
+    let output = Command::new("babeltrace2").arg(&converted).output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    let events = run(&["cat"], &converted).out.lines().count();
+    assert_eq!(output.stdout.iter().filter(|byte| **byte == b'\n').count(), events);
+}

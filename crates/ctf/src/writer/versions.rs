@@ -1,0 +1,64 @@
+//! The classes of a trace to which data streams are added while it is written.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use ichnos_model::lower::{Loss, LossKind, LossTable, LoweredTrace};
+use ichnos_model::{Trace, TraceClass};
+
+use crate::stack_file::has_stacks;
+
+/// The traces that are written as one: that of the source, and those of data streams that were added. Each has
+/// data stream classes of its own.
+#[derive(Debug, Default)]
+pub(super) struct Versions(Vec<Arc<LoweredTrace>>);
+
+impl Versions {
+    pub(super) fn push(&mut self, lowered: &Arc<LoweredTrace>) {
+        self.0.push(Arc::clone(lowered));
+    }
+
+    /// What a trace was lowered to, if it is one of them.
+    pub(super) fn of(&self, source: &Arc<Trace>) -> Option<&Arc<LoweredTrace>> {
+        self.0.iter().find(|lowered| Arc::ptr_eq(lowered.source(), source))
+    }
+
+    /// The class of all together, with what was met up to now.
+    pub(super) fn class(&self) -> Cow<'_, TraceClass> {
+        let Some((first, rest)) = self.0.split_first() else { return Cow::Owned(TraceClass::default()) };
+        let mut class = first.trace().class_with_dynamic();
+        for lowered in rest {
+            let more = lowered.trace().class_with_dynamic();
+            let class = class.to_mut();
+            class.clocks.clone_from(&more.clocks);
+            class.data_streams.extend_from_slice(&more.data_streams);
+        }
+        class
+    }
+
+    /// How many classes there are: it grows when one is added.
+    pub(super) fn count(&self) -> usize {
+        let count = |lowered: &Arc<LoweredTrace>| {
+            let trace = lowered.trace();
+            let streams = 0..trace.class.data_streams.len();
+            streams.map(|stream| 1 + trace.event_records(stream).count()).sum::<usize>()
+        };
+        self.0.iter().map(|lowered| 1 + count(lowered)).sum()
+    }
+
+    pub(super) fn losses(&self) -> LossTable {
+        let mut losses = LossTable::default();
+        self.0.iter().for_each(|lowered| losses.merge(lowered.losses()));
+        let tables = self.with_stacks().count() as u64;
+        if tables > 1 {
+            let (class, field, what) = (String::new(), String::new(), "call stacks".to_owned());
+            losses.add(Loss { kind: LossKind::Dropped, class, field, what }, tables);
+        }
+        losses
+    }
+
+    /// The sources whose events have call stacks.
+    pub(super) fn with_stacks(&self) -> impl Iterator<Item = &Arc<Trace>> {
+        self.0.iter().map(|lowered| lowered.source()).filter(|source| has_stacks(source))
+    }
+}

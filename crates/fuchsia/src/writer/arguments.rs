@@ -1,0 +1,551 @@
+//! Appends the fields of a scope to a record, as arguments.
+
+use std::fmt::{self, Write};
+
+use ichnos_model::{Field, FieldKind, Real, Scope, Text, Uuid, Visitor, Wide};
+
+use super::class_encoding::{NumberPart, ScopeEncoding, TextPart, Treatment};
+use super::components::Component;
+use super::losses::{Change, ClassNumber, Losses, Place};
+use crate::log::{MAX_TEXT, Name, RecordEncoder, Value};
+
+/// What the fields of an event are in.
+#[derive(Clone, Copy, Debug)]
+enum Around {
+    /// An optional or a variant, which has the name of what is in it.
+    Alone,
+    /// A structure whose name has this length.
+    Structure { name: usize, any: bool },
+    /// An array whose name has this length, and the index of the next element.
+    Array { name: usize, next: u64 },
+}
+
+/// What an event says beside its arguments, and what is kept from one event to the next so that nothing is allocated
+/// anew.
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    pub(super) severity: Option<i64>,
+    /// How many events it says that were dropped or deleted before it.
+    pub(super) dropped: u64,
+    /// What of these the service that keeps the log deleted.
+    pub(super) rolled_out: Option<u64>,
+    /// The component that it says it is of.
+    pub(super) own: ComponentParts,
+    /// The one that is known of where it comes from.
+    pub(super) known: ComponentParts,
+    has_message: bool,
+    /// The name of the argument that comes next.
+    path: String,
+    around: Vec<Around>,
+    text: Vec<u8>,
+}
+
+/// What is said of a component.
+#[derive(Debug, Default)]
+pub(super) struct ComponentParts {
+    moniker: String,
+    url: String,
+}
+
+impl ComponentParts {
+    fn clear(&mut self) {
+        self.moniker.clear();
+        self.url.clear();
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.moniker.is_empty() && self.url.is_empty()
+    }
+
+    pub(super) fn moniker(&self) -> &str {
+        &self.moniker
+    }
+
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// As a component that tags can stand for.
+    pub(super) fn write(&self, component: &mut Component) {
+        component.set(&self.moniker, &self.url);
+    }
+}
+
+impl Parts {
+    /// Forgets what an event said.
+    pub(super) fn clear(&mut self) {
+        self.severity = None;
+        self.dropped = 0;
+        self.rolled_out = None;
+        self.own.clear();
+        self.known.clear();
+        self.has_message = false;
+        self.around.clear();
+    }
+
+    /// Appends a message that is made now.
+    pub(super) fn render(
+        &mut self,
+        record: &mut RecordEncoder<'_>,
+        losses: &mut Losses,
+        class: ClassNumber,
+        make: impl FnOnce(&mut dyn Write) -> fmt::Result,
+    ) {
+        self.text.clear();
+        let mut writer = Bounded { text: &mut self.text, is_cut: false };
+        // A text that cannot be made ends there.
+        let _ = make(&mut writer);
+        let is_cut = writer.is_cut;
+        self.has_message = true;
+        let place = Place::event(class);
+        if is_cut {
+            losses.add(place, Change::Cut);
+        }
+        push_text(record, "message", &self.text, losses, place);
+    }
+}
+
+/// Takes a text, as far as it fits into a record.
+struct Bounded<'t> {
+    text: &'t mut Vec<u8>,
+    is_cut: bool,
+}
+
+impl Write for Bounded<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let left = MAX_TEXT.saturating_sub(self.text.len());
+        let fitting = text
+            .get(..left.min(text.len()))
+            .unwrap_or_else(|| text.get(..text.floor_char_boundary(left)).unwrap_or_default());
+        self.text.extend_from_slice(fitting.as_bytes());
+        self.is_cut |= fitting.len() < text.len();
+        if self.is_cut { Err(fmt::Error) } else { Ok(()) }
+    }
+}
+
+/// Appends a text, or as much of it as there is room for.
+pub(super) fn push_text(
+    record: &mut RecordEncoder<'_>,
+    name: &str,
+    text: &[u8],
+    losses: &mut Losses,
+    place: Place,
+) {
+    if record.argument(name, crate::log::Text::from(text)).is_ok() {
+        return;
+    }
+    let before = 1 + name.len().div_ceil(8);
+    let Some(room) = record.words_left().checked_sub(before) else {
+        return losses.add(place, Change::NoRoom);
+    };
+    let mut end = (room * 8).min(MAX_TEXT).min(text.len());
+    let begins_within = |byte: &u8| byte & 0xc0 == 0x80;
+    while end > 0 && text.get(end).is_some_and(begins_within) {
+        end -= 1;
+    }
+    let cut = crate::log::Text::from(text.get(..end).unwrap_or_default());
+    let change = match record.argument(name, cut) {
+        Ok(()) if end > 0 => Change::Cut,
+        _ => Change::NoRoom,
+    };
+    losses.add(place, change);
+}
+
+/// Appends the fields of a scope.
+pub(super) struct ArgumentWriter<'a, 'e> {
+    pub(super) scope: &'a ScopeEncoding,
+    pub(super) record: &'a mut RecordEncoder<'e>,
+    pub(super) parts: &'a mut Parts,
+    pub(super) losses: &'a mut Losses,
+    pub(super) class: ClassNumber,
+    /// Whether the record is a control record, which names its component itself.
+    pub(super) is_control: bool,
+}
+
+impl ArgumentWriter<'_, '_> {
+    #[cold]
+    fn lose(&mut self, field: Field<'_>, change: Change) {
+        self.losses.add(self.place(field), change);
+    }
+
+    fn place(&self, field: Field<'_>) -> Place {
+        Place { class: self.class, scope: self.scope.scope, node: field.index() as u32 }
+    }
+
+    #[inline]
+    fn treatment(&self, field: Field<'_>) -> Treatment {
+        self.scope.treatment(field.index())
+    }
+
+    #[inline]
+    fn is_pair(&self, field: Field<'_>) -> bool {
+        self.treatment(field) == Treatment::Pair
+    }
+
+    fn push<'n>(&mut self, field: Field<'_>, name: impl Into<Name<'n>>, value: Value<'_>) {
+        if self.record.argument(name, value).is_err() {
+            self.lose(field, Change::NoRoom);
+        }
+    }
+
+    fn number(&mut self, field: Field<'_>, part: NumberPart, number: i128) {
+        let as_unsigned = u64::try_from(number).ok();
+        let count = as_unsigned.unwrap_or(0);
+        let own = self.scope.name(field.index());
+        let name = match part {
+            NumberPart::Severity => {
+                self.parts.severity = Some(number.clamp(i64::MIN.into(), i64::MAX.into()) as i64);
+                return;
+            }
+            NumberPart::RolledOut => {
+                self.parts.dropped = self.parts.dropped.saturating_add(count);
+                if self.is_control {
+                    return self.push(field, "rolled_out", Value::Unsigned(count));
+                }
+                let sum = self.parts.rolled_out.get_or_insert_default();
+                *sum = sum.saturating_add(count);
+                return;
+            }
+            NumberPart::Dropped => {
+                self.parts.dropped = self.parts.dropped.saturating_add(count);
+                if count == 0 && self.scope.scope != Scope::Payload {
+                    return;
+                }
+                if own == "dropped_logs" { own } else { "num_dropped" }
+            }
+            NumberPart::Process => "pid",
+            NumberPart::Thread => "tid",
+            NumberPart::Line => "line",
+        };
+        // The name is that of the class, not that of the writer.
+        let value = match as_unsigned {
+            Some(number) => Value::Unsigned(number),
+            None => {
+                self.losses.add(self.place(field), Change::Negative);
+                Value::Signed(number as i64)
+            }
+        };
+        if self.record.argument(name, value).is_err() {
+            self.losses.add(self.place(field), Change::NoRoom);
+        }
+    }
+
+    fn text_part(&mut self, field: Field<'_>, part: TextPart, text: Text<'_>) {
+        if part == TextPart::Message && text.is_utf8_encoded() && !self.parts.has_message {
+            // It may have any bytes.
+            self.parts.has_message = true;
+            return push_text(self.record, "message", text.bytes, self.losses, self.place(field));
+        }
+        let mut own = std::mem::take(&mut self.parts.text);
+        let bytes = self.utf8(field, text, &mut own);
+        let utf8 = || std::str::from_utf8(bytes).unwrap_or_default();
+        let name = match part {
+            TextPart::Message => {
+                self.parts.has_message = true;
+                "message"
+            }
+            TextPart::Tag => "tag",
+            TextPart::File => "file",
+            TextPart::Component if self.is_control => "moniker",
+            TextPart::ComponentUrl if self.is_control => "url",
+            _ => "",
+        };
+        if matches!(part, TextPart::Component | TextPart::ComponentUrl) {
+            let is_own = self.scope.scope == Scope::Payload;
+            let parts = if is_own { &mut self.parts.own } else { &mut self.parts.known };
+            let to = if part == TextPart::Component { &mut parts.moniker } else { &mut parts.url };
+            to.clear();
+            to.push_str(utf8());
+        }
+        if !name.is_empty() {
+            push_text(self.record, name, bytes, self.losses, self.place(field));
+        }
+        self.parts.text = own;
+    }
+
+    /// A text in UTF-8, which is written to `own` if it is not valid UTF-8 as it is.
+    fn utf8<'t>(&mut self, field: Field<'_>, text: Text<'t>, own: &'t mut Vec<u8>) -> &'t [u8] {
+        if let Some(text) = text.as_str() {
+            return text.as_bytes();
+        }
+        own.clear();
+        if !text.write_utf8(own) {
+            self.lose(field, Change::InvalidText);
+        }
+        own
+    }
+
+    /// Sets the name of the argument that comes next.
+    fn lead(&mut self, field: Field<'_>) {
+        let Parts { path, around, .. } = &mut *self.parts;
+        match around.last_mut() {
+            None => {
+                path.clear();
+                path.push_str(self.scope.name(field.index()));
+            }
+            Some(Around::Alone) => {}
+            Some(Around::Structure { name, any }) => {
+                *any = true;
+                path.truncate(*name);
+                path.push('.');
+                // What does not fit into the record need not be there as a whole.
+                let own = field.name().unwrap_or_default();
+                let most = (self.record.words_left() * 8 + 8).saturating_sub(path.len());
+                let end = own.floor_char_boundary(most);
+                path.push_str(own.get(..end).unwrap_or_default());
+            }
+            Some(Around::Array { name, next }) => {
+                path.truncate(*name);
+                let _ = write!(path, "[{next}]");
+                *next += 1;
+            }
+        }
+    }
+
+    /// Appends a pair.
+    fn pair(&mut self, field: Field<'_>, value: Value<'_>) {
+        self.lead(field);
+        if self.record.argument(self.parts.path.as_str(), value).is_err() {
+            self.lose(field, Change::NoRoom);
+        }
+    }
+
+    /// Appends a pair whose value is a text.
+    fn text_pair(&mut self, field: Field<'_>, text: &[u8]) {
+        self.lead(field);
+        let place = self.place(field);
+        push_text(self.record, &self.parts.path, text, self.losses, place);
+    }
+
+    /// Appends a pair whose value is a text that is made now.
+    fn made_pair(&mut self, field: Field<'_>, make: impl FnOnce(&mut Vec<u8>)) {
+        let mut text = std::mem::take(&mut self.parts.text);
+        text.clear();
+        make(&mut text);
+        self.text_pair(field, &text);
+        self.parts.text = text;
+    }
+
+    /// Appends the names of an integer with `|` between them; false if it has none.
+    fn label(&mut self, field: Field<'_>, value: i128) -> bool {
+        let mappings = field.class().integer().and_then(|integer| integer.mappings.as_ref());
+        let Some(mappings) = mappings else { return false };
+        let mut any = false;
+        if mappings.names_of(value).next().is_some() {
+            any = true;
+            self.made_pair(field, |text| join(text, mappings.names_of(value)));
+        }
+        any
+    }
+
+    fn enter(&mut self, field: Field<'_>, around: impl FnOnce(usize) -> Around) {
+        if self.is_pair(field) {
+            self.lead(field);
+            let around = around(self.parts.path.len());
+            self.parts.around.push(around);
+        }
+    }
+
+    fn leave(&mut self, field: Field<'_>) {
+        if !self.is_pair(field) {
+            return;
+        }
+        let is_empty = match self.parts.around.pop() {
+            Some(Around::Structure { any, .. }) => !any,
+            Some(Around::Array { next, .. }) => next == 0,
+            _ => false,
+        };
+        if is_empty {
+            self.lose(field, Change::Empty);
+        }
+    }
+}
+
+/// Whether a text is in UTF-8, valid or not.
+trait Encoded {
+    fn is_utf8_encoded(&self) -> bool;
+}
+
+impl Encoded for Text<'_> {
+    fn is_utf8_encoded(&self) -> bool {
+        self.encoding == ichnos_model::StringEncoding::Utf8
+    }
+}
+
+fn join<'n>(text: &mut Vec<u8>, names: impl Iterator<Item = &'n str>) {
+    for (index, name) in names.enumerate() {
+        if index > 0 {
+            text.push(b'|');
+        }
+        text.extend_from_slice(name.as_bytes());
+    }
+}
+
+fn push_hex(text: &mut Vec<u8>, bits: u64) {
+    let _ = std::io::Write::write_fmt(text, format_args!("{bits:#x}"));
+}
+
+/// More bytes of a BLOB do not fit into a record.
+const MOST_BLOB: usize = MAX_TEXT / 2 + 1;
+
+impl Visitor for ArgumentWriter<'_, '_> {
+    #[inline]
+    fn unsigned(&mut self, field: Field<'_>, value: u64) {
+        match self.treatment(field) {
+            Treatment::Number(part) => self.number(field, part, value.into()),
+            Treatment::Pair if !self.label(field, value.into()) => self.pair(field, Value::Unsigned(value)),
+            _ => {}
+        }
+    }
+
+    #[inline]
+    fn signed(&mut self, field: Field<'_>, value: i64) {
+        match self.treatment(field) {
+            Treatment::Number(part) => self.number(field, part, value.into()),
+            Treatment::Pair if !self.label(field, value.into()) => self.pair(field, Value::Signed(value)),
+            _ => {}
+        }
+    }
+
+    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
+        if !self.is_pair(field) {
+            return;
+        }
+        self.made_pair(field, |text| {
+            match &field.class().kind {
+                FieldKind::BitMap { flags, .. } => join(text, flags.flags_of_wide(value)),
+                _ => {
+                    let names = field.class().integer().map(|integer| integer.names_of_wide(value));
+                    join(text, names.unwrap_or_default().into_iter());
+                }
+            }
+            match &field.class().kind {
+                _ if !text.is_empty() => {}
+                FieldKind::BitMap { .. } | FieldKind::BitArray(_) => {
+                    text.extend_from_slice(b"0x");
+                    value.write_radix(4, text);
+                }
+                _ => value.write_decimal(text),
+            }
+        });
+    }
+
+    fn boolean(&mut self, field: Field<'_>, value: bool, _: u64) {
+        if self.is_pair(field) {
+            self.pair(field, Value::Bool(value));
+        }
+    }
+
+    fn bit_array(&mut self, field: Field<'_>, bits: u64) {
+        if self.is_pair(field) {
+            self.made_pair(field, |text| push_hex(text, bits));
+        }
+    }
+
+    fn bit_map(&mut self, field: Field<'_>, bits: u64) {
+        if self.is_pair(field) {
+            self.made_pair(field, |text| {
+                if let FieldKind::BitMap { flags, .. } = &field.class().kind {
+                    join(text, flags.flags_of(bits));
+                }
+                if text.is_empty() {
+                    push_hex(text, bits);
+                }
+            });
+        }
+    }
+
+    fn real(&mut self, field: Field<'_>, value: Real<'_>) {
+        if self.is_pair(field) {
+            if matches!(value, Real::Wide(_)) {
+                self.lose(field, Change::Rounded);
+            }
+            self.pair(field, Value::Float(value.to_f64()));
+        }
+    }
+
+    #[inline]
+    fn text(&mut self, field: Field<'_>, value: Text<'_>) {
+        match self.treatment(field) {
+            Treatment::Text(part) => self.text_part(field, part, value),
+            Treatment::Pair => match value.as_str() {
+                Some(text) => self.text_pair(field, text.as_bytes()),
+                None => {
+                    let mut own = std::mem::take(&mut self.parts.text);
+                    let bytes = self.utf8(field, value, &mut own);
+                    self.text_pair(field, bytes);
+                    self.parts.text = own;
+                }
+            },
+            _ => {}
+        }
+    }
+
+    fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
+        if !self.is_pair(field) {
+            return;
+        }
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        self.made_pair(field, |text| {
+            for byte in bytes.iter().take(MOST_BLOB) {
+                text.push(DIGITS[usize::from(byte >> 4)]);
+                text.push(DIGITS[usize::from(byte & 0xf)]);
+            }
+        });
+    }
+
+    fn guid(&mut self, field: Field<'_>, value: Uuid) {
+        if self.is_pair(field) {
+            self.made_pair(field, |text| {
+                let _ = std::io::Write::write_fmt(text, format_args!("{value}"));
+            });
+        }
+    }
+
+    fn null(&mut self, field: Field<'_>) {
+        if self.is_pair(field) {
+            self.lead(field);
+            self.lose(field, Change::Null);
+        }
+    }
+
+    fn begin_structure(&mut self, field: Field<'_>) {
+        self.enter(field, |name| Around::Structure { name, any: false });
+    }
+
+    fn end_structure(&mut self, field: Field<'_>) {
+        self.leave(field);
+    }
+
+    fn begin_array(&mut self, field: Field<'_>, _: u64) {
+        self.enter(field, |name| Around::Array { name, next: 0 });
+    }
+
+    fn end_array(&mut self, field: Field<'_>) {
+        self.leave(field);
+    }
+
+    fn begin_optional(&mut self, field: Field<'_>, _: bool, _: i128) {
+        self.enter(field, |_| Around::Alone);
+    }
+
+    fn end_optional(&mut self, field: Field<'_>) {
+        self.leave(field);
+    }
+
+    fn begin_variant(&mut self, field: Field<'_>, _: usize, _: i128) {
+        self.enter(field, |_| Around::Alone);
+    }
+
+    fn end_variant(&mut self, field: Field<'_>) {
+        self.leave(field);
+    }
+
+    fn begin_union(&mut self, field: Field<'_>) {
+        self.begin_structure(field);
+    }
+
+    fn end_union(&mut self, field: Field<'_>) {
+        self.end_structure(field);
+    }
+}

@@ -1,0 +1,474 @@
+//! How events of a class become records: what becomes of each field, decided once.
+
+use ichnos_model::lower::{Loss, LossKind, LossTable};
+use ichnos_model::plan::{Node, Plan};
+use ichnos_model::{
+    DataStream, Event, FieldClass, FieldKind, LogLevel, LogRole, LogSeverity, Meaning, Meanings, Scope,
+    Value, VariableLengthValue,
+};
+
+use crate::log::Severity;
+use crate::reader::class::{MONIKER, ROLLED_OUT, SCALE, URL};
+
+/// What becomes of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Treatment {
+    /// It is nothing by itself: what is in it has a treatment of its own.
+    Through,
+    Number(NumberPart),
+    Text(TextPart),
+    /// It is a pair, or within one.
+    Pair,
+    /// It is left out.
+    Skip,
+}
+
+/// Numbers that mean something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NumberPart {
+    Severity,
+    Process,
+    Thread,
+    Line,
+    Dropped,
+    RolledOut,
+}
+
+/// Texts that mean something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TextPart {
+    Message,
+    Tag,
+    File,
+    Component,
+    ComponentUrl,
+}
+
+/// How the fields of a scope are written.
+#[derive(Debug)]
+pub(super) struct ScopeEncoding {
+    pub(super) scope: Scope,
+    /// By index of the node.
+    pub(super) treatments: Box<[Treatment]>,
+    /// By index of the node: the name of the argument that a member becomes; empty for what is within members.
+    names: Box<[Box<str>]>,
+    /// By index of the node: that of the member that it is or that it is within.
+    members: Box<[u32]>,
+}
+
+/// How events of a class become records.
+#[derive(Debug)]
+pub(super) struct ClassEncoding {
+    /// Its name, for losses.
+    pub(super) name: String,
+    /// None: its events are no lines of a log.
+    pub(super) role: Option<RoleEncoding>,
+    /// How many events there were, if they are no lines of a log.
+    pub(super) dropped: u64,
+}
+
+/// How events that are lines of a log become records.
+#[derive(Debug)]
+pub(super) struct RoleEncoding {
+    /// The scopes before the payload that something is written of, the resource among them.
+    pub(super) contexts: Vec<ScopeEncoding>,
+    pub(super) payload: Option<ScopeEncoding>,
+    /// The process and its name, where the environment of the trace knows them and the events do not.
+    pub(super) process: Option<u64>,
+    pub(super) process_name: Option<String>,
+    /// Events that say nothing but which component there is become control records.
+    pub(super) is_control: bool,
+}
+
+/// Names of arguments that mean something, if the value is unsigned.
+const NUMBER_NAMES: [&str; 7] = ["pid", "tid", "line", "num_dropped", "dropped_logs", ROLLED_OUT, "printf"];
+
+/// The same, if the value is a string.
+const TEXT_NAMES: [&str; 5] = ["message", "tag", "file", MONIKER, URL];
+
+impl ClassEncoding {
+    /// That of the class of an event; `table` takes what is lost of all of its events.
+    pub(super) fn of(event: &Event<'_>, table: &mut LossTable) -> Self {
+        let name = event.name().to_owned();
+        let role = event.class.log.as_deref().map(|role| RoleEncoding::of(event, role, table));
+        Self { name, role, dropped: 0 }
+    }
+}
+
+/// Notes what is lost of the events of a class.
+struct Noting<'t> {
+    table: &'t mut LossTable,
+    class: &'t str,
+}
+
+impl Noting<'_> {
+    fn lose(&mut self, kind: LossKind, field: &str, what: impl Into<String>) {
+        let (class, field) = (self.class.to_owned(), field.to_owned());
+        self.table.add(Loss { kind, class, field, what: what.into() }, 1);
+    }
+}
+
+impl RoleEncoding {
+    fn of(event: &Event<'_>, role: &LogRole, table: &mut LossTable) -> Self {
+        let mut noting = Noting { table, class: event.name() };
+        let meanings = &event.class.meanings;
+        let has_text = role.text.is_some();
+        let mut scope = |scope| ScopeEncoding::of(event, scope, meanings, has_text, &mut noting);
+        let contexts = [
+            Scope::Resource,
+            Scope::PacketContext,
+            Scope::EventRecordHeader,
+            Scope::CommonContext,
+            Scope::SpecificContext,
+        ];
+        let contexts: Vec<ScopeEncoding> = contexts.into_iter().filter_map(&mut scope).collect();
+        let payload = scope(Scope::Payload);
+        let means = |meaning| meanings.members(meaning).next().is_some();
+        let environment =
+            |name: &str, meaning| event.stream.trace.class.environment(name).filter(|_| !means(meaning));
+        let process = match environment("vpid", Meaning::Process) {
+            Some(Value::Integer(number)) => u64::try_from(*number).ok(),
+            _ => None,
+        };
+        let process_name = environment("procname", Meaning::ProcessName).and_then(Value::as_text);
+        let says_component = |treatment: &Treatment| {
+            matches!(
+                treatment,
+                Treatment::Text(TextPart::Component | TextPart::ComponentUrl)
+                    | Treatment::Number(NumberPart::RolledOut)
+            )
+        };
+        let is_control = !has_text
+            && !means(Meaning::Message)
+            && payload.as_ref().is_some_and(|payload| {
+                let all = &payload.treatments;
+                let has = all.contains(&Treatment::Text(TextPart::Component));
+                let only = |treatment: &Treatment| {
+                    says_component(treatment) || matches!(treatment, Treatment::Through | Treatment::Skip)
+                };
+                has && all.iter().all(only)
+            });
+        if !is_control && !has_text && event.class.name.is_some() {
+            noting.lose(LossKind::Dropped, "", "name of the event record class");
+        }
+        match role.severity {
+            LogSeverity::Unknown => noting.lose(LossKind::Lowered, "severity", "none -> INFO"),
+            _ if role.scale == SCALE => {}
+            _ => noting.lose(LossKind::Lowered, "severity", "number on another scale -> named severity"),
+        }
+        Self { contexts, payload, process, process_name: process_name.map(str::to_owned), is_control }
+    }
+}
+
+/// The number of the severity of an event on the scale of records; `member`: the one that it says.
+pub(super) fn severity(role: &LogRole, member: Option<i64>) -> u8 {
+    let number = match role.severity {
+        LogSeverity::Constant(number) => Some(number),
+        LogSeverity::Member => member,
+        _ => None,
+    };
+    let Some(number) = number else { return Severity::Info.raw() };
+    if let (true, Ok(number)) = (role.scale == SCALE, u8::try_from(number)) {
+        return number;
+    }
+    let severity = match role.scale.level(number) {
+        LogLevel::Trace => Severity::Trace,
+        LogLevel::Debug => Severity::Debug,
+        LogLevel::Info => Severity::Info,
+        LogLevel::Warn => Severity::Warn,
+        LogLevel::Error => Severity::Error,
+        LogLevel::Fatal => Severity::Fatal,
+    };
+    severity.raw()
+}
+
+/// The name of a scope in a loss.
+pub(super) const fn scope_name(scope: Scope) -> &'static str {
+    match scope {
+        Scope::PacketHeader => "packet.header",
+        Scope::PacketContext => "packet.context",
+        Scope::EventRecordHeader => "header",
+        Scope::CommonContext | Scope::SpecificContext => "ctx",
+        Scope::Payload => "payload",
+        Scope::Resource => "resource",
+    }
+}
+
+impl ScopeEncoding {
+    /// None if nothing of the scope is written.
+    fn of(
+        event: &Event<'_>,
+        scope: Scope,
+        meanings: &Meanings,
+        has_text: bool,
+        noting: &mut Noting<'_>,
+    ) -> Option<Self> {
+        let plan = event.plan(scope)?;
+        let nodes: Vec<&Node> = plan.nodes().collect();
+        let mut treatments = vec![Treatment::Through; nodes.len()];
+        let mut names: Vec<Box<str>> = vec![Box::default(); nodes.len()];
+        let mut members = vec![0; nodes.len()];
+        let mut next = 1;
+        let count = child_count(&nodes.first()?.class);
+        for member in 0..count {
+            let begin = next;
+            next = end_of(&nodes, begin);
+            let within = nodes.get(begin..next)?;
+            members.get_mut(begin..next)?.fill(begin as u32);
+            let own = within.first()?.name.as_deref().unwrap_or_default();
+            let field = format!("{}.{own}", scope_name(scope));
+            let is_hidden = within.iter().all(|node| is_hidden(node));
+            let meaning = meanings.of(scope, member);
+            let treatment = match meaning {
+                _ if is_hidden => Treatment::Skip,
+                // What is outside of events has been noted for all of them.
+                None if matches!(scope, Scope::PacketContext | Scope::EventRecordHeader) => Treatment::Skip,
+                None if scope != Scope::Payload => {
+                    noting.lose(LossKind::Dropped, &field, "member of a context, which is no part of a line");
+                    Treatment::Skip
+                }
+                None => Treatment::Pair,
+                Some(meaning) => treatment_of(meaning, within, has_text, &field, noting),
+            };
+            if treatment == Treatment::Pair {
+                note_pair(within, &field, noting);
+                let name = argument_name(own, within);
+                if *name != *own {
+                    noting.lose(LossKind::Renamed, &field, format!("{own} -> {name}"));
+                }
+                *names.get_mut(begin)? = name.into();
+            } else {
+                *names.get_mut(begin)? = own.into();
+            }
+            let all = treatments.get_mut(begin..next)?;
+            let is_part = matches!(treatment, Treatment::Number(_) | Treatment::Text(_));
+            // Of an optional, the part is what is in it.
+            if is_part && let [optional, inner] = all {
+                (*optional, *inner) = (Treatment::Through, treatment);
+                let name = names.get(begin)?.clone();
+                *names.get_mut(begin + 1)? = name;
+            } else {
+                all.fill(treatment);
+            }
+        }
+        let is_used = |treatment: &Treatment| !matches!(treatment, Treatment::Through | Treatment::Skip);
+        treatments.iter().any(is_used).then(|| Self {
+            scope,
+            treatments: treatments.into(),
+            names: names.into(),
+            members: members.into(),
+        })
+    }
+
+    #[inline]
+    pub(super) fn treatment(&self, node: usize) -> Treatment {
+        self.treatments.get(node).copied().unwrap_or(Treatment::Skip)
+    }
+
+    #[inline]
+    pub(super) fn name(&self, node: usize) -> &str {
+        self.names.get(node).map_or("", |name| name)
+    }
+
+    /// The name of the member that a node is or is within.
+    pub(super) fn member_name(&self, node: usize) -> &str {
+        self.members.get(node).map_or("", |member| self.name(*member as usize))
+    }
+}
+
+/// What becomes of a member that means something: `nodes` are its own and those within it. What is not of the right
+/// kind is a pair.
+fn treatment_of(
+    meaning: Meaning,
+    nodes: &[&Node],
+    has_text: bool,
+    field: &str,
+    noting: &mut Noting<'_>,
+) -> Treatment {
+    let kind = match nodes {
+        [node] => Some(&node.class.kind),
+        [optional, inner] if matches!(optional.class.kind, FieldKind::Optional { .. }) => {
+            Some(&inner.class.kind)
+        }
+        _ => None,
+    };
+    let is_number = matches!(kind, Some(FieldKind::Integer { bits, .. }) if bits.length <= 64);
+    let is_text = matches!(kind, Some(FieldKind::String { .. }));
+    let number = |part| if is_number { Treatment::Number(part) } else { Treatment::Pair };
+    let text = |part| if is_text { Treatment::Text(part) } else { Treatment::Pair };
+    let treatment = match meaning {
+        Meaning::Severity => number(NumberPart::Severity),
+        Meaning::Process => number(NumberPart::Process),
+        Meaning::Thread => number(NumberPart::Thread),
+        Meaning::Line => number(NumberPart::Line),
+        Meaning::Dropped => number(NumberPart::Dropped),
+        Meaning::RolledOut => number(NumberPart::RolledOut),
+        Meaning::Message if has_text => Treatment::Skip,
+        Meaning::Message => text(TextPart::Message),
+        Meaning::Tag | Meaning::ProcessName => text(TextPart::Tag),
+        Meaning::File => text(TextPart::File),
+        Meaning::Component => text(TextPart::Component),
+        Meaning::ComponentUrl => text(TextPart::ComponentUrl),
+        Meaning::Hidden => return Treatment::Skip,
+        Meaning::Rendered => Treatment::Skip,
+        _ => Treatment::Pair,
+    };
+    match treatment {
+        Treatment::Pair => noting.lose(LossKind::Lowered, field, format!("{meaning} -> pair")),
+        Treatment::Skip => noting.lose(LossKind::Lowered, field, "part of the message"),
+        _ if meaning == Meaning::ProcessName => {
+            noting.lose(LossKind::Lowered, field, "name of the process -> tag");
+        }
+        _ => {}
+    }
+    treatment
+}
+
+/// Notes what is lost of all values of a pair.
+fn note_pair(nodes: &[&Node], field: &str, noting: &mut Noting<'_>) {
+    let mut noted: Vec<&str> = Vec::new();
+    for node in nodes {
+        let what = match &node.class.kind {
+            FieldKind::Structure { .. } | FieldKind::Array { .. } | FieldKind::Union { .. } => {
+                "structure or array -> arguments of its parts"
+            }
+            FieldKind::Optional { .. } | FieldKind::Variant { .. } => "optional or variant -> what is in it",
+            FieldKind::BitArray(_) | FieldKind::BitMap { .. } => "bits -> text",
+            FieldKind::VariableLength { value: VariableLengthValue::BitArray, .. } => "bits -> text",
+            FieldKind::Blob { .. } => "BLOB -> text",
+            FieldKind::Guid { .. } => "GUID -> text",
+            FieldKind::Integer { bits, .. } if bits.length > 64 => "integer of more than 64 bits -> text",
+            FieldKind::Float(bits) if bits.length < 64 => "floating-point number -> one of 64 bits",
+            _ => match node.class.integer() {
+                Some(integer) if integer.mappings.is_some() => "enumeration -> its name as text",
+                Some(integer) if integer.date_clock().is_some() => "date -> integer",
+                _ => continue,
+            },
+        };
+        if !noted.contains(&what) {
+            noted.push(what);
+            noting.lose(LossKind::Lowered, field, what);
+        }
+    }
+}
+
+/// The name of the argument that a member becomes: no reader must take it for something that it does not mean.
+fn argument_name(own: &str, within: &[&Node]) -> String {
+    let kinds = leaf_kinds(within);
+    let means = |name: &str| {
+        name.is_empty()
+            || kinds.unsigned && NUMBER_NAMES.contains(&name)
+            || kinds.text && TEXT_NAMES.contains(&name)
+    };
+    let mut name = own.to_owned();
+    // Arguments may have the same name.
+    while means(&name) {
+        name.push('_');
+    }
+    name
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct LeafKinds {
+    unsigned: bool,
+    text: bool,
+}
+
+/// What the values of arguments can be that have just the name of the member.
+fn leaf_kinds(nodes: &[&Node]) -> LeafKinds {
+    let mut kinds = LeafKinds::default();
+    let is_compound = |node: &&Node| {
+        matches!(
+            &node.class.kind,
+            FieldKind::Structure { .. } | FieldKind::Array { .. } | FieldKind::Union { .. }
+        )
+    };
+    // Its parts have other names.
+    if nodes.first().is_some_and(is_compound) {
+        return kinds;
+    }
+    for node in nodes {
+        match &node.class.kind {
+            FieldKind::Optional { .. } | FieldKind::Variant { .. } => {}
+            FieldKind::Float(_) | FieldKind::Boolean(_) | FieldKind::Null { .. } => {}
+            FieldKind::VariableLength { value: VariableLengthValue::Boolean, .. } => {}
+            kind => match node.class.integer() {
+                Some(integer) => {
+                    kinds.unsigned |= !integer.signed;
+                    let is_wide = match kind {
+                        FieldKind::Integer { bits, .. } => bits.length > 64,
+                        _ => true,
+                    };
+                    kinds.text |= is_wide || integer.mappings.is_some();
+                }
+                None => kinds.text = true,
+            },
+        }
+    }
+    kinds
+}
+
+/// Whether a field only serves decoding.
+fn is_hidden(node: &Node) -> bool {
+    match &node.class.kind {
+        FieldKind::Structure { .. }
+        | FieldKind::Array { .. }
+        | FieldKind::Optional { .. }
+        | FieldKind::Variant { .. }
+        | FieldKind::Union { .. } => child_count(&node.class) > 0,
+        FieldKind::Padding(_) => true,
+        _ => !node.roles.is_empty() && !node.is_needed(),
+    }
+}
+
+/// The index behind a node and all that is in it.
+fn end_of(nodes: &[&Node], index: usize) -> usize {
+    let Some(node) = nodes.get(index) else { return index };
+    (0..child_count(&node.class)).fold(index + 1, |next, _| end_of(nodes, next))
+}
+
+/// How many nodes lie directly within that of a class.
+fn child_count(class: &FieldClass) -> usize {
+    match &class.kind {
+        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => members.len(),
+        FieldKind::Variant { options, .. } => options.len(),
+        FieldKind::Array { .. } | FieldKind::Optional { .. } => 1,
+        _ => 0,
+    }
+}
+
+/// Notes what is lost of what is outside of the events of a data stream: fields of packets and of event record headers
+/// that only serve decoding are none of it.
+pub(super) fn note_outside(stream: &DataStream, table: &mut LossTable) {
+    let plans = stream.plans();
+    let scopes = [
+        (Scope::PacketContext, plans.packet_context.as_ref()),
+        (Scope::EventRecordHeader, plans.event_record_header.as_ref()),
+    ];
+    let header = (Scope::PacketHeader, stream.trace.plans.packet_header.as_ref());
+    for (scope, plan) in scopes.into_iter().chain([header]) {
+        let Some(plan) = plan else { continue };
+        for name in plain_members(plan) {
+            let field = format!("{}.{name}", scope_name(scope));
+            let what = "what is outside of events".to_owned();
+            table.add(Loss { kind: LossKind::Dropped, class: String::new(), field, what }, 1);
+        }
+    }
+}
+
+/// The names of the members of a scope that do not only serve decoding.
+fn plain_members(plan: &Plan) -> Vec<String> {
+    let nodes: Vec<&Node> = plan.nodes().collect();
+    let mut names = Vec::new();
+    let mut next = 1;
+    while next < nodes.len() {
+        let end = end_of(&nodes, next);
+        let within = nodes.get(next..end).unwrap_or_default();
+        let has_role = within.first().is_some_and(|node| !node.roles.is_empty());
+        if !has_role && !within.iter().all(|node| is_hidden(node) || node.is_needed()) {
+            names.extend(within.first().and_then(|node| node.name.as_deref()).map(str::to_owned));
+        }
+        next = end.max(next + 1);
+    }
+    names
+}

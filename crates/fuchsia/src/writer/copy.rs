@@ -1,0 +1,214 @@
+//! Copies messages that come from a log of Fuchsia.
+
+use ichnos_model::{Event, Field, Scope, Text, Visitor};
+
+use super::components::{Component, Tags};
+use super::losses::{Change, ClassNumber, Losses, Place};
+use crate::log::{Attribution, Framing, MAX_RECORD_WORDS, Message, Packet, Record, add_dropped_count};
+
+/// Most bytes of a datagram that readers take.
+const MOST_DATAGRAM: usize = 65_536;
+
+/// A message that is copied, with what changes in it.
+#[derive(Debug)]
+pub(super) struct Copy {
+    /// The message, behind which there can be what extends it.
+    pub(super) bytes: Vec<u8>,
+    /// How many of the bytes are the message itself.
+    pub(super) size: usize,
+    /// The component that a control record has to name before it.
+    pub(super) component: Component,
+    /// The tag that stands for it.
+    pub(super) tag: u32,
+    resource: ResourceReader,
+}
+
+impl Default for Copy {
+    fn default() -> Self {
+        Self {
+            bytes: Vec::with_capacity(MAX_RECORD_WORDS * 8),
+            size: 0,
+            component: Component::default(),
+            tag: 0,
+            resource: ResourceReader::default(),
+        }
+    }
+}
+
+/// The name of the class of legacy packets.
+const PACKET: &str = "log_packet";
+
+impl Copy {
+    /// Takes over the message of an event; false if the framing cannot hold it as it is. `pending`: how many events were
+    /// discarded before.
+    pub(super) fn take(
+        &mut self,
+        event: &Event<'_>,
+        framing: Framing,
+        pending: &mut u64,
+        tags: &mut Tags,
+        losses: &mut Losses,
+        class: ClassNumber,
+    ) -> bool {
+        self.component.clear();
+        self.bytes.clear();
+        let Some(bytes) = message_bytes(event) else { return false };
+        let is_packet = event.class.name.as_deref() == Some(PACKET);
+        if framing == Framing::Datagrams && bytes.len() > MOST_DATAGRAM {
+            return false;
+        }
+        let time = event.clock.and_then(|clock| i64::try_from(clock.nanoseconds).ok());
+        let Some(time) = time else { return false };
+        if is_packet {
+            if framing != Framing::Datagrams {
+                return false;
+            }
+            return self.take_packet(bytes, time, pending);
+        }
+        let Ok((record, behind)) = Record::read(bytes, 0) else { return false };
+        let is_extended = || Message::Record { record, behind }.attribution().is_some();
+        let fits = match framing {
+            Framing::Datagrams => true,
+            Framing::ExtendedRecords => behind.is_empty() || is_extended(),
+            Framing::Records => behind.is_empty(),
+        };
+        if !fits {
+            return false;
+        }
+        self.bytes.extend_from_slice(record.as_bytes());
+        self.size = self.bytes.len();
+        self.set_word(1, time.to_le_bytes());
+        self.set_tag(event, &record, tags, losses, class);
+        if *pending > 0 {
+            let said = dropped(&record, behind);
+            let left = pending.saturating_sub(said);
+            *pending = 0;
+            if left > 0 && !self.add_dropped(left) {
+                losses.add_many(Place::event(class), Change::DroppedCount, left);
+            }
+        }
+        self.bytes.extend_from_slice(behind);
+        true
+    }
+
+    fn take_packet(&mut self, bytes: &[u8], time: i64, pending: &mut u64) -> bool {
+        let Ok(packet) = Packet::read(bytes, 0) else { return false };
+        self.bytes.extend_from_slice(bytes);
+        self.size = bytes.len();
+        self.set_word(2, time.to_le_bytes());
+        let said = packet.dropped();
+        let more = u64::from(u32::MAX - said).min(pending.saturating_sub(said.into()));
+        if more > 0 {
+            let sum = u64::from(said) + more;
+            let severity = u64::from(packet.raw_severity() as u32);
+            self.set_word(3, (sum << 32 | severity).to_le_bytes());
+        }
+        // What there is no room for is said later.
+        *pending = pending.saturating_sub(u64::from(said) + more);
+        true
+    }
+
+    fn set_word(&mut self, index: usize, word: [u8; 8]) {
+        if let Some(place) = self.bytes.as_chunks_mut::<8>().0.get_mut(index) {
+            *place = word;
+        }
+    }
+
+    /// Sets the tag to what stands for the same component in the output.
+    fn set_tag(
+        &mut self,
+        event: &Event<'_>,
+        record: &Record<'_>,
+        tags: &mut Tags,
+        losses: &mut Losses,
+        class: ClassNumber,
+    ) {
+        let names = record.control().filter(|control| control.rolled_out.is_none());
+        if record.tag() == 0 && names.is_none() && !event.has_resource() {
+            return;
+        }
+        let stream = event.stream.key;
+        let tag = tags.of_stream(stream, record.tag()).unwrap_or_else(|| {
+            losses.add(Place::event(class), Change::Tag);
+            0
+        });
+        if tag != record.tag() {
+            let bits = u64::from(u32::MAX >> 1) << 16;
+            let header = record.header() & !bits | u64::from(tag) << 16;
+            self.set_word(0, header.to_le_bytes());
+        }
+        if let Some(control) = names {
+            let text =
+                |text: Option<crate::log::Text<'_>>| text.map(|text| text.to_string()).unwrap_or_default();
+            self.component.set(&text(control.moniker), &text(control.url));
+            tags.name(tag, &self.component);
+            self.component.clear();
+        } else if event.has_resource() {
+            self.resource.clear();
+            // Values can always be visited.
+            let _ = event.visit(Scope::Resource, &mut self.resource);
+            self.component.set(&self.resource.moniker, &self.resource.url);
+            if self.component.is_empty() || tags.is_named(tag, &self.component) {
+                self.component.clear();
+            }
+            self.tag = tag;
+        }
+    }
+
+    /// Adds to the number of dropped records; false if there is no room.
+    fn add_dropped(&mut self, count: u64) -> bool {
+        self.bytes.resize(self.size + 32, 0);
+        match add_dropped_count(&mut self.bytes, self.size, count) {
+            Ok(size) => self.size = size,
+            Err(_) => {
+                self.bytes.truncate(self.size);
+                return false;
+            }
+        }
+        self.bytes.truncate(self.size);
+        true
+    }
+}
+
+/// The bytes of the message that an event is.
+pub(super) fn message_bytes<'a>(event: &Event<'a>) -> Option<&'a [u8]> {
+    let end = usize::try_from(event.scopes.end / 8).ok().filter(|end| *end > 0)?;
+    event.scopes.bits.data.get(..end)
+}
+
+/// How many records were dropped or deleted before a record, as it says.
+fn dropped(record: &Record<'_>, behind: &[u8]) -> u64 {
+    let rolled_out = match record.control() {
+        Some(control) => control.rolled_out,
+        None => record.appended().map(|(attribution, _)| attribution.rolled_out),
+    };
+    let extension = Attribution::read_extended(behind, 0, 0, &mut |_| {}).ok();
+    let behind = extension.map_or(0, |(attribution, _)| attribution.rolled_out);
+    record.known().dropped.saturating_add(rolled_out.unwrap_or(0)).saturating_add(behind)
+}
+
+/// Reads the component of an event from its resource, as the reader of logs has it.
+#[derive(Debug, Default)]
+struct ResourceReader {
+    moniker: String,
+    url: String,
+    is_url: bool,
+}
+
+impl ResourceReader {
+    fn clear(&mut self) {
+        self.moniker.clear();
+        self.url.clear();
+    }
+}
+
+impl Visitor for ResourceReader {
+    fn begin_optional(&mut self, field: Field<'_>, _: bool, _: i128) {
+        self.is_url = field.name() == Some("url");
+    }
+
+    fn text(&mut self, _: Field<'_>, value: Text<'_>) {
+        let to = if self.is_url { &mut self.url } else { &mut self.moniker };
+        to.push_str(&value.to_str_lossy());
+    }
+}

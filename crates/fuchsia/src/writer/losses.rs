@@ -1,0 +1,114 @@
+//! What is lost of values, counted.
+
+use std::collections::HashMap;
+
+use ichnos_model::Scope;
+use ichnos_model::lower::{Loss, LossKind, LossTable};
+
+/// What can happen to a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Change {
+    NoRoom,
+    Cut,
+    InvalidText,
+    Empty,
+    Null,
+    Rounded,
+    Negative,
+    NoTime,
+    TimeOutOfRange,
+    DroppedCount,
+    Component,
+    Tag,
+    Undecodable,
+    Trailing,
+    AddedComponent,
+}
+
+impl Change {
+    fn loss(self) -> (LossKind, &'static str) {
+        use LossKind::{Dropped, Lowered, Moved, Rounded};
+        match self {
+            Self::NoRoom => (Dropped, "no room in the record"),
+            Self::Cut => (Rounded, "text cut: no room in the record"),
+            Self::InvalidText => (Rounded, "invalid text -> U+FFFD"),
+            Self::Empty => (Dropped, "array or structure without elements"),
+            Self::Null => (Dropped, "null"),
+            Self::Rounded => (Rounded, "number of more than 64 bits"),
+            Self::Negative => (Lowered, "negative number -> pair"),
+            Self::NoTime => (Lowered, "no time -> 0"),
+            Self::TimeOutOfRange => (Rounded, "time of more than 64 bits"),
+            Self::DroppedCount => (Dropped, "number of discarded events"),
+            Self::Component => (Dropped, "component: there are too many"),
+            Self::Tag => (Dropped, "number of the component: there are too many"),
+            Self::Undecodable => (Dropped, "fields that cannot be decoded"),
+            Self::Trailing => (Dropped, "bytes behind the record"),
+            Self::AddedComponent => (Moved, "component -> control record before the event"),
+        }
+    }
+}
+
+/// The class of an event, for losses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct ClassNumber {
+    /// Which of the lists of classes.
+    pub(super) group: u32,
+    /// Which class in it.
+    pub(super) class: u32,
+}
+
+/// A field, or with [`Place::WHOLE`] the event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Place {
+    pub(super) class: ClassNumber,
+    pub(super) scope: Scope,
+    /// Index of its node.
+    pub(super) node: u32,
+}
+
+impl Place {
+    /// The node of what is no field.
+    pub(super) const WHOLE: u32 = u32::MAX;
+
+    /// An event as a whole.
+    pub(super) fn event(class: ClassNumber) -> Self {
+        Self { class, scope: Scope::Payload, node: Self::WHOLE }
+    }
+}
+
+/// More places are not counted apart; then they are named and counted in a [`LossTable`], which is bounded.
+const MOST: usize = 10_000;
+
+/// Counts what is lost, without names.
+#[derive(Debug, Default)]
+pub(super) struct Losses {
+    counts: HashMap<(Place, Change), u64>,
+}
+
+impl Losses {
+    #[cold]
+    pub(super) fn add(&mut self, place: Place, change: Change) {
+        self.add_many(place, change, 1);
+    }
+
+    #[cold]
+    pub(super) fn add_many(&mut self, place: Place, change: Change, count: u64) {
+        let sum = self.counts.entry((place, change)).or_default();
+        *sum = sum.saturating_add(count);
+    }
+
+    /// Whether it is time to name what was counted.
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.counts.len() >= MOST
+    }
+
+    /// Moves everything to a table; `name` gives the names of a class and a field.
+    pub(super) fn move_to(&mut self, table: &mut LossTable, name: impl Fn(Place) -> (String, String)) {
+        for ((place, change), count) in self.counts.drain() {
+            let (class, field) = name(place);
+            let (kind, what) = change.loss();
+            table.add(Loss { kind, class, field, what: what.to_owned() }, count);
+        }
+    }
+}

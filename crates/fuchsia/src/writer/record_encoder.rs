@@ -1,0 +1,469 @@
+//! Makes records of messages.
+
+use std::io;
+use std::sync::Arc;
+
+use ichnos_io::{EncodedBlock, Encoder as TraceEncoder};
+use ichnos_model::lower::{Loss, LossKind};
+use ichnos_model::{Discarded, Event, Message, Scope};
+
+use super::arguments::{ArgumentWriter, Parts, push_text};
+use super::class_encoding::{ClassEncoding, RoleEncoding, note_outside, scope_name, severity};
+use super::components::{Component, Tags};
+use super::copy::{Copy, message_bytes};
+use super::losses::{Change, ClassNumber, Losses, Place};
+use super::trace_output::LogRules;
+use crate::log::{Encoder, Framing, MAX_RECORD_WORDS, Message as LogMessage, RecordEncoder, Severity};
+use crate::reader::class::{MONIKER, ROLLED_OUT, URL};
+
+/// What is given out at once, in bytes, if there is as much.
+const BLOCK: usize = 256 << 10;
+
+/// What is known of a data stream.
+#[derive(Clone, Copy, Debug)]
+struct Stream {
+    /// Which list of classes is that of its class.
+    group: usize,
+    /// Whether it was read from a log of Fuchsia.
+    is_log: bool,
+    /// How many of its events were discarded since the last record.
+    discarded: u64,
+}
+
+/// The classes of a data stream class, by index.
+#[derive(Debug)]
+struct Group {
+    /// The address of the trace, and the index of the data stream class in it.
+    of: (usize, usize),
+    classes: Vec<Option<Box<ClassEncoding>>>,
+}
+
+/// The records, as they lie in the output.
+#[derive(Debug)]
+struct Framed {
+    framing: Framing,
+    bytes: Vec<u8>,
+    /// Whether what extends the last record is still to be written, if there is another one.
+    lacks_extension: bool,
+}
+
+impl Framed {
+    /// Appends a message and what is behind it.
+    fn push(&mut self, message: &[u8], behind: &[u8]) {
+        match self.framing {
+            Framing::Records => {}
+            Framing::ExtendedRecords => {
+                if self.lacks_extension {
+                    self.bytes.extend_from_slice(&[0; 16]);
+                }
+                self.lacks_extension = behind.is_empty();
+            }
+            Framing::Datagrams => {
+                // Records have 12 bits for their size; what is copied was checked.
+                let size = (message.len() + behind.len()) as u32;
+                self.bytes.extend_from_slice(&size.to_le_bytes());
+            }
+        }
+        self.bytes.extend_from_slice(message);
+        self.bytes.extend_from_slice(behind);
+    }
+}
+
+/// Makes records of messages.
+#[derive(Debug)]
+pub(super) struct LogEncoder {
+    rules: Arc<LogRules>,
+    /// By key.
+    streams: Vec<Option<Stream>>,
+    groups: Vec<Group>,
+    tags: Tags,
+    losses: Losses,
+    framed: Framed,
+    events: u64,
+    copy: Copy,
+    parts: Parts,
+    component: Component,
+    /// Room for a record.
+    room: Box<[u8]>,
+    /// What extends the record.
+    extension: Vec<u8>,
+}
+
+impl LogEncoder {
+    pub(super) fn new(rules: Arc<LogRules>) -> Self {
+        let (framing, keeps_tags) = (rules.framing(), rules.keeps_tags());
+        Self {
+            rules,
+            streams: Vec::new(),
+            groups: Vec::new(),
+            tags: Tags::new(keeps_tags),
+            losses: Losses::default(),
+            framed: Framed { framing, bytes: Vec::new(), lacks_extension: false },
+            events: 0,
+            copy: Copy::default(),
+            parts: Parts::default(),
+            component: Component::default(),
+            room: vec![0; MAX_RECORD_WORDS * 8].into(),
+            extension: Vec::new(),
+        }
+    }
+
+    /// What is known of a data stream.
+    fn stream(&mut self, stream: &ichnos_model::DataStream) -> &mut Stream {
+        let key = stream.key as usize;
+        if self.streams.len() <= key {
+            self.streams.resize(key + 1, None);
+        }
+        let (groups, output) = (&mut self.groups, &self.rules);
+        self.streams[key].get_or_insert_with(|| {
+            let trace = std::sync::Arc::as_ptr(&stream.trace).addr();
+            let of = (trace, stream.class_index);
+            let group = groups.iter().position(|group| group.of == of).unwrap_or_else(|| {
+                let is_log = output.is_log(trace);
+                if !is_log {
+                    output.with_losses(|table| note_outside(stream, table));
+                }
+                groups.push(Group { of, classes: Vec::new() });
+                groups.len() - 1
+            });
+            Stream { group, is_log: output.is_log(trace), discarded: 0 }
+        })
+    }
+
+    fn lose(&self, kind: LossKind, what: &str, count: u64) {
+        let loss = Loss { kind, class: String::new(), field: String::new(), what: what.to_owned() };
+        self.rules.with_losses(|table| table.add(loss, count));
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        let Stream { group, is_log, discarded } = *self.stream(event.stream);
+        let Some(index) = event.class_index() else {
+            return self.lose(LossKind::Dropped, "event of an unknown class", 1);
+        };
+        let class = ClassNumber { group: group as u32, class: index as u32 };
+        let mut left = discarded;
+        let (copy, tags, losses) = (&mut self.copy, &mut self.tags, &mut self.losses);
+        if is_log && copy.take(event, self.framed.framing, &mut left, tags, losses, class) {
+            if !copy.component.is_empty() {
+                let time = event.clock.map_or(0, |clock| clock.nanoseconds as i64);
+                std::mem::swap(&mut self.component, &mut copy.component);
+                self.name_component(self.copy.tag, time, class);
+            }
+            let (message, behind) = self.copy.bytes.split_at(self.copy.size.min(self.copy.bytes.len()));
+            self.framed.push(message, behind);
+            self.events += 1;
+            self.stream(event.stream).discarded = left;
+            return;
+        }
+        let Some(known) = self.groups.get_mut(group) else { return };
+        if known.classes.len() <= index {
+            known.classes.resize_with(index + 1, || None);
+        }
+        let Some(place) = known.classes.get_mut(index) else { return };
+        let encoding = match place {
+            Some(encoding) => encoding,
+            None => {
+                let made = self.rules.with_losses(|table| ClassEncoding::of(event, table));
+                place.insert(Box::new(made))
+            }
+        };
+        if encoding.role.is_none() {
+            encoding.dropped += 1;
+            return;
+        }
+        self.encode(event, class, discarded);
+        if is_log && message_bytes(event).is_some_and(|bytes| has_trailing(event, bytes)) {
+            self.losses.add(Place::event(class), Change::Trailing);
+        }
+        self.stream(event.stream).discarded = 0;
+        if self.losses.is_full() {
+            self.name_losses();
+        }
+    }
+
+    /// Makes a record of an event that is a line of a log.
+    fn encode(&mut self, event: &Event<'_>, class: ClassNumber, discarded: u64) {
+        let Self { groups, parts, losses, room, tags, .. } = self;
+        let encoding =
+            groups.get(class.group as usize).and_then(|group| group.classes.get(class.class as usize));
+        let (Some(Some(encoding)), Some(log)) = (encoding, event.class.log.as_deref()) else { return };
+        let Some(role) = &encoding.role else { return };
+        let place = Place::event(class);
+        parts.clear();
+        let time = event_time(event, losses, place);
+        let mut encoder = Encoder::new(room);
+        // There is room for a record.
+        let Ok(mut record) = encoder.begin(time, 0) else { return };
+        push_fields(event, role, &mut record, parts, losses, class);
+        record.set_severity(severity(log, parts.severity));
+        let more = discarded.saturating_sub(parts.dropped);
+        if more > 0 && record.argument("num_dropped", more).is_err() {
+            losses.add_many(place, Change::DroppedCount, more);
+        }
+
+        // Where the event comes from: what it says itself is behind it or in its last arguments, what else is known is
+        // what its tag stands for.
+        let is_extended = self.framed.framing == Framing::ExtendedRecords;
+        self.extension.clear();
+        self.component.clear();
+        let mut tag = 0;
+        if role.is_control {
+            parts.own.write(&mut self.component);
+            match tags.of_component(&self.component) {
+                Some(known) => {
+                    tag = known;
+                    record.set_control(true);
+                    if parts.rolled_out.is_none() {
+                        tags.name(tag, &self.component);
+                    }
+                }
+                None => losses.add(place, Change::Tag),
+            }
+            self.component.clear();
+        } else if is_extended {
+            let said = if parts.own.is_empty() { &parts.known } else { &parts.own };
+            push_extension(
+                &mut self.extension,
+                parts.rolled_out.unwrap_or(0),
+                said.moniker(),
+                said.url(),
+                losses,
+                place,
+            );
+        } else {
+            push_appended(&mut record, parts, losses, place);
+            if !parts.known.is_empty() {
+                parts.known.write(&mut self.component);
+                match tags.of_component(&self.component) {
+                    Some(known) => tag = known,
+                    None => {
+                        losses.add(place, Change::Component);
+                        self.component.clear();
+                    }
+                }
+            }
+        }
+        record.set_tag(tag);
+        record.finish();
+        let size = encoder.written().len();
+        if !self.component.is_empty() && !self.tags.is_named(tag, &self.component) {
+            self.name_component(tag, time, class);
+        }
+        self.framed.push(self.room.get(..size).unwrap_or_default(), &self.extension);
+        self.events += 1;
+    }
+
+    /// Writes a control record that says that a tag stands for the component from here on.
+    #[cold]
+    fn name_component(&mut self, tag: u32, time: i64, class: ClassNumber) {
+        let place = Place::event(class);
+        if !self.tags.name(tag, &self.component) {
+            return self.losses.add(place, Change::Component);
+        }
+        let mut room = vec![0; MAX_RECORD_WORDS * 8];
+        let mut encoder = Encoder::new(&mut room);
+        let Ok(mut record) = encoder.begin(time, Severity::Info.raw()) else { return };
+        record.set_control(true);
+        record.set_tag(tag);
+        for (name, text) in [("moniker", self.component.moniker()), ("url", self.component.url())] {
+            if !text.is_empty() {
+                push_text(&mut record, name, text.as_bytes(), &mut self.losses, place);
+            }
+        }
+        record.finish();
+        self.framed.push(encoder.written(), &[]);
+        self.losses.add(place, Change::AddedComponent);
+    }
+
+    fn discarded(&mut self, discarded: &Discarded<'_>) {
+        match discarded.count {
+            Some(count) => {
+                let sum = &mut self.stream(discarded.stream).discarded;
+                *sum = sum.saturating_add(count);
+            }
+            None => self.lose(LossKind::Dropped, "loss of an unknown number of events", 1),
+        }
+    }
+
+    /// Gives the losses that were counted their names.
+    #[cold]
+    fn name_losses(&mut self) {
+        let Self { rules: output, groups, losses, .. } = self;
+        output.with_losses(|table| {
+            for encoding in groups.iter_mut().flat_map(|group| &mut group.classes).flatten() {
+                let count = std::mem::take(&mut encoding.dropped);
+                if count > 0 {
+                    let what = "event that is no line of a log".to_owned();
+                    let class = encoding.name.clone();
+                    table.add(Loss { kind: LossKind::Dropped, class, field: String::new(), what }, count);
+                }
+            }
+            losses.move_to(table, |place| names_of(groups, place));
+        });
+    }
+}
+
+/// The names of a class and of a field of it.
+fn names_of(groups: &[Group], place: Place) -> (String, String) {
+    let ClassNumber { group, class } = place.class;
+    let classes = groups.get(group as usize).map(|group| &group.classes);
+    let encoding = classes.and_then(|classes| classes.get(class as usize)).and_then(Option::as_deref);
+    let Some(encoding) = encoding else { return Default::default() };
+    let scopes = encoding.role.iter().flat_map(|role| role.contexts.iter().chain(&role.payload));
+    let mut scopes = scopes.filter(|scope| scope.scope == place.scope && place.node != Place::WHOLE);
+    // Nodes within a member are counted with it.
+    let field = scopes
+        .next()
+        .map(|scope| format!("{}.{}", scope_name(place.scope), scope.member_name(place.node as usize)));
+    (encoding.name.clone(), field.unwrap_or_default())
+}
+
+/// The time of an event as records have it.
+fn event_time(event: &Event<'_>, losses: &mut Losses, place: Place) -> i64 {
+    let Some(clock) = event.clock else {
+        losses.add(place, Change::NoTime);
+        return 0;
+    };
+    i64::try_from(clock.nanoseconds).unwrap_or_else(|_| {
+        losses.add(place, Change::TimeOutOfRange);
+        clock.nanoseconds.clamp(i64::MIN.into(), i64::MAX.into()) as i64
+    })
+}
+
+/// Appends what an event says: contexts, then the message if it has to be made, then the payload.
+fn push_fields(
+    event: &Event<'_>,
+    role: &RoleEncoding,
+    record: &mut RecordEncoder<'_>,
+    parts: &mut Parts,
+    losses: &mut Losses,
+    class: ClassNumber,
+) {
+    let place = Place::event(class);
+    if let Some(process) = role.process
+        && record.argument("pid", process).is_err()
+    {
+        losses.add(place, Change::NoRoom);
+    }
+    if let Some(name) = &role.process_name {
+        push_text(record, "tag", name.as_bytes(), losses, place);
+    }
+    let is_control = role.is_control;
+    for scope in &role.contexts {
+        if scope.scope == Scope::Resource && !event.has_resource() {
+            continue;
+        }
+        let mut writer = ArgumentWriter { scope, record, parts, losses, class, is_control: false };
+        if event.visit(scope.scope, &mut writer).is_err() {
+            losses.add(place, Change::Undecodable);
+        }
+    }
+    if let Some(text) = event.class.log.as_deref().and_then(|log| log.text) {
+        parts.render(record, losses, class, |out| (text.write)(event, out));
+    }
+    if let Some(scope) = &role.payload {
+        let mut writer = ArgumentWriter { scope, record, parts, losses, class, is_control };
+        if event.visit(Scope::Payload, &mut writer).is_err() {
+            losses.add(place, Change::Undecodable);
+        }
+    }
+}
+
+/// Appends what an event says itself of where it comes from, as the archivist does.
+fn push_appended(record: &mut RecordEncoder<'_>, parts: &Parts, losses: &mut Losses, place: Place) {
+    if let Some(count) = parts.rolled_out
+        && record.argument(ROLLED_OUT, count).is_err()
+    {
+        losses.add(place, Change::NoRoom);
+    }
+    for (name, text) in [(MONIKER, parts.own.moniker()), (URL, parts.own.url())] {
+        if !text.is_empty() {
+            push_text(record, name, text.as_bytes(), losses, place);
+        }
+    }
+}
+
+/// Writes what extends a record.
+fn push_extension(
+    out: &mut Vec<u8>,
+    rolled_out: u64,
+    moniker: &str,
+    url: &str,
+    losses: &mut Losses,
+    place: Place,
+) {
+    let mut fitting = |text| {
+        let cut = fitting(text);
+        if cut.len() < text.len() {
+            losses.add(place, Change::Cut);
+        }
+        cut
+    };
+    let texts = [fitting(moniker), fitting(url)];
+    for text in texts {
+        out.extend_from_slice(&(text.len() as u32).to_le_bytes());
+    }
+    out.extend_from_slice(&rolled_out.to_le_bytes());
+    for text in texts {
+        out.extend_from_slice(text.as_bytes());
+        out.resize(out.len().next_multiple_of(8), 0);
+    }
+}
+
+/// As much of a text as can be behind a record.
+fn fitting(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(crate::log::MAX_TEXT)).unwrap_or_default()
+}
+
+/// Whether an event of a log of Fuchsia has bytes behind it that do not belong there.
+fn has_trailing(event: &Event<'_>, bytes: &[u8]) -> bool {
+    event.class.name.as_deref() != Some("log_packet")
+        && matches!(LogMessage::read(bytes, 0), Ok(message @ LogMessage::Record { behind: [_, ..], .. })
+            if message.attribution().is_none())
+}
+
+impl TraceEncoder for LogEncoder {
+    fn message(&mut self, message: &Message<'_>) -> io::Result<()> {
+        match message {
+            Message::Event(event) => self.event(event),
+            Message::DiscardedEvents(discarded) => self.discarded(discarded),
+            Message::DiscardedPackets(_) => self.lose(LossKind::Dropped, "loss of packets", 1),
+            Message::Damage(damage) => {
+                let what = format!("damaged data: {}", damage.kind);
+                self.lose(LossKind::Dropped, &what, 1);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn take(&mut self) -> Option<EncodedBlock> {
+        (self.framed.bytes.len() >= BLOCK).then(|| self.block())
+    }
+
+    fn finish(&mut self) -> io::Result<Vec<EncodedBlock>> {
+        let discarded = self.streams.iter_mut().flatten();
+        let discarded = discarded.map(|stream| std::mem::take(&mut stream.discarded));
+        let discarded = discarded.fold(0, u64::saturating_add);
+        if discarded > 0 {
+            self.lose(
+                LossKind::Dropped,
+                "number of events that were discarded after the last one",
+                discarded,
+            );
+        }
+        self.name_losses();
+        Ok(vec![self.block()])
+    }
+}
+
+impl LogEncoder {
+    fn block(&mut self) -> EncodedBlock {
+        let room = Vec::with_capacity(self.framed.bytes.capacity());
+        EncodedBlock {
+            bytes: std::mem::replace(&mut self.framed.bytes, room),
+            events: std::mem::take(&mut self.events),
+            ..EncodedBlock::default()
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The file that is written.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ichnos_io::{
+    CreateError, EncodedBlock, Encoder, Lane, Output, TraceOutput, WriteReport, WriteSource, WriteTarget,
+};
+use ichnos_model::lower::{Loss, LossKind, LossTable};
+use ichnos_model::{ClockClass, ClockOrigin, Trace};
+
+use super::is_log;
+use super::record_encoder::LogEncoder;
+use crate::log::Framing;
+use crate::reader::class::framing_of;
+
+/// Where records go.
+#[derive(Debug)]
+enum Target {
+    Nowhere,
+    Complete { output: Output, path: PathBuf },
+    Live { file: File, path: PathBuf },
+}
+
+/// A log that is being written.
+#[derive(Debug)]
+pub(super) struct LogOutput {
+    rules: Arc<LogRules>,
+    target: Mutex<(Target, WriteReport)>,
+}
+
+/// What all encoders of a log have in common.
+#[derive(Debug)]
+pub(super) struct LogRules {
+    framing: Framing,
+    /// Of each source, the address of its trace and whether it is a log of Fuchsia. The traces stay where they are.
+    sources: Vec<(Arc<Trace>, bool)>,
+    keeps_tags: bool,
+    losses: Mutex<LossTable>,
+}
+
+impl LogOutput {
+    pub(super) fn new(
+        target: &WriteTarget,
+        sources: &[WriteSource],
+        framing: Framing,
+    ) -> Result<Self, CreateError> {
+        let with_path =
+            |path: &Path, error: io::Error| CreateError::Io { path: path.display().to_string(), error };
+        let target = match target {
+            WriteTarget::Nowhere => Target::Nowhere,
+            WriteTarget::Complete(path) => {
+                let output = ichnos_io::create(Some(path)).map_err(|error| {
+                    // It names the path already, which is said once.
+                    let text = error.to_string();
+                    let text = text.strip_prefix(&format!("{}: ", path.display())).unwrap_or(&text);
+                    with_path(path, io::Error::new(error.kind(), text))
+                })?;
+                Target::Complete { output, path: path.clone() }
+            }
+            WriteTarget::Live(path) => {
+                let file = File::create(path).map_err(|error| with_path(path, error))?;
+                Target::Live { file, path: path.clone() }
+            }
+        };
+        let mut losses = LossTable::default();
+        for source in sources.iter().filter(|source| !is_log(source)) {
+            note_trace(source, &mut losses);
+        }
+        let streams: usize = sources.iter().map(|source| source.streams.len()).sum();
+        if streams > 1 {
+            let what = format!("{streams} data streams -> 1");
+            losses.add(loss(LossKind::Lowered, "", &what), 1);
+        }
+        let rules = LogRules {
+            framing,
+            sources: sources.iter().map(|source| (Arc::clone(&source.trace), is_log(source))).collect(),
+            keeps_tags: streams == 1
+                && sources.iter().all(|source| is_log(source) && is_copied(source, framing)),
+            losses: Mutex::new(losses),
+        };
+        Ok(Self { rules: Arc::new(rules), target: Mutex::new((target, WriteReport::default())) })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (Target, WriteReport)> {
+        self.target.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl LogRules {
+    pub(super) fn framing(&self) -> Framing {
+        self.framing
+    }
+
+    /// Whether all comes from one log of Fuchsia whose messages are copied.
+    pub(super) fn keeps_tags(&self) -> bool {
+        self.keeps_tags
+    }
+
+    /// Whether the trace at an address is a log of Fuchsia.
+    pub(super) fn is_log(&self, address: usize) -> bool {
+        self.sources.iter().any(|(trace, is_log)| *is_log && Arc::as_ptr(trace).addr() == address)
+    }
+
+    pub(super) fn with_losses<T>(&self, change: impl FnOnce(&mut LossTable) -> T) -> T {
+        change(&mut self.losses.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Whether all messages of a log can be copied.
+fn is_copied(source: &WriteSource, framing: Framing) -> bool {
+    framing == Framing::Datagrams || framing_of(&source.trace.class.dialect) == Some(framing)
+}
+
+fn loss(kind: LossKind, field: &str, what: &str) -> Loss {
+    Loss { kind, class: String::new(), field: field.to_owned(), what: what.to_owned() }
+}
+
+/// Notes what is lost of a trace as a whole.
+fn note_trace(source: &WriteSource, losses: &mut LossTable) {
+    let class = &source.trace.class;
+    let mut lose = |kind, field: &str, what: &str| losses.add(loss(kind, field, what), 1);
+    for (name, _) in &class.environment {
+        // Lines show these.
+        if !matches!(name.as_str(), "vpid" | "procname") {
+            lose(LossKind::Dropped, &format!("environment.{name}"), "entry of the environment");
+        }
+    }
+    if class.name.is_some() || class.uid.is_some() || class.uuid.is_some() {
+        lose(LossKind::Dropped, "", "name or unique identifier of the trace");
+    }
+    if class.clocks.len() > 1 {
+        lose(LossKind::Dropped, "", "clocks other than that of the data stream");
+    }
+    for clock in &class.clocks {
+        note_clock(clock, &mut lose);
+    }
+}
+
+/// Notes what is lost of a clock: records do not say by which clock they were written.
+fn note_clock(clock: &ClockClass, lose: &mut impl FnMut(LossKind, &str, &str)) {
+    let field = format!("clock.{}", clock.id);
+    match &clock.origin {
+        ClockOrigin::UnixEpoch => lose(LossKind::Dropped, &field, "origin: the Unix epoch"),
+        ClockOrigin::Named { name, .. } => lose(LossKind::Dropped, &field, &format!("origin: {name}")),
+        ClockOrigin::Unknown => {}
+    }
+    if clock.offset_seconds != 0 || clock.offset_cycles != 0 {
+        lose(LossKind::Lowered, &field, "offset from the origin -> part of all times");
+    }
+    let frequency = clock.frequency;
+    if frequency != 1_000_000_000 {
+        let is_exact = frequency > 0 && 1_000_000_000 % frequency == 0;
+        let kind = if is_exact { LossKind::Lowered } else { LossKind::Rounded };
+        lose(kind, &field, &format!("cycles of {frequency} Hz -> nanoseconds"));
+    }
+    let describes = clock.description.is_some() || clock.uuid.is_some() || clock.uid.is_some();
+    if describes || clock.precision.is_some() || clock.accuracy.is_some() {
+        lose(LossKind::Dropped, &field, "identity, description, precision and accuracy");
+    }
+}
+
+impl TraceOutput for LogOutput {
+    fn encoder(&self, _: Lane) -> Box<dyn Encoder + Send> {
+        Box::new(LogEncoder::new(Arc::clone(&self.rules)))
+    }
+
+    fn write(&self, block: EncodedBlock) -> io::Result<()> {
+        let mut target = self.lock();
+        let (target, report) = &mut *target;
+        let written = match target {
+            Target::Nowhere => Ok(()),
+            Target::Complete { output, path } => {
+                output.write_all(&block.bytes).map_err(|error| (error, path))
+            }
+            Target::Live { file, path } => file.write_all(&block.bytes).map_err(|error| (error, path)),
+        };
+        written
+            .map_err(|(error, path)| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
+        report.bytes += block.bytes.len() as u64;
+        report.events += block.events;
+        Ok(())
+    }
+
+    fn losses(&self) -> LossTable {
+        self.rules.with_losses(|table| table.clone())
+    }
+
+    fn finish(self: Box<Self>) -> Result<WriteReport, CreateError> {
+        let losses = self.losses();
+        let (target, mut report) = self.target.into_inner().unwrap_or_else(PoisonError::into_inner);
+        report.losses = losses;
+        let (result, path) = match target {
+            Target::Nowhere => return Ok(report),
+            Target::Complete { output, path } => (output.finish(), path),
+            Target::Live { file, path } => (file.sync_all(), path),
+        };
+        result.map_err(|error| CreateError::Io { path: path.display().to_string(), error })?;
+        if path != Path::new("-") {
+            report.paths.push(path);
+        }
+        Ok(report)
+    }
+}

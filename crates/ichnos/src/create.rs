@@ -1,0 +1,630 @@
+//! Writes traces from values, or from events that are read.
+//!
+//! [`create`] begins a trace. Its clocks, its data streams and their classes are declared while it is written, in any
+//! order; an event record class is part of the metadata as soon as a packet with an event of it is written.
+//!
+//! ```
+//! use ichnos::create::{CreateOptions, create};
+//! use ichnos::model::{ClockClass, FieldClass, Member};
+//!
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("trace");
+//! let trace = create(&path, &CreateOptions::default())?;
+//! let clock = trace.clock(ClockClass::since_unix_epoch("wall"))?;
+//! let cpu = trace.stream("cpu0", Some(&clock))?;
+//! let members = [Member::new("prev_tid", FieldClass::signed(32)), Member::new("comm", FieldClass::string())];
+//! let mut switch = cpu.declare("sched_switch", members)?;
+//! switch.set("prev_tid", 7)?.set("comm", "init")?.write(1_000)?;
+//! assert_eq!(
+//!     switch.set("prev_tid", 1u64 << 40)?.set("comm", "x")?.write(1_001).unwrap_err().to_string(),
+//!     "payload member `prev_tid`: expected at most 32 bits, found 1099511627776"
+//! );
+//! let written = trace.finish()?;
+//! assert_eq!((written.events, written.packets), (1, 1));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What is there when
+//! Events are collected in packets. A packet is written when it is as large as [`CreateOptions::packet_size`], when it
+//! is as old as [`CreateOptions::packet_age`] and a further event of its data stream is written, and by
+//! [`Writer::flush`] and [`StreamWriter::flush`]. What was written stays readable whatever happens to the process;
+//! only what the open packets hold is lost with it. Nothing is done against a system that fails as a whole: the
+//! files are not forced to the disk.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use ichnos_io::{
+    CreateError, Encoder, Lane, MessageOrder, TraceOutput, WriteOptions, WriteReport, WriteSource,
+    WriteTarget,
+};
+use ichnos_model::plan::PlanError;
+use ichnos_model::{
+    BuildError, ClockClass, DataStream, DataStreamClass, DynamicClass, Event, EventBuilder, EventRecordClass,
+    EventValues, FieldClass, Limits, Member, Message, Scopes, Trace, TraceClass, Uuid, Value,
+};
+
+mod event_writer;
+
+pub use event_writer::EventWriter;
+
+/// How to create a trace.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct CreateOptions {
+    /// Name of the format; None: by the extension of the path, CTF if that says nothing.
+    pub format: Option<String>,
+    /// Name of its dialect; None: the default one.
+    pub dialect: Option<String>,
+    /// About how many bytes a packet has at most; None: the default of the format.
+    pub packet_size: Option<u64>,
+    /// How old a packet can get, in real time. This is looked at when an event is written.
+    pub packet_age: Option<Duration>,
+    /// Write at the path, so that the trace can be read at any time, even if the program is killed. Otherwise it
+    /// appears at the path when it is finished.
+    pub live: bool,
+    /// Write indexes of packets when the trace is finished.
+    pub index: bool,
+    /// Name of the trace.
+    pub name: Option<String>,
+    /// UUID of the trace.
+    pub uuid: Option<Uuid>,
+    /// What is to be said about where the trace is recorded, in order.
+    pub environment: Vec<(String, Value)>,
+    /// Limits of classes.
+    pub limits: Limits,
+}
+
+impl Default for CreateOptions {
+    fn default() -> Self {
+        Self {
+            format: None,
+            dialect: None,
+            packet_size: None,
+            packet_age: None,
+            live: true,
+            index: false,
+            name: None,
+            uuid: None,
+            environment: Vec::new(),
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// Why something cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The trace cannot be written like that.
+    #[error(transparent)]
+    Create(#[from] CreateError),
+    /// There is no such format, or it cannot be written in pieces.
+    #[error("there is no format {0} that can be written event by event")]
+    Format(String),
+    /// A class cannot be compiled.
+    #[error(transparent)]
+    Class(#[from] PlanError),
+    /// A value does not fit.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// The values do not fit together, for instance the length of an array and its elements.
+    #[error("the event cannot be written: {0}")]
+    Event(String),
+    /// A packet could not be written. Its events are lost; readers see that a packet is missing where sequence
+    /// numbers say so. Writing can go on.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The event is earlier than the one before it in its data stream.
+    #[error("the time {time} is before {last}, that of the last event of the data stream")]
+    Time {
+        /// Time of the event, in cycles.
+        time: u64,
+        /// Time of the last event, in cycles.
+        last: u64,
+    },
+    /// The data stream has a clock, but the event has no time.
+    #[error("the event has no time, but its data stream has a clock")]
+    NoTime,
+    /// The event has a time, but the data stream has no clock.
+    #[error("the event has a time, but its data stream has no clock")]
+    NoClock,
+    /// There is a clock with this id already.
+    #[error("there is a clock `{0}` already")]
+    ClockId(String),
+    /// There are as many clocks or event record classes as there may be.
+    #[error("there are too many {0}")]
+    TooMany(&'static str),
+    /// A class or a clock is of another trace, or of another data stream class.
+    #[error("the {0} is not of this trace and data stream class")]
+    Foreign(&'static str),
+    /// The trace was finished.
+    #[error("the trace is finished")]
+    Finished,
+}
+
+/// Begins a trace at a path.
+///
+/// # Errors
+/// If it cannot be written there, or not like that.
+pub fn create(path: impl AsRef<Path>, options: &CreateOptions) -> Result<Writer, WriteError> {
+    let path = path.as_ref();
+    let format = options.format.as_deref();
+    let dialect = options.dialect.as_deref();
+    let writer = |path| crate::convert::writer(format, path, dialect);
+    let found = writer(path).or_else(|| format.map_or_else(|| writer(Path::new("")), |_| None));
+    let shown = || options.format.clone().unwrap_or_else(|| format!("for `{}`", path.display()));
+    let (_, writer) = found
+        .filter(|(_, writer)| writer.order() == MessageOrder::ByStream)
+        .ok_or_else(|| WriteError::Format(shown()))?;
+    let mut class = TraceClass::new("", [], []);
+    class.name.clone_from(&options.name);
+    class.uuid = options.uuid;
+    class.environment.clone_from(&options.environment);
+    let trace = Arc::new(named(class.clone(), path, &options.limits)?);
+    let mut write = WriteOptions::default();
+    write.dialect.clone_from(&options.dialect);
+    write.packet_size = options.packet_size;
+    write.index = options.index;
+    write.limits = options.limits;
+    write.must_fit = true;
+    let target = if options.live { WriteTarget::Live } else { WriteTarget::Complete };
+    let source = WriteSource { trace, format: "", streams: Vec::new() };
+    let output = writer.create(target(path.to_owned()), vec![source], &write)?;
+    let shared = Shared {
+        output: RwLock::new(Some(output)),
+        classes: Mutex::new(Classes { class, next_stream_class: 0 }),
+        streams: Mutex::new(Some(Vec::new())),
+        path: path.to_string_lossy().into_owned(),
+        packet_age: options.packet_age,
+        limits: options.limits,
+    };
+    Ok(Writer { shared: Arc::new(shared), is_live: options.live })
+}
+
+fn named(class: TraceClass, path: &Path, limits: &Limits) -> Result<Trace, PlanError> {
+    let mut trace = Trace::new(class, "", limits)?;
+    trace.path = path.to_string_lossy().into_owned();
+    Ok(trace)
+}
+
+/// A trace that is being written.
+///
+/// It can be used by several threads, and so can its data streams. If it is dropped without [`Writer::finish`], a live
+/// trace is completed as far as that is possible, and a trace that is not live does not appear.
+#[derive(Debug)]
+pub struct Writer {
+    shared: Arc<Shared>,
+    is_live: bool,
+}
+
+/// A clock of a trace that is being written.
+#[derive(Clone, Debug)]
+pub struct Clock {
+    shared: Arc<Shared>,
+    index: u16,
+}
+
+/// A data stream class of a trace that is being written.
+#[derive(Clone, Debug)]
+pub struct StreamClass {
+    shared: Arc<Shared>,
+    /// Has the clocks that there were when it was declared, and this data stream class alone.
+    trace: Arc<Trace>,
+    classes: Arc<Mutex<EventClasses>>,
+}
+
+/// An event record class of a trace that is being written.
+#[derive(Clone, Debug)]
+pub struct EventClass {
+    /// That of its data stream class.
+    trace: Arc<Trace>,
+    class: Arc<DynamicClass>,
+}
+
+/// Writes a data stream of a trace.
+#[derive(Clone, Debug)]
+pub struct StreamWriter {
+    class: StreamClass,
+    stream: Arc<DataStream>,
+    state: Arc<Mutex<StreamState>>,
+}
+
+/// What all that belongs to a trace has in common.
+struct Shared {
+    /// None: the trace is finished.
+    output: RwLock<Option<Box<dyn TraceOutput>>>,
+    classes: Mutex<Classes>,
+    /// None: the trace is finished.
+    streams: Mutex<Option<Vec<Arc<Mutex<StreamState>>>>>,
+    path: String,
+    packet_age: Option<Duration>,
+    limits: Limits,
+}
+
+/// What is declared up to now, without event record classes.
+#[derive(Debug)]
+struct Classes {
+    /// Without data stream classes.
+    class: TraceClass,
+    next_stream_class: u128,
+}
+
+/// The event record classes of a data stream class.
+#[derive(Debug, Default)]
+struct EventClasses {
+    next_id: u128,
+    /// Those of events that were read, by the address of their class, which is kept so that it stays theirs.
+    copied: HashMap<usize, (Arc<EventRecordClass>, EventClass)>,
+}
+
+/// A data stream.
+struct StreamState {
+    /// None: it is finished.
+    encoder: Option<Box<dyn Encoder + Send>>,
+    /// When the first event of the open packet was written; None: there is none.
+    opened: Option<Instant>,
+    /// Time of the last event.
+    last: Option<u64>,
+    /// For events that were read.
+    values: EventValues,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for StreamState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StreamState").field("last", &self.last).finish_non_exhaustive()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Writer {
+    /// Declares a clock.
+    ///
+    /// # Errors
+    /// If there is one of its id already, or if there are 65,536.
+    pub fn clock(&self, class: ClockClass) -> Result<Clock, WriteError> {
+        let mut classes = lock(&self.shared.classes);
+        if classes.class.clocks.iter().any(|known| known.id == class.id) {
+            return Err(WriteError::ClockId(class.id));
+        }
+        let index = u16::try_from(classes.class.clocks.len()).map_err(|_| WriteError::TooMany("clocks"))?;
+        classes.class.clocks.push(class);
+        Ok(Clock { shared: Arc::clone(&self.shared), index })
+    }
+
+    /// Declares a data stream class, whose data streams have a clock or none, and whose events all have these members
+    /// in their common context.
+    ///
+    /// # Errors
+    /// If the clock is of another trace, or if the class cannot be compiled.
+    pub fn stream_class(
+        &self,
+        clock: Option<&Clock>,
+        common_context: impl IntoIterator<Item = Member>,
+    ) -> Result<StreamClass, WriteError> {
+        if clock.is_some_and(|clock| !Arc::ptr_eq(&clock.shared, &self.shared)) {
+            return Err(WriteError::Foreign("clock"));
+        }
+        let members: Vec<Member> = common_context.into_iter().collect();
+        let mut class = DataStreamClass::new(clock.map(|clock| clock.index), []);
+        if !members.is_empty() {
+            class.common_context = Some(Arc::new(FieldClass::structure(members)));
+        }
+        self.add_stream_class(class)
+    }
+
+    fn add_stream_class(&self, mut class: DataStreamClass) -> Result<StreamClass, WriteError> {
+        let mut classes = lock(&self.shared.classes);
+        class.id = classes.next_stream_class;
+        let mut trace = classes.class.clone();
+        trace.data_streams.push(class);
+        let trace = Arc::new(named(trace, Path::new(&self.shared.path), &self.shared.limits)?);
+        classes.next_stream_class += 1;
+        Ok(StreamClass { shared: Arc::clone(&self.shared), trace, classes: Arc::default() })
+    }
+
+    /// A data stream of a class of its own, with a clock or none. Data streams that record the same on several
+    /// processors or threads should be of one [class](Self::stream_class).
+    ///
+    /// # Errors
+    /// See [`Self::stream_class`] and [`StreamClass::stream`].
+    pub fn stream(&self, name: &str, clock: Option<&Clock>) -> Result<StreamWriter, WriteError> {
+        self.stream_class(clock, [])?.stream(name)
+    }
+
+    /// A data stream for events of a data stream that is read: it has the same clock and the same common context. What
+    /// its packets say besides is not copied.
+    /// Its events are written with [`StreamWriter::copy`].
+    ///
+    /// # Errors
+    /// If its common context needs fields of packets or event record headers, or if the trace cannot have it.
+    pub fn stream_like(&self, stream: &DataStream) -> Result<StreamWriter, WriteError> {
+        let source = stream.class();
+        let clock = match stream.clock() {
+            None => None,
+            Some(clock) => {
+                let mut classes = lock(&self.shared.classes);
+                let known = classes.class.clocks.iter().position(|known| known == clock);
+                let index = known.unwrap_or(classes.class.clocks.len());
+                if known.is_none() {
+                    if let Some(other) = classes.class.clocks.iter().find(|known| known.id == clock.id) {
+                        return Err(WriteError::ClockId(other.id.clone()));
+                    }
+                    classes.class.clocks.push(clock.clone());
+                }
+                Some(u16::try_from(index).map_err(|_| WriteError::TooMany("clocks"))?)
+            }
+        };
+        let class = DataStreamClass {
+            default_clock: clock,
+            other_clocks: Vec::new(),
+            packet_context: None,
+            event_record_header: None,
+            event_records: Vec::new(),
+            ..source.clone()
+        };
+        let name = stream.name.rsplit(['/', '\\']).next().unwrap_or_default();
+        self.add_stream_class(class)?.stream(name)
+    }
+
+    /// Writes what the open packets of all data streams hold. What was written before stays readable from now on,
+    /// even if the program is killed.
+    ///
+    /// # Errors
+    /// If something cannot be written. The other data streams are flushed nevertheless.
+    pub fn flush(&self) -> Result<(), WriteError> {
+        let streams = lock(&self.shared.streams).clone().ok_or(WriteError::Finished)?;
+        let mut result = Ok(());
+        for stream in streams {
+            let flushed = self.shared.flush(&mut lock(&stream));
+            result = result.and(flushed);
+        }
+        result
+    }
+
+    /// Completes the trace. Its data streams cannot be written after that.
+    ///
+    /// # Errors
+    /// If something cannot be written.
+    pub fn finish(self) -> Result<WriteReport, WriteError> {
+        self.shared.finish()
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        if self.is_live {
+            // An error cannot be returned here.
+            let _ = self.shared.finish();
+        } else {
+            drop(self.shared.output.write().unwrap_or_else(PoisonError::into_inner).take());
+        }
+    }
+}
+
+impl Shared {
+    /// Gives to the output what an encoder has encoded; false if that is nothing.
+    fn write(&self, encoder: &mut dyn Encoder) -> Result<bool, WriteError> {
+        let output = self.output.read().unwrap_or_else(PoisonError::into_inner);
+        let output = output.as_ref().ok_or(WriteError::Finished)?;
+        let mut result = Ok(false);
+        while let Some(block) = encoder.take() {
+            let written = output.write(block);
+            result = result.and_then(|_| written.map(|()| true));
+        }
+        Ok(result?)
+    }
+
+    fn flush(&self, state: &mut StreamState) -> Result<(), WriteError> {
+        let encoder = state.encoder.as_mut().ok_or(WriteError::Finished)?;
+        state.opened = None;
+        let flushed = encoder.flush();
+        self.write(&mut **encoder)?;
+        Ok(flushed?)
+    }
+
+    fn finish(&self) -> Result<WriteReport, WriteError> {
+        let streams = lock(&self.streams).take().ok_or(WriteError::Finished)?;
+        let mut result = Ok(());
+        for stream in streams {
+            let Some(mut encoder) = lock(&stream).encoder.take() else { continue };
+            let blocks = encoder.finish();
+            let output = self.output.read().unwrap_or_else(PoisonError::into_inner);
+            let output = output.as_ref().ok_or(WriteError::Finished)?;
+            let written =
+                blocks.and_then(|blocks| blocks.into_iter().try_for_each(|block| output.write(block)));
+            result = result.and(written);
+        }
+        let output = self.output.write().unwrap_or_else(PoisonError::into_inner).take();
+        // The trace is completed even if a packet could not be written, which is reported.
+        let finished = output.ok_or(WriteError::Finished)?.finish();
+        result?;
+        Ok(finished?)
+    }
+}
+
+impl StreamClass {
+    /// Declares an event record class, whose payload is a structure of these members.
+    ///
+    /// # Errors
+    /// See [`Self::event_class_of`].
+    pub fn event_class(
+        &self,
+        name: &str,
+        members: impl IntoIterator<Item = Member>,
+    ) -> Result<EventClass, WriteError> {
+        self.event_class_of(EventRecordClass::new(name, members))
+    }
+
+    /// Declares an event record class, with all that it can have. Its id is chosen anew. Its fields can need only each
+    /// other.
+    ///
+    /// # Errors
+    /// If the class cannot be compiled, or if there are as many as the limits allow.
+    pub fn event_class_of(&self, class: EventRecordClass) -> Result<EventClass, WriteError> {
+        let mut classes = lock(&self.classes);
+        self.add_event_class(&mut classes, class)
+    }
+
+    fn add_event_class(
+        &self,
+        classes: &mut EventClasses,
+        mut class: EventRecordClass,
+    ) -> Result<EventClass, WriteError> {
+        let too_many = || WriteError::TooMany("event record classes");
+        class.id = classes.next_id;
+        let dynamic = self.trace.dynamic_classes(0).ok_or_else(too_many)?;
+        let class = dynamic.intern(&class.id.to_le_bytes(), || class)?.ok_or_else(too_many)?;
+        classes.next_id += 1;
+        Ok(EventClass { trace: Arc::clone(&self.trace), class })
+    }
+
+    /// Begins a data stream of the class. Its name is that of its file, made one where there is another such file.
+    ///
+    /// # Errors
+    /// If the format cannot have it, or if the trace is finished.
+    pub fn stream(&self, name: &str) -> Result<StreamWriter, WriteError> {
+        let stream = DataStream::new(Arc::clone(&self.trace), 0, None, name);
+        let stream = Arc::new(stream.ok_or(WriteError::Foreign("data stream class"))?);
+        let output = self.shared.output.read().unwrap_or_else(PoisonError::into_inner);
+        let output = output.as_ref().ok_or(WriteError::Finished)?;
+        let number = output.add_stream(0, Arc::clone(&stream))?;
+        let encoder = Some(output.encoder(Lane::Stream { source: 0, stream: number }));
+        let state = StreamState { encoder, opened: None, last: None, values: EventValues::default() };
+        let state = Arc::new(Mutex::new(state));
+        lock(&self.shared.streams).as_mut().ok_or(WriteError::Finished)?.push(Arc::clone(&state));
+        Ok(StreamWriter { class: self.clone(), stream, state })
+    }
+
+    /// The class of events that are read, which is declared when the first of them is met.
+    fn class_of(&self, event: &Event<'_>) -> Result<EventClass, WriteError> {
+        let mut classes = lock(&self.classes);
+        let key = Arc::as_ptr(&event.plans.class) as usize;
+        if let Some((_, known)) = classes.copied.get(&key) {
+            return Ok(known.clone());
+        }
+        let class = self.add_event_class(&mut classes, (*event.plans.class).clone())?;
+        classes.copied.insert(key, (Arc::clone(&event.plans.class), class.clone()));
+        Ok(class)
+    }
+}
+
+impl StreamWriter {
+    /// Its class, for declaring event record classes and further data streams.
+    #[must_use]
+    pub fn class(&self) -> &StreamClass {
+        &self.class
+    }
+
+    /// Writes events of a class.
+    ///
+    /// # Errors
+    /// If the class is not of this data stream's class.
+    pub fn event(&self, class: &EventClass) -> Result<EventWriter, WriteError> {
+        let foreign = || WriteError::Foreign("event record class");
+        if !Arc::ptr_eq(&class.trace, &self.class.trace) {
+            return Err(foreign());
+        }
+        let builder = EventBuilder::dynamic(Arc::clone(&self.stream), Arc::clone(&class.class));
+        Ok(EventWriter::new(self.clone(), builder.ok_or_else(foreign)?))
+    }
+
+    /// Declares an event record class and writes events of it: [`StreamClass::event_class`] and [`Self::event`].
+    ///
+    /// # Errors
+    /// See [`StreamClass::event_class_of`].
+    pub fn declare(
+        &self,
+        name: &str,
+        members: impl IntoIterator<Item = Member>,
+    ) -> Result<EventWriter, WriteError> {
+        self.event(&self.class.event_class(name, members)?)
+    }
+
+    /// Writes an event that is read, of a data stream with the same common context and the same clock:
+    /// [`Writer::stream_like`]. Its class is declared when the first event of it is met.
+    ///
+    /// # Errors
+    /// If the event does not fit, and see [`EventWriter::write`].
+    pub fn copy(&self, event: &Event<'_>) -> Result<(), WriteError> {
+        let (own, other) = (self.stream.class(), event.stream.class());
+        if own.common_context != other.common_context || own.resource != other.resource {
+            return Err(WriteError::Foreign("event"));
+        }
+        if event.stream.clock() != self.stream.clock() {
+            return Err(WriteError::Foreign("clock of the event"));
+        }
+        let class = self.class.class_of(event)?;
+        let mut state = lock(&self.state);
+        let mut values = std::mem::take(&mut state.values);
+        let result = match values.copy_from(event) {
+            Ok(()) => {
+                let scopes = Scopes::of_values(&values);
+                let event = Event::new(&self.stream, &class.class.plans, event.clock, scopes);
+                self.write(&mut state, event)
+            }
+            Err(error) => Err(io::Error::new(io::ErrorKind::InvalidData, error.to_string()).into()),
+        };
+        state.values = values;
+        result
+    }
+
+    /// Writes what the open packet holds; see [`Writer::flush`].
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn flush(&self) -> Result<(), WriteError> {
+        self.class.shared.flush(&mut lock(&self.state))
+    }
+
+    /// Whether an event has a time if and only if the data stream has a clock.
+    fn check_clock(&self, cycles: Option<u64>) -> Result<(), WriteError> {
+        match (self.stream.clock(), cycles) {
+            (Some(_), None) => Err(WriteError::NoTime),
+            (None, Some(_)) => Err(WriteError::NoClock),
+            _ => Ok(()),
+        }
+    }
+
+    fn write(&self, state: &mut StreamState, event: Event<'_>) -> Result<(), WriteError> {
+        let time = event.clock.map(|clock| clock.cycles);
+        if let (Some(time), Some(last)) = (time, state.last)
+            && time < last
+        {
+            return Err(WriteError::Time { time, last });
+        }
+        let shared = &*self.class.shared;
+        let now = shared.packet_age.map(|_| Instant::now());
+        if let (Some(age), Some(now), Some(opened)) = (shared.packet_age, now, state.opened)
+            && now.saturating_duration_since(opened) >= age
+        {
+            shared.flush(state)?;
+        }
+        let encoder = state.encoder.as_mut().ok_or(WriteError::Finished)?;
+        encoder.message(&Message::Event(event)).map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidInput => WriteError::Event(error.to_string()),
+            _ => error.into(),
+        })?;
+        state.last = time.or(state.last);
+        if state.opened.is_none() {
+            state.opened = now;
+        }
+        if shared.write(&mut **encoder)? {
+            // The event is the first one of the next packet.
+            state.opened = now;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,86 @@
+//! Writes indexes of packets beside the files of traces.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use ichnos_io::{IoError, Tree};
+
+use crate::OpenOptions;
+
+/// What was written.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct IndexReport {
+    /// The indexes that were written.
+    pub written: Vec<PathBuf>,
+    /// How many were there already, the same.
+    pub unchanged: u64,
+    /// Why there is none of a file or a trace: a sentence each, with its path.
+    pub problems: Vec<String>,
+}
+
+/// Why there are no indexes.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum IndexError {
+    /// The directory cannot be read.
+    #[error(transparent)]
+    Read(#[from] IoError),
+    /// It is no directory.
+    #[error("{0}: expected the directory of a trace; nothing can be written beside other traces")]
+    NotADirectory(String),
+    /// There is no trace in it of a format that has indexes.
+    #[error("{0}: there is no trace of a format that has indexes of packets")]
+    NoTrace(String),
+    /// An index cannot be written. Those before were.
+    #[error("{path}: {error}")]
+    Write {
+        /// Where.
+        path: String,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+/// Writes the indexes that can lie beside the files of the traces in a directory, at any depth. One that is there is
+/// replaced if it differs; each appears when it is complete.
+///
+/// # Errors
+/// See [`IndexError`].
+pub fn index(directory: impl AsRef<Path>, options: &OpenOptions) -> Result<IndexReport, IndexError> {
+    let directory = directory.as_ref();
+    let shown = || directory.display().to_string();
+    if directory.exists() && !directory.is_dir() {
+        return Err(IndexError::NotADirectory(shown()));
+    }
+    let tree = Tree::open_with(directory, &options.tree())?;
+    let read = options.reading();
+    let mut report = IndexReport::default();
+    let mut is_indexed = false;
+    for format in options.formats().filter(|format| format.probe(&tree, &read)) {
+        let Some(indexes) = format.packet_indexes(&tree, &read) else { continue };
+        is_indexed = true;
+        report.problems.extend(indexes.problems);
+        for index in indexes.files {
+            let path = directory.join(&index.path);
+            let is_same = std::fs::read(&path).is_ok_and(|bytes| bytes == index.bytes);
+            if is_same {
+                report.unchanged += 1;
+                continue;
+            }
+            write(&path, &index.bytes)
+                .map_err(|error| IndexError::Write { path: path.display().to_string(), error })?;
+            report.written.push(path);
+        }
+    }
+    if is_indexed { Ok(report) } else { Err(IndexError::NoTrace(shown())) }
+}
+
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent)?;
+    }
+    let mut output = ichnos_io::create(Some(path))?;
+    output.write_all(bytes)?;
+    output.finish()
+}
