@@ -227,7 +227,9 @@ impl<'a> ClassLowerer<'a> {
         self.lose(LossKind::Lowered, format!("a member before it, its {}", before.name()));
         self.path.pop();
         let mut class = class;
-        annotate_added(before.name(), &mut class.attributes);
+        if self.can_annotate() {
+            annotate_added(before.name(), &mut class.attributes);
+        }
         Member::new(name, class)
     }
 
@@ -561,10 +563,15 @@ impl<'a> ClassLowerer<'a> {
         }
         let is_other = std::mem::discriminant(&source.kind) != std::mem::discriminant(&kind);
         let is_date = self.annotates && source.integer().is_some_and(|integer| integer.wall_clock.is_some());
-        if (is_other || is_date) && annotate_field(source, &mut attributes) {
+        if (is_other || is_date) && self.can_annotate() && annotate_field(source, &mut attributes) {
             self.note(Fit::SameBits);
         }
         FieldClass { kind, roles, clock_updates, attributes, declared_at: source.declared_at }
+    }
+
+    /// Where fields have no attributes, annotations are [taken out](super::take_annotations), but not of packet headers.
+    fn can_annotate(&self) -> bool {
+        self.capabilities.attributes || self.scope != Scope::PacketHeader
     }
 
     /// An unsigned integer of the same bits.
