@@ -114,6 +114,9 @@ fn mappings() -> Mappings {
     Mappings::from_iter([("low", range(0, 3)), ("high", range(4, 7))])
 }
 
+/// Writes a value.
+type PushValue = fn(&mut EventValues);
+
 /// Lowers the member `m` of a payload, and gives what visits its value and the lines of the table of losses.
 fn lower(
     capabilities: Capabilities,
@@ -157,7 +160,7 @@ fn member(payload: &FieldClass, index: usize) -> (&str, &FieldKind) {
 
 #[test]
 fn nothing_is_lowered_without_need() {
-    let kinds: [(FieldKind, fn(&mut EventValues)); 4] = [
+    let kinds: [(FieldKind, PushValue); 4] = [
         (FieldKind::Boolean(bits(8)), |values| values.push(true)),
         (FieldKind::Guid { alignment: 8 }, |values| values.push(Uuid::from_u128(7))),
         (FieldKind::Null { alignment: 1 }, |values| values.push(FieldValue::Null)),
@@ -174,7 +177,7 @@ fn nothing_is_lowered_without_need() {
 #[test]
 fn bits_become_unsigned_integers() {
     let without = Capabilities { bit_arrays: false, bit_maps: false, booleans: false, ..ALL };
-    let sources: [(FieldKind, fn(&mut EventValues), &str); 3] = [
+    let sources: [(FieldKind, PushValue, &str); 3] = [
         (FieldKind::BitArray(bits(16)), |values| values.push(FieldValue::Bits(300)), "{m=u300}"),
         (
             FieldKind::BitMap { bits: bits(16), flags: mappings() },
