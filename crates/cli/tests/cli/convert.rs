@@ -71,7 +71,9 @@ impl Compared<'_> {
             "stream-begin" => {
                 // Data streams without an id have the name of their file.
                 remove(Some(&mut message), &["name"]);
-                remove(message.get_mut("trace"), &["path", "format", "name", "uuid_of"]);
+                remove(message.get_mut("trace"), &["path", "format", "name", "uuid_of", "implied_namespace"]);
+                // Where packets do not say the id of their data stream, those that are written may: 0.
+                message.as_object_mut().unwrap().entry("id").or_insert(Value::from(0));
                 // Classes are compared as `schema` prints them, where the dialect is the same.
                 remove(message.get_mut("class"), &["fields"]);
                 if let Some(Value::Object(clock)) = message.get_mut("clock") {
@@ -87,7 +89,8 @@ impl Compared<'_> {
                     remove(message.get_mut("clock"), &["uid", "accuracy", "origin"]);
                 }
                 if self.dialect == "prop1" {
-                    remove(message.get_mut("trace"), &["environment"]);
+                    // Its name, too, is from there.
+                    remove(message.get_mut("trace"), &["environment", "label", "implied_namespace"]);
                     remove(message.get_mut("clock"), &["description"]);
                 }
                 if self.dialect.starts_with("ctf1.8") {
@@ -102,11 +105,22 @@ impl Compared<'_> {
             "packet-begin" | "packet-end" => {
                 remove(Some(&mut message), &["content_bits", "total_bits"]);
                 remove(message.get_mut("context"), &["packet_size", "content_size"]);
+                // It is an array of bytes or a BLOB.
+                remove(message.get_mut("header"), &["uuid"]);
             }
             "discarded-events" if !self.packets => remove(Some(&mut message), &["begin", "end"]),
             _ => {}
         }
         Some(message)
+    }
+}
+
+/// Removes headers and contexts of packets, where the source has none.
+fn without_frames(source: &[Value], written: &mut [Value]) {
+    let has_any = |name: &str| source.iter().any(|message| message.get(name).is_some());
+    if !has_any("header") && !has_any("context") {
+        let names = ["header", "context", "sequence_number", "discarded_counter"];
+        written.iter_mut().for_each(|message| remove(Some(message), &names));
     }
 }
 
@@ -131,7 +145,23 @@ fn difference(one: &[Value], other: &[Value]) -> Option<String> {
 }
 
 /// Traces that differ, and why that is right: the name, the dialects, the reason.
-const EXCEPTIONS: &[(&str, &[&str], &str)] = &[];
+const EXCEPTIONS: &[(&str, &[&str], &str)] = &[
+    (
+        "babeltrace/1/succeed/barectf-event-before-packet",
+        &["prop1", "prop2", "spec2"],
+        "the beginning of the packet is corrected for this tracer in CTF 1.8 only",
+    ),
+    (
+        "babeltrace/2/fail/empty-event-record",
+        &["spec2", "prop2", "prop1", "ctf1.8", "ctf1.8-packetized"],
+        "all that there is is damaged: no packet is written where the source has none",
+    ),
+    (
+        "babeltrace/1/succeed/lttng-crash",
+        &["prop1"],
+        "the end of an open packet, which is 0, is known as such in CTF 1.8 of this tracer only",
+    ),
+];
 
 fn is_exception(name: &str, dialect: &str) -> bool {
     EXCEPTIONS.iter().any(|(known, dialects, _)| *known == name && dialects.contains(&dialect))
@@ -157,10 +187,16 @@ fn in_dialect(dialect: &str) {
             let problem = if !output.join("metadata").exists() {
                 Some(format!("exit code {}: {}", run.code, run.err))
             } else {
-                let found = difference(&expected, &compared.messages(&output));
+                let mut messages = compared.messages(&output);
+                without_frames(&expected, &mut messages);
+                let found = difference(&expected, &messages);
                 found.or_else(|| {
-                    let check = self::run("check", &["-q"], &output);
-                    (check.code != 0).then(|| format!("check: {} {}", check.out, check.err))
+                    // Problems of the original that do not keep it from being read stay.
+                    let check = |path: &Path| self::run("check", &["-q"], path);
+                    let before = check(&path);
+                    let check = check(&output);
+                    (check.code != 0 && before.code == 0)
+                        .then(|| format!("check: {} {}", check.out, check.err))
                 })
             };
             if let Some(problem) = problem {

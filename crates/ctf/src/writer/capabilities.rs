@@ -36,6 +36,7 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
         },
         Dialect::Prop2 => Capabilities {
             bit_maps: false,
+            empty_mappings: false,
             empty_bit_maps: false,
             bit_orders: false,
             variable_length_booleans: false,
@@ -78,6 +79,8 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
         Dialect::Ctf18 => Capabilities {
             bit_arrays: false,
             bit_maps: false,
+            empty_mappings: false,
+            mappings_beyond_bits: false,
             empty_bit_maps: false,
             booleans: false,
             bit_orders: false,

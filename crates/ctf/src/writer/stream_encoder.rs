@@ -375,7 +375,7 @@ impl StreamEncoder {
         let packets = &mut self.lanes[lane];
         let Some(open) = packets.open.take() else { return };
         let (head, head_bits, placed) = (open.head.clone(), open.head_bits, open.placed.clone());
-        let next = OpenPacket {
+        let mut next = OpenPacket {
             begin: begin.unwrap_or(open.begin),
             now: begin.unwrap_or(open.now),
             source_end: open.source_end,
@@ -393,10 +393,14 @@ impl StreamEncoder {
         out.begin_packet();
         out.bytes(&next.head);
         out.go_back(next.head_bits);
-        for placed in &next.placed {
+        for placed in &mut next.placed {
             match placed.role {
                 Role::Timestamp => patch(out, placed, next.begin),
-                Role::PacketSequenceNumber => patch(out, placed, placed.value.wrapping_add(packets.inserted)),
+                Role::PacketSequenceNumber => {
+                    // It has the number of the packet before.
+                    placed.value = placed.value.wrapping_add(1);
+                    patch(out, placed, placed.value);
+                }
                 _ => {}
             }
         }

@@ -58,6 +58,10 @@ pub struct Capabilities {
     pub attributes: bool,
     /// Whether integers can have a preferred base other than 10.
     pub display_bases: bool,
+    /// Whether values of an integer can have names that it cannot have.
+    pub mappings_beyond_bits: bool,
+    /// Whether an integer can have mappings of which there is none.
+    pub empty_mappings: bool,
     /// Whether integers can count from a known date.
     pub wall_clocks: bool,
     /// Whether names have to be identifiers of C.
@@ -153,6 +157,8 @@ impl Capabilities {
             array_alignment: true,
             attributes: true,
             display_bases: true,
+            mappings_beyond_bits: true,
+            empty_mappings: true,
             wall_clocks: true,
             identifiers_only: false,
             is_reserved: never,

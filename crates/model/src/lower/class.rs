@@ -227,7 +227,9 @@ impl<'a> ClassLowerer<'a> {
         self.lose(LossKind::Lowered, format!("a member before it, its {}", before.name()));
         self.path.pop();
         let mut class = class;
-        annotate_added(before.name(), &mut class.attributes);
+        if self.can_annotate() {
+            annotate_added(before.name(), &mut class.attributes);
+        }
         Member::new(name, class)
     }
 
@@ -387,7 +389,7 @@ impl<'a> ClassLowerer<'a> {
             }
             FieldKind::Boolean(bits) => self.unsigned(at, source, *bits, DisplayBase::Decimal),
             FieldKind::Integer { bits, integer } => {
-                let integer = self.integer(integer);
+                let integer = self.integer(integer, Some(bits.length));
                 FieldKind::Integer { bits: self.bits(*bits), integer }
             }
             FieldKind::Float(bits) => FieldKind::Float(self.bits(*bits)),
@@ -561,10 +563,15 @@ impl<'a> ClassLowerer<'a> {
         }
         let is_other = std::mem::discriminant(&source.kind) != std::mem::discriminant(&kind);
         let is_date = self.annotates && source.integer().is_some_and(|integer| integer.wall_clock.is_some());
-        if (is_other || is_date) && annotate_field(source, &mut attributes) {
+        if (is_other || is_date) && self.can_annotate() && annotate_field(source, &mut attributes) {
             self.note(Fit::SameBits);
         }
         FieldClass { kind, roles, clock_updates, attributes, declared_at: source.declared_at }
+    }
+
+    /// Where fields have no attributes, annotations are [taken out](super::take_annotations), but not of packet headers.
+    fn can_annotate(&self) -> bool {
+        self.capabilities.attributes || self.scope != Scope::PacketHeader
     }
 
     /// An unsigned integer of the same bits.
@@ -590,8 +597,10 @@ impl<'a> ClassLowerer<'a> {
         BitField::new(bits.length, bits.byte_order, bits.alignment)
     }
 
-    fn integer(&mut self, integer: &IntegerProperties) -> IntegerProperties {
+    /// `length`: its bits, if these are fixed.
+    fn integer(&mut self, integer: &IntegerProperties, length: Option<u64>) -> IntegerProperties {
         let mut integer = integer.clone();
+        self.mappings(&mut integer, length);
         if !self.capabilities.display_bases && integer.preferred_base != DisplayBase::Decimal {
             self.note(Fit::SameBits);
             self.lose(LossKind::Dropped, format!("preferred base {}", integer.preferred_base.radix()));
@@ -602,6 +611,39 @@ impl<'a> ClassLowerer<'a> {
             self.lose(LossKind::Lowered, "date -> integer".to_owned());
         }
         integer
+    }
+
+    fn mappings(&mut self, integer: &mut IntegerProperties, length: Option<u64>) {
+        let Some(mappings) = &integer.mappings else { return };
+        if let (Some(length @ 1..=126), false) = (length, self.capabilities.mappings_beyond_bits) {
+            let (least, most) = match integer.signed {
+                true => (-(1i128 << (length - 1)), (1i128 << (length - 1)) - 1),
+                false => (0, (1i128 << length) - 1),
+            };
+            let fits = |range: IntegerRange| range.lower >= least && range.upper <= most;
+            if integer.wide_ranges.is_some() || !mappings.iter().all(|one| one.ranges.iter().all(fits)) {
+                let mut within = MappingsBuilder::default();
+                for mapping in mappings.iter() {
+                    let ranges =
+                        mapping.ranges.iter().filter(|range| range.lower <= most && range.upper >= least);
+                    let mut ranges = ranges.peekable();
+                    if ranges.peek().is_some() {
+                        within.add_name(mapping.name);
+                    }
+                    for IntegerRange { lower, upper } in ranges {
+                        within.add_range(IntegerRange { lower: lower.max(least), upper: upper.min(most) });
+                    }
+                }
+                (integer.mappings, integer.wide_ranges) = (Some(within.finish()), None);
+                self.note(Fit::SameBits);
+                self.lose(LossKind::Dropped, format!("names of values beyond {length} bits"));
+            }
+        }
+        if !self.capabilities.empty_mappings && integer.mappings.as_ref().is_some_and(|all| all.is_empty()) {
+            integer.mappings = None;
+            self.note(Fit::SameBits);
+            self.lose(LossKind::Dropped, "mappings of which there is none".to_owned());
+        }
     }
 
     fn byte_alignment(&mut self, alignment: u64) -> u64 {
@@ -672,12 +714,12 @@ impl<'a> ClassLowerer<'a> {
         let has_integers = self.capabilities.variable_length_integers;
         match value {
             VariableLengthValue::Integer(integer) if has_integers => {
-                let value = VariableLengthValue::Integer(self.integer(integer));
+                let value = VariableLengthValue::Integer(self.integer(integer, None));
                 FieldKind::VariableLength { value, alignment }
             }
             VariableLengthValue::Integer(integer) => {
                 self.lowered(Fit::Moved, source, "64-bit integer");
-                FieldKind::Integer { bits: bits(64), integer: self.integer(integer) }
+                FieldKind::Integer { bits: bits(64), integer: self.integer(integer, Some(64)) }
             }
             VariableLengthValue::BitArray if self.capabilities.variable_length_bit_arrays => {
                 FieldKind::VariableLength { value: VariableLengthValue::BitArray, alignment }

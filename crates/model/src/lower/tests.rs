@@ -114,6 +114,9 @@ fn mappings() -> Mappings {
     Mappings::from_iter([("low", range(0, 3)), ("high", range(4, 7))])
 }
 
+/// Writes a value.
+type PushValue = fn(&mut EventValues);
+
 /// Lowers the member `m` of a payload, and gives what visits its value and the lines of the table of losses.
 fn lower(
     capabilities: Capabilities,
@@ -157,7 +160,7 @@ fn member(payload: &FieldClass, index: usize) -> (&str, &FieldKind) {
 
 #[test]
 fn nothing_is_lowered_without_need() {
-    let kinds: [(FieldKind, fn(&mut EventValues)); 4] = [
+    let kinds: [(FieldKind, PushValue); 4] = [
         (FieldKind::Boolean(bits(8)), |values| values.push(true)),
         (FieldKind::Guid { alignment: 8 }, |values| values.push(Uuid::from_u128(7))),
         (FieldKind::Null { alignment: 1 }, |values| values.push(FieldValue::Null)),
@@ -174,7 +177,7 @@ fn nothing_is_lowered_without_need() {
 #[test]
 fn bits_become_unsigned_integers() {
     let without = Capabilities { bit_arrays: false, bit_maps: false, booleans: false, ..ALL };
-    let sources: [(FieldKind, fn(&mut EventValues), &str); 3] = [
+    let sources: [(FieldKind, PushValue, &str); 3] = [
         (FieldKind::BitArray(bits(16)), |values| values.push(FieldValue::Bits(300)), "{m=u300}"),
         (
             FieldKind::BitMap { bits: bits(16), flags: mappings() },
@@ -301,7 +304,7 @@ fn what_only_values_say_is_said_before() {
         values.push_variant(1);
         values.push(7u64);
     });
-    assert_eq!(moved, "{m_tag=u1 m=|1,1<u7>}");
+    assert_eq!(moved, "{m_tag=u1 m=|1,1<option1=u7>}");
     let FieldKind::Integer { integer, .. } = member(&payload, 0).1 else { panic!("{payload:?}") };
     assert_eq!(integer.mappings.as_ref().unwrap().iter().count(), 2);
 }
@@ -314,7 +317,7 @@ fn optionals_become_variants() {
         values.push_optional(true);
         values.push(7u64);
     });
-    assert_eq!(moved, "{m_present=u1 m=|1,1<u7>}");
+    assert_eq!(moved, "{m_present=u1 m=|1,1<some=u7>}");
     let FieldKind::Variant { options, .. } = member(&payload, 1).1 else { panic!("{payload:?}") };
     assert_eq!(
         options.iter().map(|option| option.name.as_deref()).collect::<Vec<_>>(),
@@ -322,7 +325,7 @@ fn optionals_become_variants() {
     );
     assert!(losses.contains(&"lowered payload.m: optional -> variant (1)".to_owned()), "{losses:?}");
     let (_, moved, _) = lower(without, class(optional), |values| values.push_optional(false));
-    assert_eq!(moved, "{m_present=u0 m=|0,0<{}>}");
+    assert_eq!(moved, "{m_present=u0 m=|0,0<none={}>}");
 }
 
 #[test]
