@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::cat::{Cat, CatFormat, Detail, FieldName, NameScope};
 pub(crate) use self::collect::Collect;
-pub(crate) use self::convert::{Convert, Cut, Filter, Merge, Writing};
+pub(crate) use self::convert::{Align, Convert, Cut, Filter, Merge, Repair, Split, SplitBy, Writing};
 pub(crate) use self::json::{JsonReport, TimeForm};
 pub(crate) use self::reading::{Arithmetic, Reading, quirks};
 pub(crate) use self::selecting::Selecting;
@@ -88,6 +88,10 @@ pub(crate) enum Verb {
     Filter(Box<Filter>),
     /// Write several traces as one
     Merge(Box<Merge>),
+    /// Write a trace as several, each with a part of its events
+    Split(Box<Split>),
+    /// Write a damaged trace as a valid one, without what cannot be read
+    Repair(Box<Repair>),
     /// Write indexes of packets beside the files of traces
     Index(Index),
     /// Write the call stacks of events as a profile

@@ -4,13 +4,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use ichnos::Reader;
 use ichnos::convert::{ConvertError, ConvertOptions, Select};
 use ichnos::io::{MessageOrder, TraceWriter, WriteReport};
-use ichnos::model::Damage;
 use ichnos::model::lower::{LossKind, LossTable};
+use ichnos::model::{Damage, Window};
+use ichnos::{Reader, Session};
 
-use crate::args::{Arithmetic, Convert, Cut, Filter, Global, Merge, Writing};
+use crate::args::{Align, Arithmetic, Convert, Cut, Filter, Global, Merge, Repair, Writing};
 use crate::damage;
 use crate::exit::{Exit, Failure};
 use crate::filtering;
@@ -27,7 +27,8 @@ pub(crate) fn cut(args: &Cut, global: &Global, report: Report) -> Result<Exit, F
     if selecting.begin().is_none() && selecting.end().is_none() {
         return Err(Failure::new("cut needs --begin or --end").help("`ichnos convert` writes all of a trace"));
     }
-    run(&args.convert, global, report)
+    let edit = Edit { whole_packets: args.align == Align::Packet, ..Edit::default() };
+    write(&args.convert, edit, global, report)
 }
 
 /// `ichnos filter`.
@@ -49,8 +50,17 @@ pub(crate) fn merge(args: &Merge, global: &Global, report: Report) -> Result<Exi
 struct Edit<'e> {
     /// Writes all traces as one.
     merges: bool,
+    /// Makes what is written valid.
+    repairs: bool,
+    /// Writes whole packets.
+    whole_packets: bool,
     /// Selects events.
     expression: Option<&'e str>,
+}
+
+/// `ichnos repair`.
+pub(crate) fn repair(args: &Repair, global: &Global, report: Report) -> Result<Exit, Failure> {
+    write(&args.convert, Edit { repairs: true, ..Edit::default() }, global, report)
 }
 
 /// `ichnos convert`.
@@ -74,12 +84,16 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
         input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
     let damaged = input::report_problems(&session, report);
     let window = selection.prepare(&session, report)?;
+    if edit.whole_packets {
+        check_packets(&session, &selection)?;
+    }
+    let read = if edit.whole_packets { Window::default() } else { window };
     let wants = |stream: &ichnos::model::DataStream| selection.wants_file(&stream.name);
     // Where nothing is put in order among data streams, their clocks need not be related.
     let by_stream = writer.order() == MessageOrder::ByStream && !edit.merges && !selection.times.is_some();
     let mut reader = match by_stream {
-        true => session.stream_reader(window, wants),
-        false => session.reader(window, wants).map_err(|error| input::failure(&error))?,
+        true => session.stream_reader(read, wants),
+        false => session.reader(read, wants).map_err(|error| input::failure(&error))?,
     };
     if selection.stream_intersection {
         reader
@@ -89,14 +103,10 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     input::report_empty_traces(&session, report);
     interrupt::watch();
     let mut options = ConvertOptions::default();
-    options.write.dialect.clone_from(&writing.to_dialect);
-    options.write.packet_size = writing.packet_size;
-    options.write.index = writing.index;
+    set_options(&mut options, args);
     options.write.merge = edit.merges;
-    options.write.limits = args.reading.limits().model;
-    options.strict = args.reading.strict;
-    options.threads = threads(args);
-    options.stop = Some(interrupt::flag());
+    options.write.repair = edit.repairs;
+    options.packets_in = edit.whole_packets.then_some(window);
     let make = || -> Select<'_> {
         let mut selection = selection.clone();
         Box::new(move |event| selection.wants_event(event))
@@ -109,19 +119,20 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     let count = AtomicU64::new(0);
     let note = |damage: &Damage| {
         if count.fetch_add(1, Ordering::Relaxed) < most {
-            found.lock().unwrap_or_else(PoisonError::into_inner).push(damage::line(damage));
+            found.lock().unwrap_or_else(PoisonError::into_inner).push(damage.clone());
         }
     };
     options.damage = Some(&note);
     let written = convert(&reader, writer, path.filter(|_| !writing.dry_run), &options);
     let count = count.into_inner();
     let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    found.sort();
-    found.iter().for_each(|line| report.warning(line));
+    found.sort_by(|a, b| (&a.file, a.bit).cmp(&(&b.file, b.bit)));
+    found.iter().for_each(|damage| report.warning(&damage::line(damage)));
     if count > found.len() as u64 {
         report.warning(&style::count(count - found.len() as u64, "more damaged place"));
     }
-    let damaged = damaged || count > 0;
+    // To leave out what is damaged is what is wanted of a repair.
+    let damaged = damaged || count > 0 && !edit.repairs;
     let (written, failed) = match written {
         Ok(written) => (written, None),
         Err(ConvertError::Stopped) => return Ok(interrupt::exit()),
@@ -134,11 +145,41 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
         }
         Err(error) => return Err(Failure::new(error.to_string())),
     };
-    report_written(args, &written, report);
+    report_written(args, &written, edit.repairs.then_some(&found[..]), report);
     match failed {
         Some(failure) => Err(failure),
         None if damaged => Ok(Exit::Damaged),
         None => Ok(Exit::Success),
+    }
+}
+
+/// Sets what does not depend on the verb.
+pub(crate) fn set_options(options: &mut ConvertOptions<'_>, args: &Convert) {
+    let writing = &args.writing;
+    options.write.dialect.clone_from(&writing.to_dialect);
+    options.write.packet_size = writing.packet_size;
+    options.write.index = writing.index;
+    options.write.limits = args.reading.limits().model;
+    options.strict = args.reading.strict;
+    options.threads = threads(args);
+    options.stop = Some(interrupt::flag());
+}
+
+/// Checks that whole packets can be written.
+fn check_packets(session: &Session, selection: &Selection) -> Result<(), Failure> {
+    if selection.stream_intersection || !selection.wants_all_events() {
+        return Err(Failure::new("--align packet writes all of a packet: it cannot leave out events")
+            .help("select by --begin, --end and --stream, or cut the output once more"));
+    }
+    let summaries = session.traces().iter().flat_map(|trace| trace.streams());
+    let mut wanted = summaries.filter(|summary| selection.wants_file(&summary.stream.name));
+    match wanted.find(|summary| summary.packets == 0 && summary.bytes > 0) {
+        Some(without) => {
+            let name = safe(&without.stream.name).into_owned();
+            Err(Failure::new(format!("--align packet: {name} has no packets"))
+                .help("without --align, it is cut at the times"))
+        }
+        None => Ok(()),
     }
 }
 
@@ -158,7 +199,7 @@ fn threads(args: &Convert) -> usize {
 }
 
 /// The writer of the format that is wanted.
-fn writer(args: &Convert) -> Result<(&'static str, &'static dyn TraceWriter), Failure> {
+pub(crate) fn writer(args: &Convert) -> Result<(&'static str, &'static dyn TraceWriter), Failure> {
     let Writing { output, to, to_dialect, .. } = &args.writing;
     let path = output.as_deref();
     let named = path.unwrap_or_else(|| Path::new(""));
@@ -180,10 +221,20 @@ fn writer(args: &Convert) -> Result<(&'static str, &'static dyn TraceWriter), Fa
 }
 
 /// Prints what was written, and what was lost.
-fn report_written(args: &Convert, written: &WriteReport, report: Report) {
+/// `left_out`: the damaged places that are left out, if that is said.
+pub(crate) fn report_written(
+    args: &Convert,
+    written: &WriteReport,
+    left_out: Option<&[Damage]>,
+    report: Report,
+) {
     let losses = &written.losses;
     if args.writing.json {
-        println!("{}", json(written));
+        let mut json = json(written);
+        if let Some(left_out) = left_out {
+            json["left-out"] = left_out.iter().map(place).collect();
+        }
+        println!("{json}");
     } else if args.writing.losses {
         print_losses(losses);
     }
@@ -203,6 +254,17 @@ fn report_written(args: &Convert, written: &WriteReport, report: Report) {
         count(written.events, "event"),
         count(written.bytes, "byte"),
     ));
+}
+
+/// A damaged place as JSON.
+fn place(damage: &Damage) -> serde_json::Value {
+    serde_json::json!({
+        "file": damage.file,
+        "byte": damage.bit / 8,
+        "bit": damage.bit % 8,
+        "skipped-bits": damage.skipped,
+        "message": damage.kind.to_string(),
+    })
 }
 
 fn print_losses(losses: &LossTable) {

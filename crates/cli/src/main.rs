@@ -42,6 +42,7 @@ mod schema;
 mod selected;
 mod selection;
 mod size;
+mod split;
 mod stacks;
 mod stats;
 mod style;
@@ -75,6 +76,8 @@ fn main() -> ExitCode {
         Verb::Cut(verb) => convert::cut(verb, &args.global, report),
         Verb::Filter(verb) => convert::filter(verb, &args.global, report),
         Verb::Merge(verb) => convert::merge(verb, &args.global, report),
+        Verb::Split(verb) => split::run(verb, &args.global, report),
+        Verb::Repair(verb) => convert::repair(verb, &args.global, report),
         Verb::Index(verb) => index::run(verb, report),
         Verb::Stacks(verb) => stacks::run(verb, &args.global, report),
         Verb::Stats(verb) => stats::run(verb, &args.global, report),

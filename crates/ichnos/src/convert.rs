@@ -13,7 +13,8 @@ use ichnos_io::{
 };
 use ichnos_model::lower::LossTable;
 use ichnos_model::{
-    BoxedCursor, Damage, Drained, Event, FastCursor, Message, MessageKind, StreamCursor, TraceInput,
+    BoxedCursor, Damage, Drained, Event, FastCursor, Message, MessageKind, Packet, StreamCursor, TraceInput,
+    Window,
 };
 
 use crate::Reader;
@@ -31,6 +32,9 @@ pub struct ConvertOptions<'c> {
     pub select: Option<&'c MakeSelect<'c>>,
     /// Refuse to write anything if something is lost.
     pub strict: bool,
+    /// Write the packets that overlap this time, as a whole, and nothing else. Then the reader must have no window, and
+    /// its traces must have packets.
+    pub packets_in: Option<Window>,
     /// When this is set, the conversion ends, and nothing is written.
     pub stop: Option<&'c AtomicBool>,
     /// Takes what cannot be read, in any order.
@@ -116,6 +120,7 @@ impl Reader<'_> {
         let target = path.map_or(WriteTarget::Nowhere, WriteTarget::Complete);
         let mut write = options.write.clone();
         write.leaves_out |= options.select.is_some();
+        write.correlated |= self.session.relates_clocks();
         if let Some((_, _, window)) = self.wanted().next() {
             write.window = window;
         }
@@ -268,8 +273,27 @@ impl Reader<'_> {
         let mut encoder = output.encoder(lane);
         let is_stopped = || options.stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
         let mut select = options.select.map(|make| make());
+        let repairs = options.write.repair;
+        let mut ahead = None;
+        if repairs {
+            ahead = trace.cursors(window).into_iter().nth(job.stream);
+            to_next_packet(&mut ahead);
+        }
         let mut has_message = cursor.next_head().is_some();
         while has_message && !is_stopped() {
+            if let (Some(Message::PacketBegin(packet)), Some(window)) = (cursor.current(), options.packets_in)
+                && !overlaps(&packet, window)
+            {
+                has_message = pass_packet(&mut cursor);
+                continue;
+            }
+            if repairs && matches!(cursor.current(), Some(Message::PacketBegin(_))) {
+                to_next_packet(&mut ahead);
+                match ahead.as_ref().and_then(|ahead| ahead.current()) {
+                    Some(Message::PacketBegin(next)) => encoder.look_ahead(Some(&next)),
+                    _ => encoder.look_ahead(None),
+                }
+            }
             if let Some(Message::PacketBegin(packet)) = cursor.current()
                 && encoder.copy_packet(&packet)?
             {
@@ -322,6 +346,27 @@ fn give(encoder: &mut dyn Encoder, take: &mut dyn FnMut(EncodedBlock) -> bool) -
         }
     }
     true
+}
+
+/// Whether a packet overlaps a time; one that does not say its own may.
+fn overlaps(packet: &Packet<'_>, window: Window) -> bool {
+    let is_early = packet.end.zip(window.begin).is_some_and(|(end, begin)| end.nanoseconds < begin);
+    let is_late = packet.begin.zip(window.end).is_some_and(|(begin, end)| begin.nanoseconds > end);
+    !is_early && !is_late
+}
+
+/// Moves to the beginning of the next packet; None if there is none.
+fn to_next_packet(cursor: &mut Option<BoxedCursor>) {
+    if let Some(cursor) = cursor {
+        // Where it cannot be skipped, its events are read and not used.
+        cursor.skip_packet();
+        while let Some(head) = cursor.next_head() {
+            if head.kind == MessageKind::PacketBegin {
+                return;
+            }
+        }
+    }
+    *cursor = None;
 }
 
 /// Moves behind the packet whose beginning is the current message; false if nothing follows.

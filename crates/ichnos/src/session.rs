@@ -362,6 +362,11 @@ impl Session {
         path.is_some_and(|path| self.placed.iter().any(|placed| path.starts_with(placed)))
     }
 
+    /// Whether the options relate clocks that nothing else relates.
+    pub(crate) fn relates_clocks(&self) -> bool {
+        self.assume_correlated || !self.placed.is_empty()
+    }
+
     /// Two clocks of which nothing says that they have the same origin, if there are such.
     #[must_use]
     pub fn uncorrelated(&self) -> Option<UncorrelatedClocks> {

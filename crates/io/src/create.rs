@@ -85,12 +85,17 @@ pub struct WriteOptions {
     pub leaves_out: bool,
     /// Only what is in this time: packets do not begin before it or end after it.
     pub window: ichnos_model::Window,
+    /// Make what is written valid, whatever the source is: events and packets whose times cannot be get times that
+    /// can, counters only grow, and texts are valid.
+    pub repair: bool,
     /// Write indexes of packets, too.
     pub index: bool,
     /// Write all sources as one trace.
     pub merge: bool,
     /// An event that cannot be written is an error; otherwise it is left out, and counted as a loss.
     pub must_fit: bool,
+    /// The clocks of all sources are on one timeline, also those that nothing in them relates.
+    pub correlated: bool,
     /// Limits of classes.
     pub limits: Limits,
 }
@@ -119,6 +124,14 @@ pub enum CreateError {
         dialect: &'static str,
         /// What it cannot have.
         problems: Vec<String>,
+    },
+    /// Traces cannot be one.
+    #[error("{trace} cannot be merged with the others: {problem}")]
+    Unmergeable {
+        /// The trace.
+        trace: String,
+        /// Why.
+        problem: String,
     },
     /// Something cannot be written there.
     #[error("{path}: {error}")]
@@ -214,6 +227,12 @@ pub trait Encoder {
     fn copy_packet(&mut self, packet: &Packet<'_>) -> io::Result<bool> {
         let _ = packet;
         Ok(false)
+    }
+
+    /// Takes the packet that follows the one whose beginning is the next message, if there is one: to know what
+    /// can be true of that. Called where [`WriteOptions::repair`] is set.
+    fn look_ahead(&mut self, next: Option<&Packet<'_>>) {
+        let _ = next;
     }
 
     /// Completes what is begun, such as the open packet, so that [`Encoder::take`] gives all that was encoded.

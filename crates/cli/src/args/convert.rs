@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use clap::builder::PossibleValuesParser;
+use clap::{Args, ValueEnum};
 
 use super::reading::Reading;
 use super::selecting::Selecting;
-use crate::size;
+use crate::{size, time};
 
 /// Where and how to write traces.
 #[derive(Args, Debug)]
@@ -64,8 +64,91 @@ pub(crate) struct Convert {
 
 #[derive(Args, Debug)]
 pub(crate) struct Cut {
+    /// Where to cut: at the times that are given, or between packets
+    #[arg(long, value_enum, value_name = "WHERE", default_value_t = Align::Time)]
+    pub(crate) align: Align,
     #[command(flatten)]
     pub(crate) convert: Convert,
+}
+
+/// Where to cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Align {
+    /// At the times: events before and after them are left out.
+    Time,
+    /// Between packets: those that overlap the times are written as they are.
+    Packet,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Filter {
+    /// Which events to write, as for --filter: 'event == "open" && fd in [1, 2]'
+    #[arg(value_name = "EXPRESSION")]
+    pub(crate) expression: String,
+    #[command(flatten)]
+    pub(crate) convert: Convert,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Damaged places that are left out are listed on standard error, and with --json in \
+`left-out`.")]
+pub(crate) struct Repair {
+    #[command(flatten)]
+    pub(crate) convert: Convert,
+}
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "OUT is a directory with a trace for each part, named after the part. Each event is in exactly \
+one of them."
+)]
+pub(crate) struct Split {
+    /// Begin a new part: size=100M, time=10s, stream, event, or the value of a field
+    ///
+    /// `size` is that of the data, about; `time` begins at the beginning of the trace. A field is named as for `--fields`
+    /// of `ichnos cat`; events without it are a part of their own.
+    #[arg(long, value_name = "WHAT", value_parser = SplitBy::parse)]
+    pub(crate) by: SplitBy,
+    #[command(flatten)]
+    pub(crate) convert: Convert,
+}
+
+/// What begins a new part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SplitBy {
+    /// This many bytes.
+    Size(u64),
+    /// This many nanoseconds.
+    Time(i128),
+    /// Each data stream is a part.
+    Stream,
+    /// Each event name is a part.
+    Event,
+    /// Each value of this field is a part.
+    Field(String),
+}
+
+impl SplitBy {
+    fn parse(text: &str) -> Result<Self, String> {
+        match (text, text.split_once('=')) {
+            (_, Some(("size", size))) => match size::parse(size)? {
+                0 => Err("parts of no bytes cannot be written".to_owned()),
+                size => Ok(Self::Size(size)),
+            },
+            (_, Some(("time", duration))) => match time::offset_from(&format!("+{duration}")) {
+                Ok(duration) if duration > 0 => Ok(Self::Time(duration)),
+                _ => Err(format!("expected a duration such as 10s or 1min30s, found `{duration}`")),
+            },
+            (_, Some((name, _))) => Err(format!("expected size=BYTES or time=DURATION, found `{name}=`")),
+            ("size" | "time", None) => {
+                Err("expected size=BYTES or time=DURATION, for instance size=100M or time=10s".to_owned())
+            }
+            ("stream", None) => Ok(Self::Stream),
+            ("event", None) => Ok(Self::Event),
+            ("", None) => Err("expected the name of a field".to_owned()),
+            (field, None) => Ok(Self::Field(field.to_owned())),
+        }
+    }
 }
 
 #[derive(Args, Debug)]
@@ -89,4 +172,23 @@ pub(crate) struct Merge {
 fn format_names() -> PossibleValuesParser {
     let names = ichnos::FORMATS.iter().filter(|format| format.writer().is_some()).map(|format| format.name());
     PossibleValuesParser::new(names.collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts() {
+        let parse = SplitBy::parse;
+        assert_eq!(parse("size=2K"), Ok(SplitBy::Size(2048)));
+        assert_eq!(parse("time=1.5s"), Ok(SplitBy::Time(1_500_000_000)));
+        assert_eq!(parse("time=2min"), Ok(SplitBy::Time(120_000_000_000)));
+        assert_eq!(parse("stream"), Ok(SplitBy::Stream));
+        assert_eq!(parse("event"), Ok(SplitBy::Event));
+        assert_eq!(parse("payload.event"), Ok(SplitBy::Field("payload.event".to_owned())));
+        for wrong in ["size=0", "size", "time=0s", "time=-1s", "time=x", "other=1", ""] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
 }

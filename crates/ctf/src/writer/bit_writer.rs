@@ -180,6 +180,21 @@ impl BitWriter {
         }
     }
 
+    /// Changes the bytes at the beginning of the packet from some to others of the same number, as far as these
+    /// differ; false, and nothing is changed, if the bits that differ are not as expected.
+    pub(super) fn change(&mut self, from: &[u8], to: &[u8]) -> bool {
+        let Some(packet) = self.bytes.get_mut(self.begin..).filter(|_| from.len() == to.len()) else {
+            return false;
+        };
+        let Some(head) = packet.get_mut(..from.len()) else { return false };
+        let pairs = || from.iter().zip(to);
+        if head.iter().zip(pairs()).any(|(byte, (from, to))| (byte ^ from) & (from ^ to) != 0) {
+            return false;
+        }
+        head.iter_mut().zip(pairs()).for_each(|(byte, (from, to))| *byte ^= from ^ to);
+        true
+    }
+
     /// Ends the packet with zeros up to its total size in bits, a multiple of 8.
     pub(super) fn pad_to(&mut self, total: u64) {
         self.at = self.at.max(total);
@@ -218,6 +233,20 @@ mod tests {
         assert_eq!(bytes[..9], [1, 2, 3, 4, 5, 6, 7, 8, 9]);
         assert_eq!(bytes[9..18], [9, 8, 7, 6, 5, 4, 3, 2, 1]);
         assert_eq!(bytes[18..], [0x85, 0x01]);
+    }
+
+    #[test]
+    fn changes_only_what_differs() {
+        let mut writer = BitWriter::default();
+        writer.bytes(&[9]);
+        writer.begin_packet();
+        writer.bytes(&[0xf1, 0x02, 0x03]);
+        assert!(!writer.change(&[0x02], &[0x01]));
+        assert!(!writer.change(&[0; 4], &[1; 4]));
+        assert!(!writer.change(&[0x01], &[0x01, 0x02]));
+        // The upper bits are padding that nothing says anything of.
+        assert!(writer.change(&[0x01, 0x02], &[0x04, 0x02]));
+        assert_eq!(writer.take(), [9, 0xf4, 0x02, 0x03]);
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! Writes fields as the bits that their class asks for.
 
+use std::borrow::Cow;
+
 use ichnos_model::{
-    BitField, ByteOrder, Field, FieldKind, Real, Role, Roles, StringLength, Text, Uuid, Visitor, Wide,
+    BitField, ByteOrder, Field, FieldKind, Real, Role, Roles, StringEncoding, StringLength, Text, Uuid,
+    Visitor, Wide,
 };
 
 use super::bit_writer::BitWriter;
@@ -20,12 +23,13 @@ pub(super) enum EncodeError {
 }
 
 /// Values that fields with roles take in place of those that they have.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct RoleValues {
     pub(super) class_id: Option<u64>,
     pub(super) timestamp: Option<u64>,
     pub(super) data_stream_class_id: Option<u64>,
     pub(super) data_stream_id: Option<u64>,
+    pub(super) uuid: Option<Uuid>,
 }
 
 /// A field with a role that was written, where it can be written anew.
@@ -61,7 +65,12 @@ pub(super) struct FieldEncoder<'e> {
     /// Texts that were cut at a U+0000.
     pub(super) cut: u64,
     pub(super) error: Option<EncodeError>,
+    /// Whether bytes of texts that are not valid are replaced, and of how many texts they were.
+    pub(super) replaces_invalid: bool,
+    pub(super) replaced: u64,
     last_order: ByteOrder,
+    /// The bytes that the elements of an array take which is the UUID.
+    uuid: Option<std::array::IntoIter<u8, 16>>,
     depth: u32,
     /// Of the unions around: the depth of their members, and whether the first one was written. All members are the
     /// same bits.
@@ -79,7 +88,21 @@ impl<'e> FieldEncoder<'e> {
         lengths.clear();
         let last_order = ByteOrder::LittleEndian;
         let unions = Vec::new();
-        Self { out, roles, placed, lengths, cut: 0, error: None, last_order, depth: 0, unions, muted: 0 }
+        Self {
+            out,
+            roles,
+            placed,
+            lengths,
+            cut: 0,
+            error: None,
+            replaces_invalid: false,
+            replaced: 0,
+            last_order,
+            uuid: None,
+            depth: 0,
+            unions,
+            muted: 0,
+        }
     }
 
     fn fail(&mut self, field: Field<'_>, error: impl FnOnce(String) -> EncodeError) {
@@ -160,6 +183,11 @@ impl<'e> FieldEncoder<'e> {
         if !node.roles.is_empty() {
             value = self.value_by_role(field, node.roles, value);
         }
+        if let Some(uuid) = &mut self.uuid
+            && let Some(byte) = uuid.next()
+        {
+            value = u64::from(byte);
+        }
         if node.is_needed() {
             let length = if fill == 0 { i128::from(value) } else { i128::from(value as i64) };
             for slot in node.saved_in() {
@@ -224,6 +252,51 @@ impl<'e> FieldEncoder<'e> {
         }
     }
 
+    fn put_text(&mut self, field: Field<'_>, value: Text<'_>) {
+        if self.is_left_out() {
+            return;
+        }
+        let FieldKind::String { encoding, length, alignment } = &field.class().kind else {
+            return self.fail(field, |member| EncodeError::Class { member });
+        };
+        self.out.align(*alignment);
+        let unit = encoding.unit();
+        match length {
+            StringLength::NullTerminated => {
+                let end = value.bytes.chunks(unit).position(|unit| unit.iter().all(|byte| *byte == 0));
+                self.cut += u64::from(end.is_some());
+                let end = end.map_or(value.bytes.len(), |end| end * unit);
+                self.out.bytes_at_bit(&value.bytes[..end], self.last_order);
+                self.out.bytes_at_bit(&[0; 4][..unit], self.last_order);
+            }
+            StringLength::Static(most) => {
+                let most = *most;
+                let bytes = if value.raw.len() as u64 == most { value.raw } else { value.bytes };
+                let found = bytes.len() as u64;
+                if found > most {
+                    return self.fail(field, |member| EncodeError::TooLong { member, most, found });
+                }
+                self.out.bytes_at_bit(bytes, self.last_order);
+                for _ in found..most {
+                    self.out.bytes_at_bit(&[0], self.last_order);
+                }
+            }
+            StringLength::Dynamic(_) => {
+                let said = self.said(field);
+                let is_raw = said.is_none_or(|said| said == value.raw.len() as i128);
+                let bytes = if is_raw { value.raw } else { value.bytes };
+                self.check_length(field, bytes.len() as u64);
+                self.out.bytes_at_bit(bytes, self.last_order);
+            }
+            StringLength::Prefixed { .. } => self.fail(field, |member| EncodeError::Class { member }),
+        }
+    }
+
+    /// The UUID that a field takes.
+    fn uuid_of(&self, field: Field<'_>) -> Option<Uuid> {
+        self.roles.uuid.filter(|_| field.node().roles.has(Role::MetadataStreamUuid))
+    }
+
     /// The length that another field has said for a field.
     fn said(&self, field: Field<'_>) -> Option<i128> {
         self.lengths.get(usize::from(field.node().length_slot()?)).copied().flatten()
@@ -234,6 +307,23 @@ impl<'e> FieldEncoder<'e> {
             && said != i128::from(found)
         {
             self.fail(field, |member| EncodeError::Length { member, said, found });
+        }
+    }
+}
+
+/// Bytes with question marks in place of those that are not UTF-8: of the same number.
+fn valid(bytes: &[u8]) -> Cow<'_, [u8]> {
+    let Err(first) = std::str::from_utf8(bytes) else { return Cow::Borrowed(bytes) };
+    let mut valid = bytes.to_vec();
+    let (mut at, mut error) = (0, first);
+    loop {
+        let begin = at + error.valid_up_to();
+        let end = error.error_len().map_or(valid.len(), |length| begin + length);
+        valid[begin..end].fill(b'?');
+        at = end;
+        match std::str::from_utf8(&bytes[at..]) {
+            Ok(_) => return Cow::Owned(valid),
+            Err(next) => error = next,
         }
     }
 }
@@ -308,43 +398,12 @@ impl Visitor for FieldEncoder<'_> {
     }
 
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
-        if self.is_left_out() {
-            return;
+        if self.replaces_invalid && value.encoding == StringEncoding::Utf8 {
+            let (bytes, raw) = (valid(value.bytes), valid(value.raw));
+            self.replaced += u64::from(bytes != value.bytes);
+            return self.put_text(field, Text { bytes: &bytes, raw: &raw, ..value });
         }
-        let FieldKind::String { encoding, length, alignment } = &field.class().kind else {
-            return self.fail(field, |member| EncodeError::Class { member });
-        };
-        self.out.align(*alignment);
-        let unit = encoding.unit();
-        match length {
-            StringLength::NullTerminated => {
-                let end = value.bytes.chunks(unit).position(|unit| unit.iter().all(|byte| *byte == 0));
-                self.cut += u64::from(end.is_some());
-                let end = end.map_or(value.bytes.len(), |end| end * unit);
-                self.out.bytes_at_bit(&value.bytes[..end], self.last_order);
-                self.out.bytes_at_bit(&[0; 4][..unit], self.last_order);
-            }
-            StringLength::Static(most) => {
-                let most = *most;
-                let bytes = if value.raw.len() as u64 == most { value.raw } else { value.bytes };
-                let found = bytes.len() as u64;
-                if found > most {
-                    return self.fail(field, |member| EncodeError::TooLong { member, most, found });
-                }
-                self.out.bytes_at_bit(bytes, self.last_order);
-                for _ in found..most {
-                    self.out.bytes_at_bit(&[0], self.last_order);
-                }
-            }
-            StringLength::Dynamic(_) => {
-                let said = self.said(field);
-                let is_raw = said.is_none_or(|said| said == value.raw.len() as i128);
-                let bytes = if is_raw { value.raw } else { value.bytes };
-                self.check_length(field, bytes.len() as u64);
-                self.out.bytes_at_bit(bytes, self.last_order);
-            }
-            StringLength::Prefixed { .. } => self.fail(field, |member| EncodeError::Class { member }),
-        }
+        self.put_text(field, value);
     }
 
     fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
@@ -359,7 +418,10 @@ impl Visitor for FieldEncoder<'_> {
             return self.fail(field, |member| EncodeError::TooLong { member, most, found });
         }
         self.check_length(field, bytes.len() as u64);
-        self.out.bytes(bytes);
+        match self.uuid_of(field) {
+            Some(uuid) if bytes.len() == 16 => self.out.bytes(uuid.as_bytes()),
+            _ => self.out.bytes(bytes),
+        }
     }
 
     fn guid(&mut self, field: Field<'_>, _: Uuid) {
@@ -385,9 +447,13 @@ impl Visitor for FieldEncoder<'_> {
         if self.begin(field) {
             self.check_length(field, length);
         }
+        if let Some(uuid) = self.uuid_of(field) {
+            self.uuid = Some(uuid.into_bytes().into_iter());
+        }
     }
 
     fn end_array(&mut self, _: Field<'_>) {
+        self.uuid = None;
         self.end();
     }
 
@@ -418,5 +484,18 @@ impl Visitor for FieldEncoder<'_> {
             self.unions.pop();
         }
         self.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::valid;
+
+    #[test]
+    fn texts_are_made_valid() {
+        assert_eq!(*valid("aé".as_bytes()), *"aé".as_bytes());
+        assert_eq!(*valid(b"a\xffb\xe2\x82c\xe2\x82"), *b"a?b??c??");
+        assert_eq!(*valid(b"\xff"), *b"?");
+        assert_eq!(*valid(b""), *b"");
     }
 }

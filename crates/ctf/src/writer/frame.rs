@@ -4,36 +4,19 @@ use std::sync::Arc;
 
 use ichnos_model::lower::Capabilities;
 use ichnos_model::{
-    DataStreamClass, DisplayBase, FieldClass, FieldKind, Length, Member, Role, Roles, TraceClass,
+    ByteOrder, DataStreamClass, DisplayBase, FieldClass, FieldKind, Length, Member, Role, Roles, TraceClass,
+    Uuid,
 };
 
+use super::bit_writer::BitWriter;
+
 /// Magic number of packets.
-pub(super) const MAGIC: u32 = 0xc1fc_1fc1;
+const MAGIC: u32 = 0xc1fc_1fc1;
 
 /// Adds what the packets and event records of a trace begin with, where its class has nothing of that.
 pub(super) fn add_frame(class: &mut TraceClass, capabilities: &Capabilities) {
-    let name = |role: Role, scope| match capabilities.role_name {
-        Some(name) => name(role, scope).unwrap_or(role.name()),
-        None => default_name(role),
-    };
-    let integer = |bits: u64, role: Role| {
-        let mut class = FieldClass::unsigned(bits);
-        class.roles = Roles::only(role);
-        class
-    };
-    let header = ichnos_model::Scope::PacketHeader;
-    let member = |role, scope, class| Member::new(name(role, scope), class);
-    let mut magic = integer(32, Role::PacketMagicNumber);
-    if let FieldKind::Integer { integer, .. } = &mut magic.kind {
-        integer.preferred_base = DisplayBase::Hexadecimal;
-    }
-    let mut members = vec![member(Role::PacketMagicNumber, header, magic)];
-    if class.uuid.is_some() {
-        members.push(member(Role::MetadataStreamUuid, header, uuid_class(capabilities)));
-    }
-    members.push(member(Role::DataStreamClassId, header, integer(64, Role::DataStreamClassId)));
-    members.push(member(Role::DataStreamId, header, integer(64, Role::DataStreamId)));
-    class.packet_header = Some(Arc::new(FieldClass::structure(members)));
+    class.packet_header = Some(Arc::new(packet_header(class.uuid.is_some(), capabilities)));
+    let member = |role, scope, class| Member::new(role_name(role, scope, capabilities), class);
     for stream in &mut class.data_streams {
         let context = ichnos_model::Scope::PacketContext;
         let mut roles = vec![Role::PacketTotalLength, Role::PacketContentLength];
@@ -77,6 +60,45 @@ pub(super) fn add_begin(class: &mut DataStreamClass, capabilities: &Capabilities
     let attributes = class.packet_context.as_ref().map(|root| root.attributes.clone()).unwrap_or_default();
     let kind = FieldKind::Structure { members, minimum_alignment };
     class.packet_context = Some(Arc::new(FieldClass { attributes, ..FieldClass::new(kind) }));
+}
+
+/// The class of the packet headers that are written where the source has none, or another one than other sources.
+pub(super) fn packet_header(has_uuid: bool, capabilities: &Capabilities) -> FieldClass {
+    let scope = ichnos_model::Scope::PacketHeader;
+    let member = |role, class| Member::new(role_name(role, scope, capabilities), class);
+    let mut magic = integer(32, Role::PacketMagicNumber);
+    if let FieldKind::Integer { integer, .. } = &mut magic.kind {
+        integer.preferred_base = DisplayBase::Hexadecimal;
+    }
+    let mut members = vec![member(Role::PacketMagicNumber, magic)];
+    if has_uuid {
+        members.push(member(Role::MetadataStreamUuid, uuid_class(capabilities)));
+    }
+    members.push(member(Role::DataStreamClassId, integer(64, Role::DataStreamClassId)));
+    members.push(member(Role::DataStreamId, integer(64, Role::DataStreamId)));
+    FieldClass::structure(members)
+}
+
+/// Writes the header of a packet, of the class that [`packet_header`] gives.
+pub(super) fn put_packet_header(out: &mut BitWriter, uuid: Option<Uuid>, class_id: u64, stream_id: u64) {
+    let order = ByteOrder::LittleEndian;
+    out.put(MAGIC.into(), 32, order);
+    if let Some(uuid) = uuid {
+        out.bytes(uuid.as_bytes());
+    }
+    out.put(class_id, 64, order);
+    out.put(stream_id, 64, order);
+}
+
+fn integer(bits: u64, role: Role) -> FieldClass {
+    FieldClass { roles: Roles::only(role), ..FieldClass::unsigned(bits) }
+}
+
+fn role_name(role: Role, scope: ichnos_model::Scope, capabilities: &Capabilities) -> &'static str {
+    match capabilities.role_name {
+        Some(name) => name(role, scope).unwrap_or(role.name()),
+        None => default_name(role),
+    }
 }
 
 /// The class of the UUID in packet headers.

@@ -8,12 +8,13 @@ use ichnos_model::lower::{EventLosses, Fit, Loss, LossKind, LoweredEvent, Lowere
 use ichnos_model::plan::align;
 use ichnos_model::{
     BitField, ByteOrder, DataStream, Discarded, Event, FieldClass, FieldKind, Message, Packet, Role, Scope,
-    Window,
+    Uuid, Window,
 };
 
 use super::bit_writer::BitWriter;
 use super::field_encoder::{EncodeError, FieldEncoder, Layout, Placed, RoleValues};
-use super::frame::MAGIC;
+use super::frame;
+use super::repair::Repair;
 
 /// What is given out at once, in bytes, if there is as much.
 const BLOCK: usize = 1 << 20;
@@ -45,6 +46,8 @@ pub(super) struct StreamRules {
     pub(super) leaves_out: bool,
     /// Most bytes of a packet, if that is wanted.
     pub(super) packet_size: Option<u64>,
+    /// Whether times, counters and texts are made valid.
+    pub(super) repairs: bool,
     /// In which packets are to begin and end.
     pub(super) window: Window,
     /// How event record headers say their time.
@@ -53,6 +56,23 @@ pub(super) struct StreamRules {
     pub(super) is_live: bool,
     /// Whether an event that cannot be written is an error.
     pub(super) must_fit: bool,
+    /// What packet headers say.
+    pub(super) header: HeaderRules,
+}
+
+/// What packet headers of a data stream say.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct HeaderRules {
+    /// Whether they are those of [`frame::packet_header`]; otherwise they have the class of the source.
+    pub(super) is_common: bool,
+    /// What fields of a header that is kept say in place of what they said.
+    pub(super) replaced: RoleValues,
+    /// Id of the data stream class.
+    pub(super) class_id: u64,
+    /// Id of the data stream, or of the first of its lanes.
+    pub(super) stream_id: u64,
+    /// The UUID of the trace.
+    pub(super) uuid: Option<Uuid>,
 }
 
 impl StreamRules {
@@ -112,18 +132,22 @@ struct ClassEncoding {
 
 /// A packet that is being encoded.
 #[derive(Debug, Default)]
-struct OpenPacket {
-    placed: Vec<Placed>,
+pub(super) struct OpenPacket {
+    pub(super) placed: Vec<Placed>,
     /// Its header and context, to begin further packets with.
     head: Vec<u8>,
     head_bits: u64,
-    begin: u64,
+    pub(super) begin: u64,
     /// Value of the default clock behind the last event.
-    now: u64,
-    source_end: Option<u64>,
+    pub(super) now: u64,
+    pub(super) source_end: Option<u64>,
     events: u64,
     /// How many bits its content can have, so that the fields of its size can say that.
     most_bits: u64,
+    /// No event can be later; see [`Repair`].
+    pub(super) latest: Option<u64>,
+    /// Whether the end of the source can be right.
+    pub(super) has_end: bool,
 }
 
 /// Packets of one file.
@@ -142,6 +166,8 @@ struct Packets {
     has_packets: bool,
     /// How many packets there are more than in the source.
     inserted: u64,
+    /// Size in bits of a packet that is larger than it can say, and the number of bits that it has for that.
+    too_large: Option<(u64, u64)>,
 }
 
 /// Encodes the messages of a data stream.
@@ -154,6 +180,7 @@ pub(super) struct StreamEncoder {
     blocks: Vec<EncodedBlock>,
     lengths: Vec<Option<i128>>,
     packet_losses: ValueLosses,
+    repair: Repair,
 }
 
 impl StreamEncoder {
@@ -165,6 +192,7 @@ impl StreamEncoder {
             blocks: Vec::new(),
             lengths: Vec::new(),
             packet_losses: ValueLosses::default(),
+            repair: Repair::default(),
         }
     }
 
@@ -209,6 +237,7 @@ impl StreamEncoder {
         let lane = if self.rules.mirrors { 0 } else { self.lane(cycles, event.name()) };
         let cycles = match (self.rules.mirrors, cycles) {
             (false, Some(cycles)) => Some(cycles.max(self.lanes[lane].end)),
+            (true, Some(cycles)) if self.rules.repairs => Some(self.possible_time(cycles, event.name())),
             _ => cycles,
         };
         self.make_room(lane, cycles)?;
@@ -219,10 +248,10 @@ impl StreamEncoder {
             let Some(OpenPacket { most_bits, now, events, .. }) = packets.open else { return Ok(()) };
             let Some(Some(class)) = self.classes.get_mut(class) else { return Ok(()) };
             let begin = packets.out.at();
-            let mut cut = 0;
+            let mut texts = ChangedTexts::default();
             if !(rules.mirrors && copy_event(&mut packets.out, event, class.copy)) {
                 match encode_event(&mut packets.out, &mut self.lengths, &rules, class, event, cycles) {
-                    Ok(count) => cut = count,
+                    Ok(changed) => texts = changed,
                     Err(problem) => {
                         packets.out.go_back(begin);
                         if rules.must_fit {
@@ -234,11 +263,7 @@ impl StreamEncoder {
                 }
             }
             if packets.out.at() <= most_bits {
-                if cut > 0 {
-                    let (class, field) = (event.name().to_owned(), "payload".to_owned());
-                    let what = "rest of a text behind U+0000".to_owned();
-                    rules.lowered.lose(Loss { kind: LossKind::Dropped, class, field, what }, cut);
-                }
+                self.lose_texts(event.name(), texts);
                 break;
             }
             packets.out.go_back(begin);
@@ -259,6 +284,19 @@ impl StreamEncoder {
             packets.end = packets.end.max(cycles);
         }
         Ok(())
+    }
+
+    fn lose_texts(&self, name: &str, texts: ChangedTexts) {
+        let lose = |kind, what: &str, count| {
+            let (class, field, what) = (name.to_owned(), "payload".to_owned(), what.to_owned());
+            self.rules.lowered.lose(Loss { kind, class, field, what }, count);
+        };
+        if texts.cut > 0 {
+            lose(LossKind::Dropped, "rest of a text behind U+0000", texts.cut);
+        }
+        if texts.replaced > 0 {
+            lose(LossKind::Rounded, "bytes that are not UTF-8: question marks", texts.replaced);
+        }
     }
 
     fn lose_event(&self, event: &Event<'_>, problem: &str) {
@@ -321,6 +359,22 @@ impl StreamEncoder {
         Ok(())
     }
 
+    /// The bytes of a packet header as it is and as it is to be, if both take the same number of bits as the one
+    /// that is there.
+    fn changed_header(&mut self, packet: &Packet<'_>) -> Option<(Vec<u8>, Vec<u8>)> {
+        let rules = Arc::clone(&self.rules);
+        let end = packet.scopes.begins.get(Scope::PacketContext as usize)?.bit;
+        let mut encode = |roles: RoleValues| {
+            let mut out = BitWriter::default();
+            let mut encoder = FieldEncoder::new(&mut out, roles, None, &mut self.lengths);
+            let losses = &mut self.packet_losses;
+            rules.lowered.visit_packet(packet, Scope::PacketHeader, &mut encoder, losses).ok()?;
+            let is_encoded = encoder.error.is_none();
+            (is_encoded && out.at() == end).then(|| out.take())
+        };
+        Some((encode(RoleValues::default())?, encode(rules.header.replaced)?))
+    }
+
     /// Ends the open packet, which is made of one of the source, and begins another one with the same context.
     fn split_packet(&mut self, lane: usize, end: u64, begin: Option<u64>) {
         let packets = &mut self.lanes[lane];
@@ -335,6 +389,8 @@ impl StreamEncoder {
             placed,
             events: 0,
             most_bits: open.most_bits,
+            latest: open.latest,
+            has_end: open.has_end,
         };
         close_packet(packets, open, Some(end));
         packets.inserted += 1;
@@ -361,20 +417,14 @@ impl StreamEncoder {
             .data_streams
             .get(rules.stream.class_index)
             .is_some_and(|class| class.default_clock.is_some());
-        let class_id = class_id(trace, rules.stream.class_index);
-        let stream_id = stream_id(rules, lane);
+        let header = rules.header;
         let packets = &mut self.lanes[lane];
         let out = &mut packets.out;
         let mut placed = Vec::new();
         out.begin_packet();
         let order = ByteOrder::LittleEndian;
         let bits = BitField::new(64, order, 8);
-        out.put(MAGIC.into(), 32, order);
-        if let Some(uuid) = trace.class.uuid {
-            out.bytes(uuid.as_bytes());
-        }
-        out.put(class_id, 64, order);
-        out.put(stream_id, 64, order);
+        frame::put_packet_header(out, header.uuid, header.class_id, header.stream_id | lane as u64);
         let mut put = |out: &mut BitWriter, role, value| {
             placed.push(Placed { role, at: out.at(), layout: Layout::Bits(bits), value });
             out.put(value, 64, order);
@@ -406,8 +456,13 @@ impl StreamEncoder {
         let packets = &mut self.lanes[0];
         if let Some(open) = packets.open.take() {
             // Its end was lost in damage.
-            close_packet(packets, open, None);
+            if rules.repairs {
+                self.close_repaired(open);
+            } else {
+                close_packet(packets, open, None);
+            }
         }
+        let packets = &mut self.lanes[0];
         packets.out.begin_packet();
         let mut placed = Vec::new();
         let begins_with = |scope| match scope {
@@ -416,11 +471,20 @@ impl StreamEncoder {
             }
             _ => 1,
         };
+        let header = rules.header;
+        if header.is_common {
+            frame::put_packet_header(&mut packets.out, header.uuid, header.class_id, header.stream_id);
+        }
         for scope in [Scope::PacketHeader, Scope::PacketContext] {
-            let roles = RoleValues::default();
+            let is_header = scope == Scope::PacketHeader;
+            if is_header && header.is_common {
+                continue;
+            }
             packets.out.align(begins_with(scope));
+            let roles = if is_header { header.replaced } else { RoleValues::default() };
             let mut encoder =
                 FieldEncoder::new(&mut packets.out, roles, Some(&mut placed), &mut self.lengths);
+            encoder.replaces_invalid = rules.repairs;
             let visited = rules.lowered.visit_packet(packet, scope, &mut encoder, &mut self.packet_losses);
             let problem = encoder.error.take().map(|error| error.to_string());
             let problem = problem.or_else(|| visited.err().map(|error| error.to_string()));
@@ -466,8 +530,28 @@ impl StreamEncoder {
         packets.has_packets = true;
         let source_end = cycles(packet.end);
         let most_bits = most_bits(&placed);
-        let open =
-            OpenPacket { placed, head, head_bits, begin, now: begin, source_end, events: 0, most_bits };
+        let mut open = OpenPacket {
+            placed,
+            head,
+            head_bits,
+            begin,
+            now: begin,
+            source_end,
+            most_bits,
+            ..OpenPacket::default()
+        };
+        if rules.repairs {
+            let changes = self.repair.begin(packets.end, &mut open);
+            for placed in &open.placed {
+                patch(&mut packets.out, placed, placed.value);
+            }
+            for what in changes {
+                let field = "packet.context".to_owned();
+                let loss =
+                    Loss { kind: LossKind::Rounded, class: String::new(), field, what: what.to_owned() };
+                rules.lowered.lose(loss, 1);
+            }
+        }
         packets.open = Some(open);
         Ok(())
     }
@@ -477,6 +561,10 @@ impl StreamEncoder {
         let packets = &mut self.lanes[0];
         let Some(open) = packets.open.take() else { return };
         let mut end = None;
+        if rules.repairs {
+            self.close_repaired(open);
+            return;
+        }
         if let Some(last) = window_cycles(&rules.stream, rules.window.end)
             && packet.end.is_some_and(|end| end.cycles > last)
         {
@@ -485,6 +573,29 @@ impl StreamEncoder {
             end = packet.end.map(|end| end.cycles.max(open.now));
         }
         close_packet(packets, open, end);
+    }
+
+    /// The time of an event, or that of the event before if it cannot be.
+    fn possible_time(&mut self, cycles: u64, name: &str) -> u64 {
+        let Some(open) = &self.lanes[0].open else { return cycles };
+        if cycles >= open.now && open.latest.is_none_or(|latest| cycles <= latest) {
+            return cycles;
+        }
+        let now = open.now;
+        self.lose(LossKind::Rounded, name, "", "time that cannot be: that of the event before");
+        now
+    }
+
+    /// Ends a packet, and has it say what can be true.
+    fn close_repaired(&mut self, mut open: OpenPacket) {
+        let packets = &mut self.lanes[0];
+        let end = open.source_end.filter(|_| open.has_end).unwrap_or(open.now).max(open.now);
+        self.repair.end(&mut open);
+        for placed in open.placed.iter().filter(|placed| placed.role == Role::DiscardedEventCounter) {
+            patch(&mut packets.out, placed, placed.value);
+        }
+        packets.end = end;
+        close_packet(packets, open, Some(end));
     }
 
     /// Takes a loss of events where the source has no packets: between two packets of the output.
@@ -510,6 +621,17 @@ impl StreamEncoder {
         self.lanes[0].discarded = self.lanes[0].discarded.wrapping_add(count);
         self.open_own(0, begin);
         self.close_own(0, end);
+    }
+
+    /// Checks that packets say how large they are.
+    fn check_sizes(&self) -> io::Result<()> {
+        match self.lanes.iter().find_map(|packets| packets.too_large) {
+            Some((size, bits)) => Err(io::Error::other(format!(
+                "{}: a packet would have {size} bits, but the field for its size has {bits} bits only",
+                self.rules.stream.name
+            ))),
+            None => Ok(()),
+        }
     }
 
     /// Moves what is complete into blocks.
@@ -542,11 +664,19 @@ impl Encoder for StreamEncoder {
                 self.lose(LossKind::Dropped, "", "", "loss of packets");
             }
             Message::Damage(damage) => {
-                let what = format!("damaged data: {}", damage.kind);
-                self.lose(LossKind::Dropped, "", "", &what);
+                // Which ones is said by those who read them.
+                let kind = if damage.skipped > 0 { LossKind::Dropped } else { LossKind::Rounded };
+                if !self.rules.repairs {
+                    let what = format!("damaged data: {}", damage.kind);
+                    self.lose(LossKind::Dropped, "", "", &what);
+                } else if kind == LossKind::Dropped {
+                    self.repair.skipped(self.lanes[0].open.is_some());
+                    self.lose(kind, "", "", "data that cannot be read");
+                }
             }
             _ => {}
         }
+        self.check_sizes()?;
         self.collect(false);
         Ok(())
     }
@@ -562,6 +692,7 @@ impl Encoder for StreamEncoder {
         let bytes = packet.scopes.bits.data;
         let is_whole = bytes.len() as u64 * 8 == packet.total_length;
         if !rules.copies_packets
+            || rules.header.is_common
             || packets.inserted > 0
             || packets.open.is_some()
             || !is_whole
@@ -570,8 +701,22 @@ impl Encoder for StreamEncoder {
         {
             return Ok(false);
         }
+        let changed = match rules.header.replaced == RoleValues::default() {
+            true => None,
+            false => match self.changed_header(packet) {
+                Some(changed) => Some(changed),
+                None => return Ok(false),
+            },
+        };
+        let packets = &mut self.lanes[0];
         packets.out.begin_packet();
         packets.out.bytes(bytes);
+        if let Some((from, to)) = changed
+            && !packets.out.change(&from, &to)
+        {
+            packets.out.go_back(0);
+            return Ok(false);
+        }
         let cycles = |value: Option<ichnos_model::ClockValue>| value.map_or(0, |value| value.cycles);
         packets.encoded.push(EncodedPacket {
             total: packet.total_length,
@@ -600,6 +745,10 @@ impl Encoder for StreamEncoder {
         Ok(())
     }
 
+    fn look_ahead(&mut self, next: Option<&Packet<'_>>) {
+        self.repair.look_ahead(next);
+    }
+
     fn take(&mut self) -> Option<EncodedBlock> {
         (!self.blocks.is_empty()).then(|| self.blocks.remove(0))
     }
@@ -607,15 +756,17 @@ impl Encoder for StreamEncoder {
     fn finish(&mut self) -> io::Result<Vec<EncodedBlock>> {
         for lane in 0..self.lanes.len() {
             if self.rules.mirrors {
-                let packets = &mut self.lanes[lane];
-                if let Some(open) = packets.open.take() {
-                    close_packet(packets, open, None);
+                match self.lanes[lane].open.take() {
+                    Some(open) if self.rules.repairs => self.close_repaired(open),
+                    Some(open) => close_packet(&mut self.lanes[lane], open, None),
+                    None => {}
                 }
             } else if let Some(open) = &self.lanes[lane].open {
                 let end = open.now;
                 self.close_own(lane, end);
             }
         }
+        self.check_sizes()?;
         self.collect(true);
         for (index, class) in self.classes.iter().enumerate() {
             if let Some(class) = class {
@@ -638,16 +789,6 @@ fn most_bits(placed: &[Placed]) -> u64 {
     });
     // Whole bytes, as packets have.
     most.min().map_or(u64::MAX, |most| most & !7)
-}
-
-/// Id of a data stream class.
-fn class_id(trace: &ichnos_model::Trace, class: usize) -> u64 {
-    trace.class.data_streams.get(class).map_or(0, |class| class.id as u64)
-}
-
-/// Id of the data stream that a lane is.
-pub(super) fn stream_id(rules: &StreamRules, lane: usize) -> u64 {
-    (rules.number as u64) << 8 | lane as u64
 }
 
 /// The first or last value of the default clock that is in a window.
@@ -710,7 +851,14 @@ fn copy_event(out: &mut BitWriter, event: &Event<'_>, copy: Option<u64>) -> bool
     true
 }
 
-/// Encodes an event record; gives how many of its texts were cut.
+/// How many texts of an event record are not what they were.
+#[derive(Clone, Copy, Debug, Default)]
+struct ChangedTexts {
+    cut: u64,
+    replaced: u64,
+}
+
+/// Encodes an event record; gives how many of its texts are not what they were.
 fn encode_event(
     out: &mut BitWriter,
     lengths: &mut Vec<Option<i128>>,
@@ -718,7 +866,7 @@ fn encode_event(
     class: &mut ClassEncoding,
     event: &Event<'_>,
     cycles: Option<u64>,
-) -> Result<u64, String> {
+) -> Result<ChangedTexts, String> {
     let ClassEncoding { lowered, losses, id, .. } = class;
     let problem = |visited: Result<(), ichnos_model::decode::DecodeError>, error: Option<EncodeError>| match (
         visited, error,
@@ -727,7 +875,7 @@ fn encode_event(
         (Err(error), None) => Err(error.to_string()),
         (Ok(()), None) => Ok(()),
     };
-    let mut cut = 0;
+    let mut changed = ChangedTexts::default();
     if rules.mirrors {
         // What it says of the time is right: it is checked before that no bits of it are missing.
         let roles = RoleValues { timestamp: cycles, ..RoleValues::default() };
@@ -743,11 +891,13 @@ fn encode_event(
     }
     for scope in [Scope::CommonContext, Scope::SpecificContext, Scope::Payload] {
         let mut encoder = FieldEncoder::new(out, RoleValues::default(), None, lengths);
+        encoder.replaces_invalid = rules.repairs;
         let visited = rules.lowered.visit(lowered, event, scope, &mut encoder, losses);
-        cut += encoder.cut;
+        changed.cut += encoder.cut;
+        changed.replaced += encoder.replaced;
         problem(visited, encoder.error.take())?;
     }
-    Ok(cut)
+    Ok(changed)
 }
 
 /// Ends a packet; `end`: another time than the one that is written already.
@@ -766,8 +916,15 @@ fn close_packet(packets: &mut Packets, open: OpenPacket, end: Option<u64>) {
     };
     for placed in &open.placed {
         match placed.role {
-            Role::PacketTotalLength => patch(out, placed, total),
-            Role::PacketContentLength => patch(out, placed, content),
+            Role::PacketTotalLength | Role::PacketContentLength => {
+                let is_total = placed.role == Role::PacketTotalLength;
+                let size = if is_total { total } else { content };
+                let bits = bits_of(placed);
+                if bits < 64 && size >> bits != 0 {
+                    packets.too_large = Some((size, bits));
+                }
+                patch(out, placed, size);
+            }
             Role::PacketEndTimestamp => {
                 if let Some(end) = end {
                     patch(out, placed, end);
@@ -779,6 +936,14 @@ fn close_packet(packets: &mut Packets, open: OpenPacket, end: Option<u64>) {
         }
     }
     packets.encoded.push(encoded);
+}
+
+/// How many bits a field has for its value.
+pub(super) fn bits_of(placed: &Placed) -> u64 {
+    match placed.layout {
+        Layout::Bits(bits) => bits.length,
+        Layout::Groups(groups) => groups * 7,
+    }
 }
 
 /// Writes a field anew.

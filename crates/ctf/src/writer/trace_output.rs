@@ -1,5 +1,6 @@
 //! The files of the traces that are written.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -19,8 +20,9 @@ use super::Target;
 use super::capabilities::capabilities;
 use super::frame::{add_begin, add_frame};
 use super::index_file;
+use super::merged_output::{MergeInput, MergeRules, merged, plan};
 use super::names::{directory_name, file_name};
-use super::stream_encoder::{StreamEncoder, StreamRules, Timestamps, stream_id};
+use super::stream_encoder::{HeaderRules, StreamEncoder, StreamRules, Timestamps};
 use super::versions::Versions;
 use crate::metadata::packetized::{PacketLayout, pack};
 use crate::metadata::{ANNOTATIONS, Dialect, write_metadata};
@@ -40,6 +42,8 @@ pub(super) struct CtfOutput {
     target: Target,
     options: WriteOptions,
     is_live: bool,
+    /// How all are made one, if they are, and what that changes.
+    merge: Option<(MergeRules, LossTable)>,
 }
 
 /// A trace that is being written.
@@ -85,11 +89,19 @@ impl CtfOutput {
         dialect: Target,
     ) -> Result<Self, CreateError> {
         let mut names = HashSet::new();
-        let is_single = sources.len() == 1;
+        let merges = options.merge && sources.len() > 1;
+        let is_single = sources.len() == 1 || merges;
         let is_live = matches!(target, WriteTarget::Live(_));
         let (files, streams) = (Mutex::default(), RwLock::default());
-        let mut output =
-            Self { traces: Vec::new(), streams, files, target: dialect, options: options.clone(), is_live };
+        let mut output = Self {
+            traces: Vec::new(),
+            streams,
+            files,
+            target: dialect,
+            options: options.clone(),
+            is_live,
+            merge: None,
+        };
         for (number, source) in sources.iter().enumerate() {
             let path = source.trace.path.clone();
             let directory = match is_single {
@@ -99,13 +111,22 @@ impl CtfOutput {
             let (format, versions, streams) = (source.format, RwLock::default(), RwLock::default());
             output.traces.push(OutputTrace { path, format, versions, directory, streams });
             output.lower(number, &source.trace)?;
-            for stream in &source.streams {
-                output.add_stream(number, Arc::clone(stream))?;
+        }
+        let mut headers = output.headers(&sources)?;
+        if merges {
+            let inputs = output.merge_inputs();
+            let rules = plan(&inputs, &sources, options.correlated, dialect.dialect, &mut headers)?;
+            output.merge = Some(rules);
+        }
+        let mut headers = headers.into_iter();
+        for (number, source) in sources.iter().enumerate() {
+            for (stream, header) in source.streams.iter().zip(&mut headers) {
+                output.push_stream(number, stream, Some(header))?;
             }
         }
         // What cannot be described is found out before anything is read.
         let mut metadata = Vec::new();
-        for trace in 0..output.traces.len() {
+        for trace in output.written_traces() {
             metadata.append(&mut output.metadata(trace)?);
         }
         let with_path =
@@ -160,11 +181,85 @@ impl CtfOutput {
         Ok(lowered)
     }
 
+    /// The traces that have files of their own.
+    fn written_traces(&self) -> std::ops::Range<usize> {
+        0..if self.merge.is_some() { 1 } else { self.traces.len() }
+    }
+
+    /// The trace in whose files a source is.
+    fn written_in(&self, source: usize) -> usize {
+        if self.merge.is_some() { 0 } else { source }
+    }
+
+    /// The traces to be merged.
+    fn merge_inputs(&self) -> Vec<MergeInput> {
+        let input = |trace: &OutputTrace| {
+            let versions = trace.versions.read().unwrap_or_else(PoisonError::into_inner);
+            let header = |lowered: &Arc<LoweredTrace>| {
+                let plan = lowered.trace().plans.packet_header.as_ref();
+                plan.is_some_and(|plan| plan.nodes().any(ichnos_model::plan::Node::is_needed))
+            };
+            MergeInput {
+                path: trace.path.clone(),
+                class: versions.class().into_owned(),
+                mirrors: versions.first().is_some_and(|first| {
+                    packets(&first.source().class, &self.options, self.target.dialect) != Packets::Own
+                }),
+                needs_header: versions.first().is_some_and(header),
+            }
+        };
+        self.traces.iter().map(input).collect()
+    }
+
+    /// What the packet headers of all data streams say if each trace stays one of its own.
+    fn headers(&self, sources: &[WriteSource]) -> Result<Vec<HeaderRules>, CreateError> {
+        let mut headers = Vec::new();
+        for (number, source) in sources.iter().enumerate() {
+            for stream in &source.streams {
+                let lowered = self.lower(number, &stream.trace)?;
+                headers.push(self.header(&lowered, stream, headers.len()));
+            }
+        }
+        Ok(headers)
+    }
+
+    /// The same of one data stream.
+    fn header(&self, lowered: &LoweredTrace, stream: &DataStream, number: usize) -> HeaderRules {
+        let mut header = HeaderRules::of(&lowered.trace().class, stream, number);
+        if self.options.repair {
+            header.replaced.uuid = header.uuid;
+        }
+        header
+    }
+
+    /// Adds a data stream of a source; gives its number among those of the source. `header`: what its packet headers
+    /// say, if that is known already.
+    fn push_stream(
+        &self,
+        source: usize,
+        stream: &Arc<DataStream>,
+        header: Option<HeaderRules>,
+    ) -> Result<usize, CreateError> {
+        let Some(trace) = self.traces.get(source) else { return Err(CreateError::FixedStreams) };
+        let lowered = self.lower(source, &stream.trace)?;
+        let mut streams = self.streams.write().unwrap_or_else(PoisonError::into_inner);
+        let number = streams.len();
+        let header = header.unwrap_or_else(|| self.header(&lowered, stream, number));
+        let rules = rules(source, &lowered, stream, number, self, header);
+        let mut numbers = trace.streams.write().unwrap_or_else(PoisonError::into_inner);
+        numbers.push(number);
+        streams.push(Arc::new(rules));
+        Ok(numbers.len() - 1)
+    }
+
     /// The metadata of a trace: its files with their names.
     fn metadata(&self, trace: usize) -> Result<Vec<(PathBuf, Vec<u8>)>, CreateError> {
         let trace = &self.traces[trace];
         let versions = trace.versions.read().unwrap_or_else(PoisonError::into_inner);
-        let mut class = versions.class();
+        let mut class: Cow<'_, TraceClass> = match &self.merge {
+            Some((rules, _)) => Cow::Owned(merged(&self.merge_inputs(), *rules, self.target.dialect)?.class),
+            None => versions.class(),
+        };
         if !capabilities(self.target.dialect).attributes
             && let Some(annotations) = take_annotations(class.to_mut())
         {
@@ -220,7 +315,12 @@ impl CtfOutput {
 
     /// How many classes a trace has now.
     fn class_count(&self, trace: usize) -> usize {
-        self.traces[trace].versions.read().unwrap_or_else(PoisonError::into_inner).count()
+        let count =
+            |trace: &OutputTrace| trace.versions.read().unwrap_or_else(PoisonError::into_inner).count();
+        match self.merge {
+            Some(_) => self.traces.iter().map(count).sum(),
+            None => count(&self.traces[trace]),
+        }
     }
 }
 
@@ -261,15 +361,11 @@ impl TraceOutput for CtfOutput {
     }
 
     fn add_stream(&self, source: usize, stream: Arc<DataStream>) -> Result<usize, CreateError> {
-        let Some(trace) = self.traces.get(source) else { return Err(CreateError::FixedStreams) };
-        let lowered = self.lower(source, &stream.trace)?;
-        let mut streams = self.streams.write().unwrap_or_else(PoisonError::into_inner);
-        let rules =
-            rules(source, &lowered, &stream, streams.len(), &self.options, self.target.dialect, self.is_live);
-        let mut numbers = trace.streams.write().unwrap_or_else(PoisonError::into_inner);
-        numbers.push(streams.len());
-        streams.push(Arc::new(rules));
-        Ok(numbers.len() - 1)
+        match self.merge {
+            // Which ids are free was found out in the beginning.
+            Some(_) => Err(CreateError::FixedStreams),
+            None => self.push_stream(source, &stream, None),
+        }
     }
 
     fn is_divisible(&self, lane: Lane) -> bool {
@@ -280,7 +376,7 @@ impl TraceOutput for CtfOutput {
         let Some(rules) = self.rules(block.stream) else { return Ok(()) };
         let mut files = self.lock();
         let files = &mut *files;
-        let trace = rules.source;
+        let trace = self.written_in(rules.source);
         if self.is_live {
             // A packet is never there before what describes it.
             let classes = self.class_count(trace);
@@ -299,12 +395,8 @@ impl TraceOutput for CtfOutput {
         }
         files.append(key, &block.bytes)?;
         if let Some(stream) = files.streams.get_mut(&key) {
-            let class = &rules.stream.class();
-            let class_id = class.id as u64;
-            let stream_id = match rules.mirrors {
-                true => rules.stream.id.map_or(u64::MAX, |id| id as u64),
-                false => stream_id(&rules, block.part),
-            };
+            let class_id = rules.header.class_id;
+            let stream_id = rules.header.written_stream_id(&rules, block.part);
             for packet in &block.packets {
                 if self.options.index {
                     index_file::push_entry(&mut stream.index, stream.size, packet, class_id, stream_id);
@@ -320,7 +412,7 @@ impl TraceOutput for CtfOutput {
     }
 
     fn losses(&self) -> LossTable {
-        let mut losses = LossTable::default();
+        let mut losses = self.merge.as_ref().map(|(_, changes)| changes.clone()).unwrap_or_default();
         for trace in &self.traces {
             losses.merge(trace.versions.read().unwrap_or_else(PoisonError::into_inner).losses());
         }
@@ -330,7 +422,7 @@ impl TraceOutput for CtfOutput {
     fn finish(self: Box<Self>) -> Result<WriteReport, CreateError> {
         let losses = self.losses();
         let mut files = std::mem::take(&mut *self.lock());
-        for trace in 0..self.traces.len() {
+        for trace in self.written_traces() {
             self.write_metadata(&files, trace)?;
             self.write_stacks(&files, trace)?;
         }
@@ -403,7 +495,9 @@ fn packets(class: &TraceClass, options: &WriteOptions, dialect: Dialect) -> Pack
     }
     let goes_on = |name: &str| Clocks::of(&TraceClass { dialect: name.to_owned(), ..class.clone() }).go_on;
     let is_same = goes_on(&class.dialect) == goes_on(dialect.title());
-    let leaves_out = options.leaves_out || options.window != Window::default();
+    // Of several traces, packets of one may say when they begin: then clocks go on nowhere.
+    let joins = options.merge && goes_on(dialect.title());
+    let leaves_out = options.leaves_out || options.repair || joins || options.window != Window::default();
     if is_same && !leaves_out { Packets::Mirrored } else { Packets::Begun }
 }
 
@@ -444,20 +538,21 @@ fn rules(
     lowered: &Arc<LoweredTrace>,
     stream: &Arc<DataStream>,
     number: usize,
-    options: &WriteOptions,
-    dialect: Dialect,
-    is_live: bool,
+    output: &CtfOutput,
+    header: HeaderRules,
 ) -> StreamRules {
+    let (options, dialect) = (&output.options, output.target.dialect);
     let class = stream.class();
     let packets = packets(&stream.trace.class, options, dialect);
     let mirrors = packets != Packets::Own;
     let adds_begin = packets == Packets::Begun && class.default_clock.is_some() && !says_begin(class);
-    let header = class.event_record_header.as_deref();
-    let keeps_bits = mirrors && lowered.keeps_bits(stream.class_index, false);
+    let event_record_header = class.event_record_header.as_deref();
+    let keeps_bits = mirrors && !options.repair && lowered.keeps_bits(stream.class_index, false);
     let copies_packets = mirrors
         && !adds_begin
         && !options.leaves_out
         && options.packet_size.is_none()
+        && !options.repair
         && has_size(class)
         && lowered.keeps_bits(stream.class_index, true);
     StreamRules {
@@ -471,9 +566,11 @@ fn rules(
         copies_events: keeps_bits,
         leaves_out: options.leaves_out,
         packet_size: options.packet_size,
+        repairs: options.repair,
+        header,
         window: options.window,
-        timestamp: Timestamps::of(header),
-        is_live,
+        timestamp: Timestamps::of(event_record_header),
+        is_live: output.is_live,
         must_fit: options.must_fit,
     }
 }

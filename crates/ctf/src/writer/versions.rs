@@ -23,6 +23,11 @@ impl Versions {
         self.0.iter().find(|lowered| Arc::ptr_eq(lowered.source(), source))
     }
 
+    /// That of the source.
+    pub(super) fn first(&self) -> Option<&Arc<LoweredTrace>> {
+        self.0.first()
+    }
+
     /// The class of all together, with what was met up to now.
     pub(super) fn class(&self) -> Cow<'_, TraceClass> {
         let Some((first, rest)) = self.0.split_first() else { return Cow::Owned(TraceClass::default()) };

@@ -1,0 +1,469 @@
+//! One trace that is made of several.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use ichnos_model::lower::{Capabilities, Loss, LossKind, LossTable};
+use ichnos_model::{
+    ClockClass, ClockOrigin, ClockUpdate, DataStreamClass, EventRecordClass, FieldClass, FieldKind, Member,
+    Role, TraceClass, Uuid, Value, VariantOption,
+};
+
+use super::frame;
+
+/// A trace that is merged with others.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MergePart<'a> {
+    /// Where it lies.
+    pub(super) path: &'a str,
+    /// Its class, lowered.
+    pub(super) class: &'a TraceClass,
+    /// Whether its packets are made of those of the source.
+    pub(super) mirrors: bool,
+    /// Whether fields behind the packet header depend on fields in it.
+    pub(super) needs_header: bool,
+}
+
+/// The class of a trace that is made of several.
+#[derive(Debug)]
+pub(super) struct Merged {
+    pub(super) class: TraceClass,
+    /// Whether packets have the header of [`frame::packet_header`] in place of their own.
+    pub(super) has_common_header: bool,
+    /// By part and data stream class of the part: the index of its data stream class here.
+    pub(super) data_streams: Vec<Vec<usize>>,
+    /// What was changed.
+    pub(super) changes: LossTable,
+}
+
+/// Why a trace cannot be merged with the others.
+#[derive(Debug)]
+pub(super) struct MergeProblem {
+    /// Index of the part.
+    pub(super) part: usize,
+    pub(super) problem: String,
+}
+
+/// Makes one class of several; `correlated`: all clocks are on one timeline, even if nothing in them says so;
+/// `replaces_header`: whether the own packet headers cannot be kept in any case.
+pub(super) fn merge(
+    parts: &[MergePart<'_>],
+    capabilities: &Capabilities,
+    correlated: bool,
+    replaces_header: bool,
+) -> Result<Merged, MergeProblem> {
+    let mut merger = Merger { correlated, class: TraceClass::default(), changes: LossTable::default() };
+    merger.describe(parts);
+    let data_streams = merger.add_data_streams(parts)?;
+    if correlated {
+        merger.relate_clocks();
+    }
+    let has_common_header = replaces_header || !merger.keeps_header(parts);
+    if has_common_header {
+        merger.replace_header(parts, capabilities)?;
+    }
+    let Merger { class, changes, .. } = merger;
+    Ok(Merged { class, has_common_header, data_streams, changes })
+}
+
+struct Merger {
+    correlated: bool,
+    class: TraceClass,
+    changes: LossTable,
+}
+
+impl Merger {
+    fn change(&mut self, kind: LossKind, field: &str, what: String) {
+        self.changes.add(Loss { kind, class: String::new(), field: field.to_owned(), what }, 1);
+    }
+
+    /// What the trace is called, and its environment.
+    fn describe(&mut self, parts: &[MergePart<'_>]) {
+        let Some(first) = parts.first() else { return };
+        let mut class = TraceClass {
+            packet_header: first.class.packet_header.clone(),
+            data_streams: Vec::new(),
+            clocks: Vec::new(),
+            environment: Vec::new(),
+            ..first.class.clone()
+        };
+        let classes = || parts.iter().map(|part| part.class);
+        let identity = |class: &TraceClass| (class.namespace.clone(), class.name.clone(), class.uid.clone());
+        if classes().any(|other| identity(other) != identity(&class)) {
+            (class.namespace, class.name, class.uid) = (None, None, None);
+            self.change(LossKind::Dropped, "name", "names of the traces: they differ".to_owned());
+        }
+        if classes().any(|other| other.uuid != class.uuid) {
+            let uuid = derived_uuid(classes().filter_map(|class| class.uuid));
+            class.uuid = Some(uuid);
+            self.change(LossKind::Renamed, "uuid", format!("different UUIDs -> {uuid}"));
+        }
+        if classes().any(|other| other.default_clock_precision != class.default_clock_precision) {
+            // Each clock says its own.
+            class.default_clock_precision = None;
+        }
+        let differs = |other: &&TraceClass| other.attributes != class.attributes;
+        let differing = classes().filter(differs).count();
+        if differing > 0 {
+            self.changes.add(
+                Loss {
+                    kind: LossKind::Dropped,
+                    class: String::new(),
+                    field: "attributes".to_owned(),
+                    what: "attributes of further traces: they differ".to_owned(),
+                },
+                differing as u64,
+            );
+        }
+        for other in classes().skip(1) {
+            let new = other.call_sites.iter().filter(|site| !class.call_sites.contains(site));
+            let new: Vec<Value> = new.cloned().collect();
+            class.call_sites.extend(new);
+        }
+        self.class = class;
+        for (number, part) in parts.iter().enumerate() {
+            self.add_environment(number, &part.class.environment);
+        }
+    }
+
+    /// The first trace keeps the names; where another one says something else, that gets another name.
+    fn add_environment(&mut self, number: usize, environment: &[(String, Value)]) {
+        let mut known: HashMap<String, Value> = self.class.environment.iter().cloned().collect();
+        for (name, value) in environment {
+            match known.get(name) {
+                Some(same) if same == value => continue,
+                None => {
+                    known.insert(name.clone(), value.clone());
+                    self.class.environment.push((name.clone(), value.clone()));
+                }
+                Some(_) => {
+                    let is_taken = |other: &str| known.contains_key(other);
+                    let other = (number + 1..).map(|n| format!("{name}_{n}")).find(|name| !is_taken(name));
+                    let Some(other) = other else { continue };
+                    self.change(LossKind::Renamed, "environment", format!("{name} -> {other}"));
+                    known.insert(other.clone(), value.clone());
+                    self.class.environment.push((other, value.clone()));
+                }
+            }
+        }
+    }
+
+    fn add_data_streams(&mut self, parts: &[MergePart<'_>]) -> Result<Vec<Vec<usize>>, MergeProblem> {
+        // All keep their ids that can.
+        let mut taken: HashSet<u128> =
+            parts.iter().flat_map(|part| &part.class.data_streams).map(|class| class.id).collect();
+        let mut used = HashSet::new();
+        let mut next = 0u128;
+        let mut shared: Vec<bool> = Vec::new();
+        let mut all = Vec::new();
+        for (number, part) in parts.iter().enumerate() {
+            let clocks = self.add_clocks(number, part.class)?;
+            let first = self.class.data_streams.len();
+            let mut own = Vec::new();
+            for class in &part.class.data_streams {
+                let mut class = with_clocks_of_stream(class, &clocks);
+                let id = class.id;
+                // Classes of several traces of one tracer are mostly the same.
+                let same = (0..first).find(|index| {
+                    let known = &self.class.data_streams[*index];
+                    class.id = known.id;
+                    part.mirrors && shared[*index] && *known == class
+                });
+                if let Some(same) = same {
+                    own.push(same);
+                    continue;
+                }
+                class.id = id;
+                if !used.insert(id) {
+                    while taken.contains(&next) {
+                        next += 1;
+                    }
+                    taken.insert(next);
+                    used.insert(next);
+                    class.id = next;
+                    let what = format!("{}: data stream class {id} -> {next}", part.path);
+                    self.change(LossKind::Renamed, "data stream class", what);
+                }
+                own.push(self.class.data_streams.len());
+                self.class.data_streams.push(class);
+                shared.push(part.mirrors);
+            }
+            all.push(own);
+        }
+        Ok(all)
+    }
+
+    /// Adds clocks that are not there yet; gives where those of the part are.
+    fn add_clocks(&mut self, number: usize, part: &TraceClass) -> Result<Vec<u16>, MergeProblem> {
+        let mut indexes = Vec::new();
+        for clock in &part.clocks {
+            let mut clock = clock.clone();
+            if self.class.default_clock_precision.is_none() {
+                clock.precision = clock.precision.or(part.default_clock_precision);
+            }
+            let same = self.class.clocks.iter().position(|known| {
+                let renamed = ClockClass { id: known.id.clone(), name: known.name.clone(), ..clock.clone() };
+                renamed == *known && (self.correlated || clock.correlates_with(known))
+            });
+            let index = same.unwrap_or(self.class.clocks.len());
+            let problem = "all of them together have too many clocks".to_owned();
+            indexes.push(u16::try_from(index).map_err(|_| MergeProblem { part: number, problem })?);
+            if same.is_some() {
+                continue;
+            }
+            let is_taken = |id: &str| self.class.clocks.iter().any(|known| known.id == id);
+            if is_taken(&clock.id) {
+                let id = clock.id.clone();
+                let other = (number + 1..).map(|n| format!("{id}_{n}")).find(|id| !is_taken(id));
+                let Some(other) = other else { continue };
+                self.change(LossKind::Renamed, "clock", format!("{id} -> {other}"));
+                if clock.name.as_ref() == Some(&id) {
+                    clock.name = Some(other.clone());
+                }
+                clock.id = other;
+            }
+            self.class.clocks.push(clock);
+        }
+        Ok(indexes)
+    }
+
+    /// Gives clocks of unknown origin the origin of the others, or the Unix epoch if none is known.
+    fn relate_clocks(&mut self) {
+        let clocks = &self.class.clocks;
+        let Some(first) = clocks.first() else { return };
+        if clocks.iter().all(|clock| clock == first || clock.correlates_with(first)) {
+            return;
+        }
+        let known = clocks.iter().map(|clock| &clock.origin).find(|origin| **origin != ClockOrigin::Unknown);
+        let origin = known.cloned().unwrap_or(ClockOrigin::UnixEpoch);
+        let mut changed = Vec::new();
+        for clock in &mut self.class.clocks {
+            if clock.origin != origin {
+                changed.push(clock.id.clone());
+                clock.origin = origin.clone();
+            }
+        }
+        for clock in changed {
+            let what = "clock with another origin, or an unknown one -> the origin of the others";
+            self.change(LossKind::Moved, &format!("clock {clock}"), what.to_owned());
+        }
+    }
+
+    /// Whether packets can keep the headers that they have.
+    fn keeps_header(&self, parts: &[MergePart<'_>]) -> bool {
+        let header = &self.class.packet_header;
+        if !parts.iter().all(|part| part.mirrors && part.class.packet_header == *header) {
+            return false;
+        }
+        let role = |role| header.as_deref().and_then(|header| bits_of_role(header, role));
+        match (role(Role::DataStreamClassId), self.class.data_streams.len()) {
+            (Some(bits), _) => self.class.data_streams.iter().all(|class| fits(class.id, bits)),
+            (None, count) => count <= 1,
+        }
+    }
+
+    fn replace_header(
+        &mut self,
+        parts: &[MergePart<'_>],
+        capabilities: &Capabilities,
+    ) -> Result<(), MergeProblem> {
+        for (number, part) in parts.iter().enumerate() {
+            let Some(header) = part.class.packet_header.as_deref().filter(|_| part.mirrors) else { continue };
+            let refuse = |problem: &str| {
+                let problem = format!("{problem}, and its packet headers are not those of the other traces");
+                Err(MergeProblem { part: number, problem })
+            };
+            if part.needs_header {
+                return refuse("fields depend on fields in the packet header");
+            }
+            for role in [Role::Timestamp, Role::PacketEndTimestamp, Role::DiscardedEventCounter] {
+                if bits_of_role(header, role).is_some() {
+                    return refuse("packet headers say times, or count discarded events");
+                }
+            }
+            if has_other_fields(header) {
+                let what = format!("{}: fields of packet headers that have no role", part.path);
+                self.change(LossKind::Dropped, "packet header", what);
+            }
+        }
+        if let Some(class) = self.class.data_streams.iter().find(|class| u64::try_from(class.id).is_err()) {
+            let problem = format!("the data stream class id {} has more than 64 bits", class.id);
+            return Err(MergeProblem { part: 0, problem });
+        }
+        let header = frame::packet_header(self.class.uuid.is_some(), capabilities);
+        self.class.packet_header = Some(Arc::new(header));
+        self.change(LossKind::Lowered, "packet header", "different ones -> a common one".to_owned());
+        Ok(())
+    }
+}
+
+/// A UUID that depends on others (RFC 9562, version 8).
+fn derived_uuid(of: impl Iterator<Item = Uuid>) -> Uuid {
+    // FNV-1a with 128 bits: this is no secret, but has to be the same for the same traces.
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+    let mut hash = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128;
+    for uuid in of {
+        for byte in uuid.into_bytes() {
+            hash = (hash ^ u128::from(byte)).wrapping_mul(PRIME);
+        }
+    }
+    uuid::Builder::from_custom_bytes(hash.to_be_bytes()).into_uuid()
+}
+
+/// Whether an id fits a field of this number of bits.
+pub(super) fn fits(id: u128, bits: u64) -> bool {
+    bits >= 128 || id >> bits == 0
+}
+
+/// How many bits the field of a role has in a packet header, at least; None: there is none.
+pub(super) fn bits_of_role(class: &FieldClass, role: Role) -> Option<u64> {
+    let own = class.roles.has(role).then(|| match &class.kind {
+        FieldKind::Integer { bits, .. } => bits.length,
+        // It has the bits that it takes: a longer one would move all behind it.
+        FieldKind::VariableLength { .. } => 7,
+        _ => 64,
+    });
+    match &class.kind {
+        FieldKind::Structure { members, .. } => {
+            members.iter().filter_map(|member| bits_of_role(&member.class, role)).chain(own).min()
+        }
+        _ => own,
+    }
+}
+
+/// Whether a packet header has fields that a common one does not have.
+fn has_other_fields(class: &FieldClass) -> bool {
+    match &class.kind {
+        FieldKind::Structure { members, .. } => members.iter().any(|member| has_other_fields(&member.class)),
+        FieldKind::Padding(_) => false,
+        _ => class.roles.is_empty(),
+    }
+}
+
+/// A data stream class whose clocks have other indexes.
+fn with_clocks_of_stream(class: &DataStreamClass, clocks: &[u16]) -> DataStreamClass {
+    if (0u16..).zip(clocks).all(|(before, now)| before == *now) {
+        return class.clone();
+    }
+    let mut known = HashMap::new();
+    let moved = |clock: u16| clocks.get(usize::from(clock)).copied().unwrap_or(clock);
+    let mut of =
+        |class: &Option<Arc<FieldClass>>| class.as_ref().map(|class| with_clocks(class, &moved, &mut known));
+    let (packet_context, header) = (of(&class.packet_context), of(&class.event_record_header));
+    let (common_context, resource) = (of(&class.common_context), of(&class.resource));
+    let event_records = class.event_records.iter().map(|event| {
+        let (specific_context, payload) = (of(&event.specific_context), of(&event.payload));
+        Arc::new(EventRecordClass { specific_context, payload, ..(**event).clone() })
+    });
+    DataStreamClass {
+        event_records: event_records.collect(),
+        default_clock: class.default_clock.map(moved),
+        other_clocks: class.other_clocks.iter().copied().map(moved).collect(),
+        packet_context,
+        event_record_header: header,
+        common_context,
+        resource,
+        ..class.clone()
+    }
+}
+
+/// A field class whose clocks have other indexes. Classes may be shared: each is looked at once.
+fn with_clocks(
+    class: &Arc<FieldClass>,
+    moved: &impl Fn(u16) -> u16,
+    known: &mut HashMap<*const FieldClass, Arc<FieldClass>>,
+) -> Arc<FieldClass> {
+    if let Some(known) = known.get(&Arc::as_ptr(class)) {
+        return Arc::clone(known);
+    }
+    let mut new = (**class).clone();
+    new.roles.clock = new.roles.clock.map(moved);
+    if let Some(updates) = &new.clock_updates {
+        let moved = |update: &ClockUpdate| ClockUpdate { clock: moved(update.clock), ..*update };
+        new.clock_updates = Some(updates.iter().map(moved).collect());
+    }
+    let mut of = |class: &mut Arc<FieldClass>| *class = with_clocks(class, moved, known);
+    match &mut new.kind {
+        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
+            members.iter_mut().for_each(|Member { class, .. }| of(class));
+        }
+        FieldKind::Array { element, .. } => of(element),
+        FieldKind::Optional { field, .. } => of(field),
+        FieldKind::Variant { options, .. } => {
+            options.iter_mut().for_each(|VariantOption { class, .. }| of(class));
+        }
+        _ => {}
+    }
+    let new = Arc::new(new);
+    known.insert(Arc::as_ptr(class), Arc::clone(&new));
+    new
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metadata::Dialect;
+
+    fn part(class: &TraceClass) -> MergePart<'_> {
+        MergePart { path: "t", class, mirrors: true, needs_header: false }
+    }
+
+    fn class(clock: ClockClass, payload_bits: u64) -> TraceClass {
+        let event = EventRecordClass::new("e", [Member::new("x", FieldClass::unsigned(payload_bits))]);
+        TraceClass::new("CTF 1.8", [clock], [DataStreamClass::new(Some(0), [event])])
+    }
+
+    fn merged(parts: &[&TraceClass], correlated: bool) -> Merged {
+        let parts: Vec<_> = parts.iter().map(|class| part(class)).collect();
+        merge(&parts, &super::super::capabilities::capabilities(Dialect::Ctf18), correlated, false).unwrap()
+    }
+
+    #[test]
+    fn what_is_the_same_is_there_once() {
+        let class = class(ClockClass::since_unix_epoch("c"), 8);
+        let merged = merged(&[&class, &class], false);
+        assert_eq!((merged.class.clocks.len(), merged.class.data_streams.len()), (1, 1));
+        assert_eq!(merged.data_streams, [[0], [0]]);
+        assert!(merged.changes.is_empty() && !merged.has_common_header);
+    }
+
+    #[test]
+    fn ids_and_clocks_that_collide_get_other_ones() {
+        let first = class(ClockClass::since_unix_epoch("c"), 8);
+        let mut clock = ClockClass::since_unix_epoch("c");
+        clock.offset_seconds = 5;
+        let second = class(clock, 16);
+        let merged = merged(&[&first, &second], false);
+        let ids: Vec<u128> = merged.class.data_streams.iter().map(|class| class.id).collect();
+        assert_eq!(ids, [0, 1]);
+        assert_eq!(merged.class.clocks[1].id, "c_2");
+        assert_eq!(merged.class.data_streams[1].default_clock, Some(1));
+        // Without headers, nothing would say which class a packet is of.
+        assert!(merged.has_common_header);
+        assert_eq!(merged.changes.count(LossKind::Renamed), 2);
+    }
+
+    #[test]
+    fn clocks_are_related_if_that_is_assumed() {
+        let [first, second] = [1, 2].map(|frequency| class(ClockClass::new("c", frequency), 8));
+        let merged = merged(&[&first, &second], true);
+        assert!(merged.class.clocks[0].correlates_with(&merged.class.clocks[1]));
+        assert_eq!(merged.changes.count(LossKind::Moved), 2);
+    }
+
+    #[test]
+    fn environments_and_uuids() {
+        let mut first = class(ClockClass::since_unix_epoch("c"), 8);
+        let mut second = first.clone();
+        let entry = |name: &str, value: &str| (name.to_owned(), Value::Text(value.to_owned()));
+        first.environment = vec![entry("hostname", "a"), entry("domain", "ust")];
+        second.environment = vec![entry("hostname", "b"), entry("domain", "ust"), entry("pid", "1")];
+        (first.uuid, second.uuid) = (Some(Uuid::from_u128(1)), Some(Uuid::from_u128(2)));
+        let merged = merged(&[&first, &second], false);
+        let names: Vec<&str> = merged.class.environment.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["hostname", "domain", "hostname_2", "pid"]);
+        let uuid = merged.class.uuid.unwrap();
+        assert_eq!(uuid.get_version_num(), 8);
+        assert!(![first.uuid, second.uuid].contains(&Some(uuid)));
+    }
+}

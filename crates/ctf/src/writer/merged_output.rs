@@ -1,0 +1,166 @@
+//! How the packets of several traces become those of one.
+
+use std::collections::HashSet;
+
+use ichnos_io::{CreateError, WriteSource};
+use ichnos_model::lower::{Loss, LossKind, LossTable};
+use ichnos_model::{DataStream, Role, TraceClass};
+
+use super::capabilities::capabilities;
+use super::field_encoder::RoleValues;
+use super::merged::{MergePart, MergeProblem, Merged, bits_of_role, merge};
+use super::stream_encoder::{HeaderRules, StreamRules};
+use crate::metadata::Dialect;
+use crate::packet::Clocks;
+
+/// A trace that is merged with others.
+#[derive(Debug)]
+pub(super) struct MergeInput {
+    /// Where it lies.
+    pub(super) path: String,
+    /// Its class, lowered, with what was met up to now.
+    pub(super) class: TraceClass,
+    /// Whether its packets are made of those of the source.
+    pub(super) mirrors: bool,
+    /// Whether fields depend on fields of the packet header.
+    pub(super) needs_header: bool,
+}
+
+/// How traces are merged.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MergeRules {
+    correlated: bool,
+    replaces_header: bool,
+}
+
+impl HeaderRules {
+    /// What packet headers say of a data stream if its trace stays one of its own.
+    pub(super) fn of(class: &TraceClass, stream: &DataStream, number: usize) -> Self {
+        Self {
+            is_common: false,
+            replaced: RoleValues::default(),
+            class_id: class.data_streams.get(stream.class_index).map_or(0, |class| class.id as u64),
+            stream_id: (number as u64) << 8,
+            uuid: class.uuid,
+        }
+    }
+
+    /// The id of the data stream that packets of a part say; all bits are set if they say none.
+    pub(super) fn written_stream_id(&self, rules: &StreamRules, part: usize) -> u64 {
+        let is_own = rules.mirrors && !self.is_common && self.replaced.data_stream_id.is_none();
+        match rules.stream.id {
+            id if is_own => id.map_or(u64::MAX, |id| id as u64),
+            _ => self.stream_id | part as u64,
+        }
+    }
+}
+
+/// The class of all traces together.
+pub(super) fn merged(
+    inputs: &[MergeInput],
+    rules: MergeRules,
+    dialect: Dialect,
+) -> Result<Merged, CreateError> {
+    let unmergeable = |part: usize, problem: String| {
+        let trace = inputs.get(part).map_or_else(String::new, |input| input.path.clone());
+        CreateError::Unmergeable { trace, problem }
+    };
+    let parts = inputs.iter().map(|input| {
+        let MergeInput { path, class, mirrors, needs_header } = input;
+        MergePart { path, class, mirrors: *mirrors, needs_header: *needs_header }
+    });
+    let parts: Vec<MergePart<'_>> = parts.collect();
+    let MergeRules { correlated, replaces_header } = rules;
+    let merged = merge(&parts, &capabilities(dialect), correlated, replaces_header);
+    let merged = merged.map_err(|MergeProblem { part, problem }| unmergeable(part, problem))?;
+    for (number, input) in inputs.iter().enumerate().filter(|(_, input)| input.mirrors) {
+        let goes_on = |class: &TraceClass| Clocks::of(class).go_on;
+        if goes_on(&input.class) != goes_on(&merged.class) {
+            let problem = "some packets say when they begin, and others do not".to_owned();
+            return Err(unmergeable(number, problem));
+        }
+    }
+    Ok(merged)
+}
+
+/// How to make one trace of all, and what that changes; finds out what packet headers then say.
+pub(super) fn plan(
+    inputs: &[MergeInput],
+    sources: &[WriteSource],
+    correlated: bool,
+    dialect: Dialect,
+    headers: &mut [HeaderRules],
+) -> Result<(MergeRules, LossTable), CreateError> {
+    let mut rules = MergeRules { correlated, replaces_header: false };
+    let mut all = merged(inputs, rules, dialect)?;
+    let kept = headers.to_vec();
+    if !number(&mut all, inputs, sources, headers) {
+        headers.copy_from_slice(&kept);
+        rules.replaces_header = true;
+        all = merged(inputs, rules, dialect)?;
+        number(&mut all, inputs, sources, headers);
+    }
+    Ok((rules, all.changes))
+}
+
+/// Finds out what packet headers say; false if ids do not fit into those that there are.
+fn number(
+    merged: &mut Merged,
+    inputs: &[MergeInput],
+    sources: &[WriteSource],
+    headers: &mut [HeaderRules],
+) -> bool {
+    let uuid = merged.class.uuid;
+    let header = merged.class.packet_header.as_deref();
+    let bits = header.and_then(|header| bits_of_role(header, Role::DataStreamId));
+    let most = match bits {
+        Some(bits) if bits < 64 && !merged.has_common_header => (1u64 << bits) - 1,
+        _ => u64::MAX,
+    };
+    let mut taken: HashSet<(u64, u64)> = HashSet::new();
+    let mut next = 0;
+    let all = sources.iter().zip(inputs).zip(&merged.data_streams);
+    let streams = all.flat_map(|((source, part), classes)| {
+        source.streams.iter().map(move |stream| (source, part, classes, stream))
+    });
+    for ((source, part, classes, stream), rules) in streams.zip(headers.iter_mut()) {
+        let class = classes.get(stream.class_index).and_then(|index| merged.class.data_streams.get(*index));
+        let Some(class_id) = class.and_then(|class| u64::try_from(class.id).ok()) else { return false };
+        rules.is_common = part.mirrors && merged.has_common_header;
+        (rules.uuid, rules.class_id) = (uuid, class_id);
+        if source.trace.class.uuid != uuid {
+            rules.replaced.uuid = uuid;
+        }
+        if u128::from(class_id) != stream.class().id {
+            rules.replaced.data_stream_class_id = Some(class_id);
+        }
+        if !part.mirrors {
+            continue;
+        }
+        // Without ids, each file is a data stream.
+        if bits.is_none() {
+            continue;
+        }
+        let own = stream.id.and_then(|id| u64::try_from(id).ok());
+        let own = own.filter(|id| taken.insert((class_id, *id)));
+        let id = own.unwrap_or_else(|| {
+            while !taken.insert((class_id, next)) {
+                next += 1;
+            }
+            next
+        });
+        if id > most {
+            return false;
+        }
+        rules.stream_id = id;
+        if own.is_none() {
+            rules.replaced.data_stream_id = Some(id);
+            if let Some(before) = stream.id {
+                let what = format!("{}: data stream {before} -> {id}", stream.name);
+                let (kind, field) = (LossKind::Renamed, "data stream".to_owned());
+                merged.changes.add(Loss { kind, class: String::new(), field, what }, 1);
+            }
+        }
+    }
+    true
+}

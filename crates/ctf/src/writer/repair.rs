@@ -1,0 +1,144 @@
+//! What packets of a damaged data stream can say, so that nothing contradicts anything.
+
+use ichnos_model::{Packet, Role};
+
+use super::field_encoder::Placed;
+use super::stream_encoder::{OpenPacket, bits_of};
+
+/// Counters with fewer bits count around: of them, no value contradicts the one before.
+const WIDE: u64 = 32;
+
+/// What is known of the packets around the one that is written.
+#[derive(Debug, Default)]
+pub(super) struct Repair {
+    next: Known,
+    sequence: Option<u64>,
+    discarded: Option<u64>,
+    /// How many events are counted as discarded because damage has left out at least one.
+    left_out: u64,
+}
+
+/// What a packet says.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    begin: Option<u64>,
+    sequence: Option<u64>,
+    discarded: Option<u64>,
+}
+
+impl Repair {
+    /// Takes the packet behind the one that begins next.
+    pub(super) fn look_ahead(&mut self, next: Option<&Packet<'_>>) {
+        self.next = next.map_or(Known::default(), |next| Known {
+            begin: next.begin.map(|begin| begin.cycles),
+            sequence: next.sequence_number,
+            discarded: next.discarded_counter,
+        });
+    }
+
+    /// Data that cannot be read were left out; `in_packet`: within a packet that was written up to there.
+    pub(super) fn skipped(&mut self, in_packet: bool) {
+        // Packets that are missing show in the sequence numbers, if there are such.
+        if in_packet || self.sequence.is_none() {
+            self.left_out = self.left_out.wrapping_add(1);
+        }
+    }
+
+    /// Has a packet say what can be true, after one that ended at `before`. Gives what was changed.
+    pub(super) fn begin(&mut self, before: u64, open: &mut OpenPacket) -> Vec<&'static str> {
+        let mut changes = Vec::new();
+        if open.begin < before {
+            open.begin = before;
+            // Without the field, nothing says otherwise.
+            if open.placed.iter().any(|placed| placed.role == Role::Timestamp) {
+                changes.push("begin time that cannot be: that of the end of the packet before");
+            }
+        }
+        open.now = open.begin;
+        let next = self.next.begin.filter(|next| *next >= open.begin);
+        open.has_end =
+            open.source_end.is_some_and(|end| end >= open.begin && next.is_none_or(|next| end <= next));
+        if open.source_end.is_some() && !open.has_end {
+            changes.push("end time that cannot be: that of the last event");
+        }
+        open.latest = next.or(open.source_end.filter(|_| open.has_end));
+        for placed in &mut open.placed {
+            match placed.role {
+                Role::Timestamp => placed.value = open.begin,
+                Role::PacketSequenceNumber if is_wide(placed) => {
+                    let value = between(self.sequence, placed.value, self.next.sequence, 1, bits_of(placed));
+                    if value != placed.value {
+                        changes.push("sequence number that cannot be: the next one");
+                    }
+                    placed.value = value;
+                    self.sequence = Some(value);
+                }
+                Role::PacketSequenceNumber => self.sequence = Some(placed.value),
+                Role::DiscardedEventCounter if is_wide(placed) => {
+                    let value =
+                        between(self.discarded, placed.value, self.next.discarded, 0, bits_of(placed));
+                    if value != placed.value {
+                        changes.push("counter of discarded events that cannot be: that of the packet before");
+                    }
+                    placed.value = value;
+                    self.discarded = Some(value);
+                }
+                _ => {}
+            }
+        }
+        changes
+    }
+
+    /// Has a packet say at its end how many events were discarded.
+    pub(super) fn end(&mut self, open: &mut OpenPacket) {
+        for placed in open.placed.iter_mut().filter(|placed| placed.role == Role::DiscardedEventCounter) {
+            placed.value = placed.value.wrapping_add(self.left_out);
+        }
+    }
+}
+
+fn is_wide(placed: &Placed) -> bool {
+    bits_of(placed) >= WIDE
+}
+
+/// A value that a counter of a number of bits can have between those of the packets before and behind, from one of
+/// which to the next it grows by `step` at least: its own, if that can be.
+fn between(before: Option<u64>, value: u64, next: Option<u64>, step: u64, bits: u64) -> u64 {
+    // A counter that grows by more than half of its range was set back: readers see it so.
+    let half = u64::MAX >> (65 - bits.clamp(2, 64));
+    let can_follow = |from: u64, to: u64| to >= from && to - from <= half;
+    let least = before.map_or(0, |before| before.saturating_add(step));
+    // What is behind says nothing where it cannot be right itself.
+    let most = next.and_then(|next| next.checked_sub(step));
+    let most = most.filter(|most| before.is_none() || can_follow(least, *most));
+    let follows = before.is_none() || can_follow(least, value);
+    if follows && most.is_none_or(|most| can_follow(value, most)) {
+        return value;
+    }
+    match (before, most) {
+        (None, Some(most)) => most,
+        _ => least,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_fit_between_others() {
+        assert_eq!(between(Some(4), 5, Some(6), 1, 64), 5);
+        assert_eq!(between(Some(4), 7, Some(9), 1, 64), 7);
+        assert_eq!(between(Some(4), 900, Some(6), 1, 64), 5);
+        assert_eq!(between(Some(4), 3, Some(6), 1, 64), 5);
+        // The one behind is wrong.
+        assert_eq!(between(Some(4), 5, Some(2), 1, 64), 5);
+        assert_eq!(between(Some(4), 5, Some(900), 1, 64), 5);
+        assert_eq!(between(None, 900, Some(6), 1, 64), 5);
+        assert_eq!(between(None, 900, None, 1, 64), 900);
+        assert_eq!(between(Some(4), 4, Some(4), 0, 64), 4);
+        assert_eq!(between(Some(1), u64::MAX - 5, None, 1, 64), 2);
+        assert_eq!(between(Some(1), 0xf000_0000, None, 1, 32), 2);
+        assert_eq!(between(Some(u64::MAX), 4, None, 1, 64), u64::MAX);
+    }
+}
