@@ -81,15 +81,6 @@ pub(crate) enum Align {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct Filter {
-    /// Which events to write, as for --filter: 'event == "open" && fd in [1, 2]'
-    #[arg(value_name = "EXPRESSION")]
-    pub(crate) expression: String,
-    #[command(flatten)]
-    pub(crate) convert: Convert,
-}
-
-#[derive(Args, Debug)]
 #[command(after_help = "Damaged places that are left out are listed on standard error, and with --json in \
 `left-out`.")]
 pub(crate) struct Repair {

@@ -73,7 +73,9 @@ pub(super) fn merged(
     let MergeRules { correlated, replaces_header } = rules;
     let merged = merge(&parts, &capabilities(dialect), correlated, replaces_header);
     let merged = merged.map_err(|MergeProblem { part, problem }| unmergeable(part, problem))?;
-    for (number, input) in inputs.iter().enumerate().filter(|(_, input)| input.mirrors) {
+    let has_times = |class: &TraceClass| class.data_streams.iter().any(|class| class.default_clock.is_some());
+    let mirrored = inputs.iter().enumerate().filter(|(_, input)| input.mirrors && has_times(&input.class));
+    for (number, input) in mirrored {
         let goes_on = |class: &TraceClass| Clocks::of(class).go_on;
         if goes_on(&input.class) != goes_on(&merged.class) {
             let problem = "some packets say when they begin, and others do not".to_owned();

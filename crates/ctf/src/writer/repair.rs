@@ -1,9 +1,10 @@
 //! What packets of a damaged data stream can say, so that nothing contradicts anything.
 
-use ichnos_model::{Packet, Role};
+use ichnos_model::{DataStream, Packet, Role};
 
 use super::field_encoder::Placed;
 use super::stream_encoder::{OpenPacket, bits_of};
+use crate::packet_times::most_cycles;
 
 /// Counters with fewer bits count around: of them, no value contradicts the one before.
 const WIDE: u64 = 32;
@@ -11,6 +12,8 @@ const WIDE: u64 = 32;
 /// What is known of the packets around the one that is written.
 #[derive(Debug, Default)]
 pub(super) struct Repair {
+    /// The largest value of the default clock that is a time of 64 bits.
+    most: u64,
     next: Known,
     sequence: Option<u64>,
     discarded: Option<u64>,
@@ -27,6 +30,11 @@ struct Known {
 }
 
 impl Repair {
+    /// What is known of the packets of a data stream before its first one.
+    pub(super) fn new(stream: &DataStream) -> Self {
+        Self { most: most_cycles(stream.clock()), ..Self::default() }
+    }
+
     /// Takes the packet behind the one that begins next.
     pub(super) fn look_ahead(&mut self, next: Option<&Packet<'_>>) {
         self.next = next.map_or(Known::default(), |next| Known {
@@ -47,7 +55,7 @@ impl Repair {
     /// Has a packet say what can be true, after one that ended at `before`. Gives what was changed.
     pub(super) fn begin(&mut self, before: u64, open: &mut OpenPacket) -> Vec<&'static str> {
         let mut changes = Vec::new();
-        if open.begin < before {
+        if open.begin < before || open.begin > self.most {
             open.begin = before;
             // Without the field, nothing says otherwise.
             if open.placed.iter().any(|placed| placed.role == Role::Timestamp) {
@@ -55,13 +63,15 @@ impl Repair {
             }
         }
         open.now = open.begin;
-        let next = self.next.begin.filter(|next| *next >= open.begin);
-        open.has_end =
-            open.source_end.is_some_and(|end| end >= open.begin && next.is_none_or(|next| end <= next));
+        let next = self.next.begin.filter(|next| (open.begin..=self.most).contains(next));
+        open.has_end = open.source_end.is_some_and(|end| {
+            (open.begin..=self.most).contains(&end) && next.is_none_or(|next| end <= next)
+        });
         if open.source_end.is_some() && !open.has_end {
             changes.push("end time that cannot be: that of the last event");
         }
-        open.latest = next.or(open.source_end.filter(|_| open.has_end));
+        let latest = next.or(open.source_end.filter(|_| open.has_end));
+        open.latest = latest.unwrap_or(self.most);
         for placed in &mut open.placed {
             match placed.role {
                 Role::Timestamp => placed.value = open.begin,

@@ -145,7 +145,7 @@ pub(super) struct OpenPacket {
     /// How many bits its content can have, so that the fields of its size can say that.
     most_bits: u64,
     /// No event can be later; see [`Repair`].
-    pub(super) latest: Option<u64>,
+    pub(super) latest: u64,
     /// Whether the end of the source can be right.
     pub(super) has_end: bool,
 }
@@ -185,6 +185,7 @@ pub(super) struct StreamEncoder {
 
 impl StreamEncoder {
     pub(super) fn new(rules: Arc<StreamRules>) -> Self {
+        let repair = Repair::new(&rules.stream);
         Self {
             rules,
             classes: Vec::new(),
@@ -192,7 +193,7 @@ impl StreamEncoder {
             blocks: Vec::new(),
             lengths: Vec::new(),
             packet_losses: ValueLosses::default(),
-            repair: Repair::default(),
+            repair,
         }
     }
 
@@ -578,7 +579,7 @@ impl StreamEncoder {
     /// The time of an event, or that of the event before if it cannot be.
     fn possible_time(&mut self, cycles: u64, name: &str) -> u64 {
         let Some(open) = &self.lanes[0].open else { return cycles };
-        if cycles >= open.now && open.latest.is_none_or(|latest| cycles <= latest) {
+        if cycles >= open.now && cycles <= open.latest {
             return cycles;
         }
         let now = open.now;
