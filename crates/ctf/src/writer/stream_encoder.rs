@@ -523,7 +523,8 @@ impl StreamEncoder {
         if let Some(first) = window_cycles(&rules.stream, rules.window.begin)
             && packet.begin.is_some_and(|begin| begin.cycles < first)
         {
-            begin = first;
+            // It may end before, and have events behind its end.
+            begin = packet.end.map_or(first, |end| first.min(end.cycles.max(begin)));
             for placed in placed.iter().filter(|placed| placed.role == Role::Timestamp) {
                 patch(&mut packets.out, placed, begin);
             }
@@ -564,6 +565,14 @@ impl StreamEncoder {
         let mut end = None;
         if rules.repairs {
             self.close_repaired(open);
+            return;
+        }
+        let window = &rules.window;
+        let is_before = packet.end.zip(window.begin).is_some_and(|(end, begin)| end.nanoseconds < begin);
+        let is_behind = packet.begin.zip(window.end).is_some_and(|(begin, end)| begin.nanoseconds > end);
+        if open.events == 0 && (is_before || is_behind) {
+            // Nothing of it is in the window.
+            packets.out.go_back(0);
             return;
         }
         if let Some(last) = window_cycles(&rules.stream, rules.window.end)
