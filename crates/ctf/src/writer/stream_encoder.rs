@@ -80,7 +80,7 @@ impl StreamRules {
     /// numbers behind it, and none begins when the one before ends.
     pub(super) fn is_divisible(&self) -> bool {
         let inserts = self.packet_size.is_some() || self.leaves_out && self.timestamp.bits < 64;
-        self.mirrors && !self.adds_begin && !inserts
+        !self.repairs && self.mirrors && !self.adds_begin && !inserts
     }
 
     /// The lowered class of packet contexts.
