@@ -96,7 +96,7 @@ one of them."
 pub(crate) struct Split {
     /// Begin a new part: size=100M, time=10s, stream, event, or the value of a field
     ///
-    /// `size` is that of the data, about; `time` begins at the beginning of the trace. A field is named as for `--fields`
+    /// `size` is that of the data, about; `time` begins at the first event. A field is named as for `--fields`
     /// of `ichnos cat`; events without it are a part of their own.
     #[arg(long, value_name = "WHAT", value_parser = SplitBy::parse)]
     pub(crate) by: SplitBy,

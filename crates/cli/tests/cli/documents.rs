@@ -89,6 +89,11 @@ fn the_page_on_expressions_shows_what_happens() {
     assert!(check("docs/expressions.md") >= 7);
 }
 
+#[test]
+fn the_page_on_editing_shows_what_happens() {
+    assert!(check("docs/editing.md") >= 7);
+}
+
 /// The documents of the project.
 fn documents() -> Vec<std::path::PathBuf> {
     let directories = ["", "docs", "examples", "fuzz"].map(|directory| root().join(directory));

@@ -17,8 +17,13 @@ mod converted_stacks;
 mod damaged;
 mod differential;
 mod documents;
+mod edit;
 mod endings;
 mod errors;
+// Shared with the tests of the reader.
+#[allow(dead_code)]
+#[path = "../../../ctf/tests/ctf/fault_trace.rs"]
+mod fault_trace;
 mod filter;
 mod habits;
 #[cfg(target_os = "linux")]

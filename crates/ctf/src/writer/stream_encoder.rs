@@ -80,7 +80,7 @@ impl StreamRules {
     /// numbers behind it, and none begins when the one before ends.
     pub(super) fn is_divisible(&self) -> bool {
         let inserts = self.packet_size.is_some() || self.leaves_out && self.timestamp.bits < 64;
-        self.mirrors && !self.adds_begin && !inserts
+        !self.repairs && self.mirrors && !self.adds_begin && !inserts
     }
 
     /// The lowered class of packet contexts.
@@ -264,14 +264,7 @@ impl StreamEncoder {
                 }
             }
             if packets.out.at() <= most_bits {
-                let changes = [
-                    (texts.replaced, LossKind::Rounded, "bytes that are not UTF-8: question marks"),
-                    (texts.cut, LossKind::Dropped, "rest of a text behind U+0000"),
-                ];
-                for (count, kind, what) in changes.into_iter().filter(|(count, ..)| *count > 0) {
-                    let (class, field) = (event.name().to_owned(), "payload".to_owned());
-                    rules.lowered.lose(Loss { kind, class, field, what: what.to_owned() }, count);
-                }
+                self.lose_texts(event.name(), texts);
                 break;
             }
             packets.out.go_back(begin);
@@ -292,6 +285,19 @@ impl StreamEncoder {
             packets.end = packets.end.max(cycles);
         }
         Ok(())
+    }
+
+    fn lose_texts(&self, name: &str, texts: ChangedTexts) {
+        let lose = |kind, what: &str, count| {
+            let (class, field, what) = (name.to_owned(), "payload".to_owned(), what.to_owned());
+            self.rules.lowered.lose(Loss { kind, class, field, what }, count);
+        };
+        if texts.cut > 0 {
+            lose(LossKind::Dropped, "rest of a text behind U+0000", texts.cut);
+        }
+        if texts.replaced > 0 {
+            lose(LossKind::Rounded, "bytes that are not UTF-8: question marks", texts.replaced);
+        }
     }
 
     fn lose_event(&self, event: &Event<'_>, problem: &str) {
@@ -521,7 +527,8 @@ impl StreamEncoder {
         if let Some(first) = window_cycles(&rules.stream, rules.window.begin)
             && packet.begin.is_some_and(|begin| begin.cycles < first)
         {
-            begin = first;
+            // It may end before, and have events behind its end.
+            begin = packet.end.map_or(first, |end| first.min(end.cycles.max(begin)));
             for placed in placed.iter().filter(|placed| placed.role == Role::Timestamp) {
                 patch(&mut packets.out, placed, begin);
             }
@@ -562,6 +569,14 @@ impl StreamEncoder {
         let mut end = None;
         if rules.repairs {
             self.close_repaired(open);
+            return;
+        }
+        let window = &rules.window;
+        let is_before = packet.end.zip(window.begin).is_some_and(|(end, begin)| end.nanoseconds < begin);
+        let is_behind = packet.begin.zip(window.end).is_some_and(|(begin, end)| begin.nanoseconds > end);
+        if open.events == 0 && (is_before || is_behind) {
+            // Nothing of it is in the window.
+            packets.out.go_back(0);
             return;
         }
         if let Some(last) = window_cycles(&rules.stream, rules.window.end)

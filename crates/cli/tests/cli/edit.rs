@@ -1,0 +1,301 @@
+//! The verbs that edit traces: merge, cut, split and repair.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use ichnos_testing::cases;
+
+use crate::fault_trace::{FaultTrace, choose};
+use crate::support::{Directory, METADATA, Run, ichnos, packet, recorded, trace};
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn run(arguments: &[&str]) -> Run {
+    ichnos(arguments.iter().copied())
+}
+
+/// The lines of events of traces, in an order that does not depend on the names of data streams.
+fn events(paths: &[&Path], options: &[&str]) -> Vec<String> {
+    let paths = paths.iter().map(|path| text(path));
+    let words = ["cat", "-q", "--no-delta", "--clock-cycles", "--names", "none"];
+    let run = ichnos(words.into_iter().chain(options.iter().copied()).chain(paths));
+    assert_ne!(run.code, 2, "{}", run.err);
+    let mut lines: Vec<String> = run.out.lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+/// What babeltrace2 prints, sorted; None: it is not installed.
+fn babeltrace2(paths: &[&Path]) -> Option<Vec<String>> {
+    let output = Command::new("babeltrace2").arg("--no-delta").args(paths).stdin(Stdio::null()).output();
+    let Ok(output) = output else {
+        eprintln!("skipped: `babeltrace2` is not installed");
+        return None;
+    };
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{paths:?}: {error}");
+    let mut lines: Vec<String> =
+        String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect();
+    lines.sort();
+    Some(lines)
+}
+
+#[track_caller]
+fn is_sound(path: &Path) {
+    run(&["check", "--strict", text(path)]).expect(0, &[]);
+}
+
+/// A trace with one data stream.
+fn single(directory: &Path, name: &str, metadata: &str, times: &[u64]) -> std::path::PathBuf {
+    let trace = directory.join(name);
+    fs::create_dir(&trace).unwrap();
+    fs::write(trace.join("metadata"), metadata).unwrap();
+    fs::write(trace.join("stream"), packet(times, 0)).unwrap();
+    trace
+}
+
+#[test]
+fn what_is_the_same_is_merged_without_a_change() {
+    let (a, b) = (trace("merge-a"), trace("merge-b"));
+    let directory = Directory::new("merge");
+    let out = directory.join("out");
+    let merged = run(&["merge", "--json", text(&a), text(&b), "-o", text(&out)]).expect(0, &[]).json();
+    assert_eq!(merged["copied-packets"], merged["packets"]);
+    assert_eq!(merged["losses"], serde_json::json!([]));
+    is_sound(&out);
+    assert_eq!(events(&[&out], &[]), events(&[&a, &b], &[]));
+    // It is one trace: two data streams of each file name.
+    assert!(out.join("metadata").is_file() && out.join("stream_a_2").is_file());
+}
+
+#[test]
+fn ids_clocks_and_environments_that_collide_are_reported() {
+    let directory = Directory::new("merge-different");
+    let other = METADATA
+        .replace("hostname = \"box\"", "hostname = \"fox\"")
+        .replace("offset_s = 1000000000", "offset_s = 1000000001")
+        .replace("u8 small;", "u8 tiny;");
+    let a = single(&directory, "a", METADATA, &[1_000, 3_000]);
+    let b = single(&directory, "b", &other, &[2_000, 4_000]);
+    for dialect in ["ctf2", "ctf1.8"] {
+        let out = directory.join(dialect);
+        let merged =
+            run(&["merge", "--losses", "--to-dialect", dialect, text(&a), text(&b), "-o", text(&out)]);
+        merged.expect(0, &["3 renamed"]).prints(&[
+            "data stream class 0 -> 1",
+            "hostname -> hostname_2",
+            "mono -> mono_2",
+        ]);
+    }
+}
+
+#[test]
+fn clocks_that_nothing_relates_are_an_error() {
+    let directory = Directory::new("merge-clocks");
+    let metadata = METADATA.replace("absolute = true;", "");
+    let a = single(&directory, "a", &metadata, &[1_000, 3_000]);
+    let b = single(&directory, "b", &metadata, &[2_000, 4_000]);
+    let out = directory.join("out");
+    run(&["merge", text(&a), text(&b), "-o", text(&out)]).expect(2, &["that nothing relates"]);
+    assert!(!out.exists());
+    run(&["merge", "--assume-correlated", text(&a), text(&b), "-o", text(&out)]).expect(0, &[]);
+    is_sound(&out);
+    assert_eq!(events(&[&out], &[]), events(&[&a, &b], &["--assume-correlated"]));
+    let offset = format!("{}=-1s", text(&b));
+    let options = ["--offset", &*offset];
+    let out = directory.join("moved");
+    run(&[&["merge", text(&a), text(&b), "-o", text(&out)][..], &options].concat()).expect(0, &[]);
+    is_sound(&out);
+    let seconds = |paths: &[&str], options: &[&str]| {
+        let run =
+            run(&[&["cat", "-q", "--no-delta", "--clock-seconds", "--names", "none"], paths, options]
+                .concat());
+        run.expect(0, &[]).out
+    };
+    assert_eq!(seconds(&[text(&out)], &[]), seconds(&[text(&a), text(&b)], &options));
+}
+
+#[test]
+fn recorded_traces_are_merged_without_encoding_a_packet() {
+    let Some(discard) = recorded("ctf/real/lttng-ust/discard") else { return };
+    let Some(overwrite) = recorded("ctf/real/lttng-ust/overwrite") else { return };
+    let directory = Directory::new("merge-recorded");
+    let out = directory.join("out");
+    let paths = [text(&discard), text(&overwrite), "-o", text(&out), "--to-dialect=ctf1.8"];
+    let merged = run(&[&["merge", "--json"][..], &paths].concat()).expect(0, &[]).json();
+    assert_eq!((&merged["packets"], &merged["encoded-events"]), (&merged["copied-packets"], &0.into()));
+    is_sound(&out);
+    assert_eq!(babeltrace2(&[&out]), babeltrace2(&[&discard, &overwrite]));
+}
+
+/// Packets of traces with other headers get a common one; their events stay as they are.
+#[test]
+fn different_packet_headers_become_one() {
+    let Some(barectf) = recorded("ctf/real/barectf/assembled") else { return };
+    let Some(small) = recorded("ctf/real/babeltrace/1/succeed/smalltrace") else { return };
+    let directory = Directory::new("merge-headers");
+    let mut merged = 0;
+    for case in fs::read_dir(&barectf).unwrap().map(|case| case.unwrap().path()) {
+        // The field for the size of its packets is too short for a longer header.
+        if text(&case).contains("packet-set-buf") || !case.join("metadata").is_file() {
+            continue;
+        }
+        let out = directory.join(case.file_name().unwrap());
+        let options = ["--assume-correlated"];
+        run(&[&["merge", "-q", text(&case), text(&small), "-o", text(&out)][..], &options].concat())
+            .expect(0, &[]);
+        is_sound(&out);
+        assert_eq!(events(&[&out], &options), events(&[&case, &small], &options), "{}", case.display());
+        merged += 1;
+    }
+    assert!(merged > 30, "{merged}");
+}
+
+#[test]
+fn whole_packets_are_cut_out() {
+    let trace = trace("cut-packets");
+    let directory = Directory::new("cut-packets-out");
+    let out = directory.join("out");
+    let times = ["--begin", "1000000000.000003", "--end", "1000000000.000004"];
+    let cut = [&["cut", "--align", "packet", "--json", text(&trace), "-o", text(&out)][..], &times].concat();
+    let written = run(&cut).expect(0, &[]).json();
+    assert_eq!((&written["packets"], &written["copied-packets"]), (&2.into(), &2.into()));
+    // All of the first packet of each data stream.
+    assert_eq!(events(&[&out], &[]).len(), 7);
+    let exact = directory.join("exact");
+    run(&[&["cut", text(&trace), "-o", text(&exact)][..], &times].concat()).expect(0, &[]);
+    assert_eq!(events(&[&exact], &[]), events(&[&trace], &times));
+    assert_eq!(events(&[&exact], &[]).len(), 2);
+    run(&[&cut[..], &["--event", "x"]].concat()).expect(2, &["cannot leave out events"]);
+}
+
+/// The expected results of Babeltrace: what is written prints as the original.
+#[test]
+fn intersections_and_sequence_numbers_print_the_same() {
+    for case in [
+        "intersection/onestream",
+        "packet-seq-num/no-lost",
+        "packet-seq-num/no-lost-not-starting-at-0",
+        "deterministic-ordering/b-not-corrupted",
+    ] {
+        let Some(original) = recorded(&format!("ctf/real/babeltrace/1/{case}")) else { return };
+        let directory = Directory::new("cases");
+        for (verb, options) in [
+            ("convert", &[][..]),
+            ("convert", &["--stream-intersection"]),
+            ("cut", &["--begin", "0"]),
+            ("cut", &["--begin=+0s", "--end=+1ns"]),
+        ] {
+            let out = directory.join("out");
+            let words = [verb, "-q", text(&original), "-o", text(&out), "--to-dialect", "ctf1.8"];
+            let written = run(&[&words[..], options].concat());
+            assert!(written.code != 2, "{case} {options:?}: {}", written.err);
+            for format in ["pretty", "jsonl"] {
+                let cat = |path: &Path, options: &[&str]| {
+                    let words =
+                        ["cat", "-q", "--clock-gmt", "--names", "none", "--format", format, text(path)];
+                    let lines = run(&[&words[..], options].concat()).out;
+                    lines.lines().filter(|line| format == "pretty" || line.contains("\"event\"")).count()
+                };
+                assert_eq!(cat(&out, &[]), cat(&original, options), "{case} {options:?} {format}");
+            }
+            assert_eq!(events(&[&out], &[]), events(&[&original], options), "{case} {options:?}");
+            fs::remove_dir_all(&out).unwrap();
+        }
+    }
+}
+
+/// The names of the parts, and that all events are in one of them.
+#[track_caller]
+fn split(trace: &Path, by: &str) -> Vec<String> {
+    let directory = Directory::new("split");
+    let out = directory.join("out");
+    run(&["split", "--by", by, text(trace), "-o", text(&out)]).expect(0, &[]);
+    let mut parts: Vec<_> = fs::read_dir(&out).unwrap().map(|part| part.unwrap().path()).collect();
+    parts.sort();
+    let mut all: Vec<String> = Vec::new();
+    for part in &parts {
+        is_sound(part);
+        all.append(&mut events(&[part], &[]));
+    }
+    all.sort();
+    assert_eq!(all, events(&[trace], &[]), "{by}");
+    parts.iter().map(|part| part.file_name().unwrap().to_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn each_event_is_in_one_part() {
+    let trace = trace("split-in");
+    assert_eq!(split(&trace, "stream"), ["stream_a", "stream_b"]);
+    assert_eq!(split(&trace, "event"), ["demo_tick", "demo_tock"]);
+    assert_eq!(split(&trace, "time=1s"), ["001", "002", "003"]);
+    assert!(split(&trace, "size=100").len() > 2);
+    assert_eq!(split(&trace, "size=1G"), ["001"]);
+    assert_eq!(split(&trace, "value"), ["value=0", "value=2", "without-value"]);
+    assert_eq!(
+        split(&trace, "payload.small"),
+        ["payload.small=1", "payload.small=3", "without-payload.small"]
+    );
+}
+
+#[test]
+fn parts_that_cannot_be_are_errors() {
+    let trace = trace("split-errors");
+    let directory = Directory::new("split-errors-out");
+    let out = directory.join("out");
+    let split = |by: &str| run(&["split", "--by", by, text(&trace), "-o", text(&out)]);
+    split("nothing").expect(2, &["no selected event has a field `nothing`"]);
+    split("time=1ns").expect(2, &["parts, and 1,000 is the limit"]);
+    split("size=0").expect(2, &["parts of no bytes"]);
+    split("time=soon").expect(2, &["expected a duration"]);
+    assert!(!out.exists());
+    fs::create_dir(&out).unwrap();
+    fs::write(out.join("mine"), "").unwrap();
+    split("event").expect(2, &["not empty"]);
+    assert!(out.join("mine").exists());
+}
+
+#[test]
+fn what_is_left_out_of_a_repair_is_said() {
+    let trace = trace("repair");
+    let directory = Directory::new("repair-out");
+    let mut bytes = fs::read(trace.join("stream_a")).unwrap();
+    bytes.truncate(bytes.len() - 5);
+    fs::write(trace.join("stream_a"), bytes).unwrap();
+    let out = directory.join("out");
+    let repaired = run(&["repair", "--json", text(&trace), "-o", text(&out)]).expect(0, &["stream_a: byte"]);
+    let left_out = &repaired.json()["left-out"];
+    assert_eq!(left_out.as_array().unwrap().len(), 1, "{left_out}");
+    assert!(left_out[0]["skipped-bits"].as_u64().unwrap() > 0);
+    is_sound(&out);
+    assert_eq!(events(&[&out], &[]), events(&[&trace], &[]));
+    // One event is counted as discarded in its place.
+    run(&["info", text(&out)]).expect(0, &[]).prints(&["8 events that the tracer discarded"]);
+}
+
+/// Whatever is damaged, what is written is sound, and other readers read it.
+#[test]
+fn repaired_traces_are_sound() {
+    let directory = Directory::new("repair-random");
+    let (damaged, out) = (directory.join("in"), directory.join("out"));
+    fs::create_dir(&damaged).unwrap();
+    cases(60, |random| {
+        let trace = match random.is_one_in(4) {
+            true => FaultTrace::without_uuid(60),
+            false => FaultTrace::new(60),
+        };
+        fs::write(damaged.join("metadata"), &trace.metadata).unwrap();
+        let count = 1 + random.index(4);
+        fs::write(damaged.join("stream"), trace.damaged(count, random.number(), choose).bytes).unwrap();
+        for dialect in ["ctf2", "ctf1.8"] {
+            let words = ["repair", "-q", "--to-dialect", dialect, text(&damaged), "-o", text(&out)];
+            run(&words).expect(0, &[]);
+            is_sound(&out);
+        }
+        babeltrace2(&[&out]);
+        fs::remove_dir_all(&out).unwrap();
+    });
+}
