@@ -324,10 +324,9 @@ fn foreign_verb(verb: &str) -> Option<&'static str> {
 /// What helps with an option that is missing, where people look for it.
 fn missing_option(option: &str) -> Option<&'static str> {
     Some(match option {
-        "--pid" | "--tid" | "--vpid" | "--vtid" | "--procname" | "--process" | "--cpu" | "--filter"
-        | "--where" | "--field" => {
-            "events are selected by --event, --stream, --begin and --end; by fields: \
-             `ichnos cat --format jsonl PATH | jq 'select(...)'`"
+        "--pid" | "--tid" | "--vpid" | "--vtid" | "--procname" | "--process" | "--cpu" | "--where"
+        | "--field" => {
+            "events are selected by --event, --stream, --begin and --end; by fields: --filter 'vpid == 5'"
         }
         "--follow" => "what arrives is read by --listen; ichnos does not wait for files to grow",
         "--text" | "--pretty" => "`--format pretty` is what `ichnos cat` prints anyway",

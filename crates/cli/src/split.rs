@@ -209,7 +209,6 @@ impl Splitter<'_> {
             let window = Window {
                 begin: [self.window.begin, begin].into_iter().flatten().max(),
                 end: [self.window.end, end].into_iter().flatten().min(),
-                ..self.window
             };
             if window.begin.zip(window.end).is_some_and(|(begin, end)| begin > end) {
                 continue;

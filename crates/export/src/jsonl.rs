@@ -24,7 +24,7 @@ use crate::property;
 use crate::repeated::Repeated;
 use crate::stream_table::StreamTable;
 use crate::time::{JsonTime, TimeWriter};
-use fields::{FieldWriter, Scratch, push_string};
+use fields::{FieldWriter, Scratch, push_escaped, push_string};
 use keys::Keys;
 use opening::Openings;
 use resume::{Introduced, Resumed, Subject, introduce};
@@ -433,14 +433,23 @@ fn push_resource(
         if out.len() > begin {
             out.push(b',');
         }
-        let mut text = String::new();
-        // Writing to a string does not fail.
-        let _ = (message.write)(event, &mut text);
-        out.extend_from_slice(b"\"message\":");
-        push_string(out, &text);
+        out.extend_from_slice(b"\"message\":\"");
+        // It does not fail.
+        let _ = (message.write)(event, &mut Escaped(out));
+        out.push(b'"');
     }
     out.push(b'}');
     result
+}
+
+/// Writes text within the quotation marks of a string.
+struct Escaped<'o>(&'o mut Vec<u8>);
+
+impl std::fmt::Write for Escaped<'_> {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        push_escaped(self.0, text.as_bytes());
+        Ok(())
+    }
 }
 
 /// Appends a comma and the name of a member that needs no escapes.

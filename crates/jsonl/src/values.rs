@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use ichnos_model::{
-    BitField, EventValues, FieldClass, FieldKind, FieldValue, IntegerProperties, Length, Member, Real, Scope,
-    StringEncoding, VariableLengthValue, VariantOption, Wide,
+    BitField, EventValues, FieldClass, FieldKind, FieldValue, IntegerProperties, Length, LocationStep,
+    Member, Real, Scope, StringEncoding, VariableLengthValue, VariantOption, Wide,
 };
 use uuid::Uuid;
 
@@ -78,14 +78,20 @@ impl ValueReader {
         }
         let mut is_first = true;
         let mut key = json.key(&mut is_first)?;
+        let mut selectors = SelectorValues::of(members);
         for (index, member) in members.iter().enumerate() {
             if matches!(member.class.kind, FieldKind::Padding(_)) {
                 continue;
             }
             if key.is_some_and(|key| key.is(&member.name)) {
-                match stack(stacks, index) {
-                    Some(numbers) => self.stack(json, &member.class, numbers, values)?,
-                    None => self.field(json, &member.class, values, in_any_order)?,
+                selectors.note(member, json);
+                match (stack(stacks, index), selectors.option(member, json)) {
+                    (Some(numbers), _) => self.stack(json, &member.class, numbers, values)?,
+                    (None, Some((option, class))) => {
+                        values.push_variant(option);
+                        self.field(json, class, values, in_any_order)?;
+                    }
+                    (None, None) => self.field(json, &member.class, values, in_any_order)?,
                 }
                 key = json.key(&mut is_first)?;
             } else if member.class.is_optional_of_values() {
@@ -116,6 +122,7 @@ impl ValueReader {
             json.skip()?;
         }
         let mut first = 0;
+        let mut selectors = SelectorValues::of(members);
         for (index, member) in members.iter().enumerate() {
             if matches!(member.class.kind, FieldKind::Padding(_)) {
                 continue;
@@ -128,10 +135,17 @@ impl ValueReader {
                 entry.as_ref().is_some_and(|(name, _)| *name == member.name)
             };
             match rest.iter().position(is_it).and_then(|at| rest.get_mut(at)?.take()) {
-                Some((_, mut value)) => match stack(stacks, index) {
-                    Some(numbers) => self.stack(&mut value, &member.class, numbers, values)?,
-                    None => self.field(&mut value, &member.class, values, true)?,
-                },
+                Some((_, mut value)) => {
+                    selectors.note(member, &value);
+                    match (stack(stacks, index), selectors.option(member, &value)) {
+                        (Some(numbers), _) => self.stack(&mut value, &member.class, numbers, values)?,
+                        (None, Some((option, class))) => {
+                            values.push_variant(option);
+                            self.field(&mut value, class, values, true)?;
+                        }
+                        (None, None) => self.field(&mut value, &member.class, values, true)?,
+                    }
+                }
                 None if matches!(member.class.kind, FieldKind::Optional { .. }) => {
                     values.push_optional(false)
                 }
@@ -676,8 +690,10 @@ fn looks_like(mut json: Json<'_>, class: &FieldClass) -> bool {
             }
             _ => false,
         },
-        FieldKind::String { .. } => match first {
-            Some(b'{') => first_key(json).is_some_and(|key| key == "$bytes"),
+        FieldKind::String { encoding, .. } => match first {
+            // The encoding is said where it is not UTF-8.
+            Some(b'{') if *encoding == StringEncoding::Utf8 => has_keys(json, &["$bytes"]),
+            Some(b'{') => has_keys(json, &["$bytes", "encoding"]),
             first => first == Some(b'"'),
         },
         FieldKind::Blob { .. } => first_key(json).is_some_and(|key| key == "$blob"),
@@ -725,6 +741,40 @@ fn looks_like(mut json: Json<'_>, class: &FieldClass) -> bool {
         }
         FieldKind::Null { .. } => first == Some(b'n'),
         _ => false,
+    }
+}
+
+/// Values of the members of a structure that select options of variants beside them.
+struct SelectorValues<'m> {
+    has_variants: bool,
+    values: Vec<(&'m str, i128)>,
+}
+
+impl<'m> SelectorValues<'m> {
+    fn of(members: &[Member]) -> Self {
+        let is_variant = |member: &Member| matches!(member.class.kind, FieldKind::Variant { .. });
+        Self { has_variants: members.iter().any(is_variant), values: Vec::new() }
+    }
+
+    /// Notes the value of a member, if it is an integer and there are variants.
+    fn note(&mut self, member: &'m Member, json: &Json<'_>) {
+        if !self.has_variants || member.class.integer().is_none() {
+            return;
+        }
+        let Ok(value) = json.clone().value() else { return };
+        let number = crate::field_class::integer_of(value.get("value").unwrap_or(&value));
+        self.values.extend(number.map(|number| (&*member.name, number)));
+    }
+
+    /// The option of a variant that its selector says, with its class, if that is one of the members before and what
+    /// follows can be a value of the option.
+    fn option(&self, member: &'m Member, json: &Json<'_>) -> Option<(usize, &'m FieldClass)> {
+        let FieldKind::Variant { options, selector, .. } = &member.class.kind else { return None };
+        let [LocationStep::Member(name)] = selector.path.as_slice() else { return None };
+        let (_, value) = self.values.iter().find(|(known, _)| known == name)?;
+        let option = options.iter().position(|option| option.ranges.contains(*value))?;
+        let class = &*options[option].class;
+        looks_like(json.clone(), class).then_some((option, class))
     }
 }
 

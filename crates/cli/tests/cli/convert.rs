@@ -89,12 +89,16 @@ impl Compared<'_> {
                     remove(message.get_mut("clock"), &["uid", "accuracy", "origin"]);
                 }
                 if self.dialect == "prop1" {
+                    // All data streams know all clocks, also those that nothing brings up to date.
+                    remove(Some(&mut message), &["other_clocks"]);
                     // Its name, too, is from there.
                     remove(message.get_mut("trace"), &["environment", "label", "implied_namespace"]);
                     remove(message.get_mut("clock"), &["description"]);
                 }
                 if self.dialect.starts_with("ctf1.8") {
                     remove(message.get_mut("trace"), &["uid", "namespace", "attributes"]);
+                    // The name of a trace becomes an entry of its environment.
+                    remove(message["trace"].get_mut("environment"), &["trace_name"]);
                     remove(message.get_mut("clock"), &["attributes", "accuracy"]);
                     remove(message.get_mut("class"), &["namespace", "name", "uid", "attributes"]);
                 }
@@ -147,6 +151,46 @@ fn difference(one: &[Value], other: &[Value]) -> Option<String> {
 /// Traces that differ, and why that is right: the name, the dialects, the reason.
 const EXCEPTIONS: &[(&str, &[&str], &str)] = &[
     (
+        "babeltrace/1/succeed/lttng-event-after-packet",
+        &["prop1", "prop2"],
+        "the tracer is known by the environment, which the metadata of the dialects do not have",
+    ),
+    (
+        "babeltrace/2/succeed/lttng-event-after-packet",
+        &["prop1", "prop2"],
+        "the tracer is known by the environment, which the metadata of the dialects do not have",
+    ),
+    (
+        "tracecompass/CTF2-7.0-barectf-event-before-packet",
+        &["prop1", "prop2"],
+        "the tracer is known by the environment, which the metadata of the dialects do not have",
+    ),
+    (
+        "barectf/assembled/counter-clock__dst-er-features__ts",
+        &["prop2", "spec2"],
+        "a packet that does not say when it begins is made to say it: there, clocks do not go on from the one before",
+    ),
+    (
+        "barectf/assembled/counter-clock__dst-packet-features__end-ts",
+        &["prop2", "spec2"],
+        "a packet that does not say when it begins is made to say it: there, clocks do not go on from the one before",
+    ),
+    (
+        "barectf/assembled/counter-clock__dst-packet-features__end-ts-multi",
+        &["prop2", "spec2"],
+        "a packet that does not say when it begins is made to say it: there, clocks do not go on from the one before",
+    ),
+    (
+        "ctf2/session-rot/vm/rot-20261120T203341+0000/ust/uid/0/64-bit",
+        &["ctf1.8", "ctf1.8-packetized"],
+        "members of packet contexts have other names: in CTF 1.8, names say what they are",
+    ),
+    (
+        "tracecompass/CTF2-7.0-debug-info",
+        &["ctf1.8", "ctf1.8-packetized"],
+        "that the clock of the tracer counts from the Unix epoch is known in CTF 1.8 only",
+    ),
+    (
         "babeltrace/1/succeed/barectf-event-before-packet",
         &["prop1", "prop2", "spec2"],
         "the beginning of the packet is corrected for this tracer in CTF 1.8 only",
@@ -158,7 +202,7 @@ const EXCEPTIONS: &[(&str, &[&str], &str)] = &[
     ),
     (
         "babeltrace/1/succeed/lttng-crash",
-        &["prop1"],
+        &["prop1", "prop2"],
         "the end of an open packet, which is 0, is known as such in CTF 1.8 of this tracer only",
     ),
 ];
@@ -167,13 +211,23 @@ fn is_exception(name: &str, dialect: &str) -> bool {
     EXCEPTIONS.iter().any(|(known, dialects, _)| *known == name && dialects.contains(&dialect))
 }
 
-/// Writes all recorded traces in a dialect, with packets as they are and with others, and compares what is read.
+/// Larger traces, in bytes, take minutes to compare in a build for tests: they are only compared if
+/// `ICHNOS_LARGE_TRACES` is set.
+const LARGE: u64 = 400_000;
+
+fn is_large(trace: &Path) -> bool {
+    let items = std::fs::read_dir(trace).into_iter().flatten().flatten();
+    let size: u64 = items.filter_map(|item| item.metadata().ok()).map(|metadata| metadata.len()).sum();
+    size > LARGE && std::env::var_os("ICHNOS_LARGE_TRACES").is_none()
+}
+
+/// Writes the recorded traces in a dialect, with packets as they are and with others, and compares what is read.
 fn in_dialect(dialect: &str) {
     let Some(traces) = recorded_traces() else { return };
     let directory = Directory::new("convert");
     let mut different = BTreeMap::new();
     let mut written = 0;
-    for (name, path) in traces {
+    for (name, path) in traces.into_iter().filter(|(_, path)| !is_large(path)) {
         for size in [None, Some("--packet-size=1000")] {
             let compared = Compared { dialect, packets: size.is_none() };
             let expected = compared.messages(&path);
@@ -212,7 +266,7 @@ fn in_dialect(dialect: &str) {
     let list: Vec<String> =
         different.into_iter().map(|(name, problem)| format!("{name}: {problem}")).collect();
     assert!(list.is_empty(), "{}", list.join("\n"));
-    assert!(written > 200, "{written}");
+    assert!(written > 150, "{written}");
 }
 
 #[test]
@@ -259,6 +313,9 @@ fn first_line_that_differs(one: &[u8], other: &[u8]) -> String {
     format!("{} and {} lines, {}:\n  {}\n  {}", one.len(), other.len(), at + 1, shown(&one), shown(&other))
 }
 
+/// Traces of whose strings Babeltrace 2.0.4 loses some bytes where packets lie otherwise in their files. `ichnos cat` prints what was written as it prints the original.
+const MISREAD: &[&str] = &["tracecompass/bug446190"];
+
 /// The converter that everyone has prints what is written in CTF 1.8 as it prints the original.
 #[test]
 fn babeltrace2_prints_ctf18_as_the_original() {
@@ -279,6 +336,9 @@ fn babeltrace2_prints_ctf18_as_the_original() {
         ] {
             let output = directory.join("trace");
             let run = convert(&path, &output, options);
+            if options.len() > 1 && MISREAD.contains(&&*name) {
+                continue;
+            }
             match babeltrace2(&output) {
                 Some(found) if found == expected => {}
                 Some(found) => different

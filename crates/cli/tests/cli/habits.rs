@@ -45,9 +45,9 @@ fn a_path_without_a_verb() {
     run(&directory, "--format jsonl").expect(2, &["<PATH>"]);
     run(&directory, "chekc t").expect(2, &["did you mean `check`?"]);
     // What is there is read, even if it is called like a verb of another program.
-    std::fs::rename(directory.join("t"), directory.join("convert")).unwrap();
-    assert_eq!(run(&directory, "convert").expect(0, &[]).out.lines().count(), 10);
-    std::fs::rename(directory.join("convert"), directory.join("t")).unwrap();
+    std::fs::rename(directory.join("t"), directory.join("query")).unwrap();
+    assert_eq!(run(&directory, "query").expect(0, &[]).out.lines().count(), 10);
+    std::fs::rename(directory.join("query"), directory.join("t")).unwrap();
     run(&directory, "t --help").expect(0, &[]).prints(&["--begin <TIME>"]);
 }
 
@@ -118,13 +118,11 @@ fn options_with_an_answer() {
         ("lttng-live://localhost", "let the tracer write to files"),
         ("-i lttng-live net://localhost", "let the tracer write to files"),
         ("info net://localhost/host/a/b", "let the tracer write to files"),
-        ("t --pid 5", "jq 'select(...)'"),
-        ("t --filter a", "jq 'select(...)'"),
+        ("t --pid 5", "--filter 'vpid == 5'"),
         ("t --follow", "--listen"),
         ("t -f loglevel,emf", "`--fields loglevel,emf`"),
         ("t -n payload,scope", "`--names payload,scope`"),
         ("convert t", "`ichnos cat PATH` prints traces as `babeltrace2 convert` does"),
-        ("--names=args convert t", "`ichnos cat PATH` prints traces as `babeltrace2 convert` does"),
         ("run --connect a:b", "no components to connect"),
         ("query source.ctf.fs metadata-info", "`ichnos info PATH`"),
         ("list-plugins", "`ichnos formats`"),

@@ -317,12 +317,13 @@ pub(super) fn fits(id: u128, bits: u64) -> bool {
 
 /// How many bits the field of a role has in a packet header, at least; None: there is none.
 pub(super) fn bits_of_role(class: &FieldClass, role: Role) -> Option<u64> {
-    let own = class.roles.has(role).then(|| match &class.kind {
+    let bits = match &class.kind {
         FieldKind::Integer { bits, .. } => bits.length,
         // It has the bits that it takes: a longer one would move all behind it.
         FieldKind::VariableLength { .. } => 7,
         _ => 64,
-    });
+    };
+    let own = class.roles.has(role).then_some(bits);
     match &class.kind {
         FieldKind::Structure { members, .. } => {
             members.iter().filter_map(|member| bits_of_role(&member.class, role)).chain(own).min()

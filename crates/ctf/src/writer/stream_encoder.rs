@@ -46,6 +46,8 @@ pub(super) struct StreamRules {
     pub(super) leaves_out: bool,
     /// Most bytes of a packet, if that is wanted.
     pub(super) packet_size: Option<u64>,
+    /// Whether packets say how large they are: otherwise there can be only one in a file.
+    pub(super) can_split: bool,
     /// Whether times, counters and texts are made valid.
     pub(super) repairs: bool,
     /// In which packets are to begin and end.
@@ -268,7 +270,7 @@ impl StreamEncoder {
                 break;
             }
             packets.out.go_back(begin);
-            if is_split || events == 0 {
+            if is_split || events == 0 || !rules.can_split && rules.mirrors {
                 self.lose_event(event, "a packet with it would be too large for the fields of its size");
                 return Ok(());
             }
@@ -342,7 +344,12 @@ impl StreamEncoder {
             let wraps = rules.mirrors
                 && rules.timestamp.bits < 64
                 && cycles.is_some_and(|cycles| cycles.wrapping_sub(open.now) >> rules.timestamp.bits != 0);
-            if is_full || wraps {
+            if !rules.can_split && rules.mirrors {
+                if wraps {
+                    let what = "time: bits that the event record header has no room for";
+                    self.lose(LossKind::Rounded, "", "", what);
+                }
+            } else if is_full || wraps {
                 let end = if wraps && !is_full { open.now } else { cycles.unwrap_or(open.now).max(open.now) };
                 if rules.mirrors {
                     self.split_packet(lane, end, cycles);

@@ -488,7 +488,9 @@ fn packets(class: &TraceClass, options: &WriteOptions, dialect: Dialect) -> Pack
     let has_packets =
         |class: &DataStreamClass| class.packet_context.is_some() || class.event_record_header.is_some();
     if class.packet_header.is_none() && !class.data_streams.iter().any(has_packets) {
-        return Packets::Own;
+        // A file of CTF is a packet even if that begins with nothing.
+        let is_ctf = Dialect::ALL.iter().any(|known| known.title() == class.dialect);
+        return if is_ctf && !options.merge { Packets::Mirrored } else { Packets::Own };
     }
     if class.data_streams.iter().all(|class| class.default_clock.is_none() || says_begin(class)) {
         return Packets::Mirrored;
@@ -566,6 +568,7 @@ fn rules(
         copies_events: keeps_bits,
         leaves_out: options.leaves_out,
         packet_size: options.packet_size,
+        can_split: has_size(class),
         repairs: options.repair,
         header,
         window: options.window,

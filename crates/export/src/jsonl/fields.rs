@@ -437,8 +437,15 @@ pub(crate) fn push_string(out: &mut Vec<u8>, text: &str) {
 
 /// Appends a JSON string of bytes that are UTF-8.
 #[inline]
-pub(crate) fn push_utf8(out: &mut Vec<u8>, mut text: &[u8]) {
+pub(crate) fn push_utf8(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
+    push_escaped(out, text);
+    out.push(b'"');
+}
+
+/// Appends what is between the quotation marks of a JSON string of bytes that are UTF-8.
+#[inline]
+pub(crate) fn push_escaped(out: &mut Vec<u8>, mut text: &[u8]) {
     while let Some(at) = text.iter().position(|byte| ESCAPED[usize::from(*byte)]) {
         out.extend_from_slice(&text[..at]);
         let byte = text[at];
@@ -455,7 +462,6 @@ pub(crate) fn push_utf8(out: &mut Vec<u8>, mut text: &[u8]) {
         text = &text[at + 1..];
     }
     out.extend_from_slice(text);
-    out.push(b'"');
 }
 
 #[cfg(test)]

@@ -339,7 +339,7 @@ fn indexes_that_are_written_are_believed() {
     assert_eq!((report.written.len(), report.unchanged), (0, 1));
     std::fs::remove_dir_all(path.join("index")).unwrap();
     let report = ichnos::index::index(&path, &OpenOptions::default()).unwrap();
-    assert_eq!(report.written, [file.clone()]);
+    assert_eq!(report.written, std::slice::from_ref(&file));
     assert_eq!(std::fs::read(&file).unwrap(), written);
     assert!(report.problems.is_empty());
 }

@@ -10,6 +10,7 @@ const ALL: &[(&str, bool, &str)] = &[
     ("fuchsia-log", cfg!(feature = "fuchsia-log"), "hello-fuchsia"),
     ("nettrace", cfg!(feature = "nettrace"), "hello-dotnet/hello.nettrace.zst"),
     ("xtrace", cfg!(feature = "xtrace"), "hello-xtrace"),
+    ("jsonl", cfg!(feature = "jsonl"), "hello-jsonl/requests.jsonl"),
 ];
 
 #[test]

@@ -124,8 +124,8 @@ fn what_was_flushed_outlives_a_full_disk() {
         let child = start(&path, &format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\""));
         let output = child.wait_with_output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let flushed = text.lines().filter_map(|line| line.strip_prefix("flushed ")?.parse::<u64>().ok());
-        let flushed = flushed.last().unwrap_or(0);
+        let number = |line: &str| line.strip_prefix("flushed ")?.parse::<u64>().ok();
+        let flushed = text.lines().rev().find_map(number).unwrap_or(0);
         let error = text.lines().find_map(|line| line.strip_prefix("error ")).unwrap_or_default();
         let shown = path.to_string_lossy().into_owned();
         assert!(error.contains(&shown) && error.contains("File too large"), "{blocks}: {error}");

@@ -86,7 +86,10 @@ impl Made<'_> {
     }
 }
 
-fn json(feed: &mut dyn FnMut(&mut dyn FnMut(&Message<'_>))) -> Vec<Value> {
+/// Passes messages to what it is given.
+type Feed<'f> = dyn FnMut(&mut dyn FnMut(&Message<'_>)) + 'f;
+
+fn json(feed: &mut Feed<'_>) -> Vec<Value> {
     let mut out = Vec::new();
     let mut sink = JsonLines::new(&mut out, JsonLinesOptions::default());
     feed(&mut |message| assert!(sink.message(message).unwrap().is_continue()));

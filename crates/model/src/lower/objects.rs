@@ -23,7 +23,8 @@ pub(super) fn lower_objects(class: &mut TraceClass, capabilities: &Capabilities,
         // A name that there is no room for is worth a line of the environment.
         let name = class.name.take();
         let has_room = capabilities.environment != Environment::None;
-        if let Some(name) = name.clone().filter(|_| has_room && class.environment("trace_name").is_none()) {
+        let is_new = |name: &String| !name.is_empty() && class.environment("trace_name").is_none();
+        if let Some(name) = name.clone().filter(|name| has_room && is_new(name)) {
             class.environment.push(("trace_name".to_owned(), Value::Text(name)));
         }
         drop(name.is_some() && !has_room, "name of the trace");
