@@ -7,7 +7,7 @@ use ichnos::ctf::trace::OpenOptions;
 use ichnos::export::{JsonLines, JsonLinesOptions};
 use ichnos::flow::Merge;
 use ichnos::io::{Bytes, Entry, IoLimits, Lane, TraceWriter, Tree, WriteOptions, WriteSource, WriteTarget};
-use ichnos::model::{Cursor, FastCursor, Message, Sink, StreamCursor, TraceInput, Window};
+use ichnos::model::{Cursor, Message, Sink, StreamCursor, TraceInput, Window};
 
 /// What was read of a trace.
 #[derive(Default)]

