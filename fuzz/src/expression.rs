@@ -36,7 +36,7 @@ fn traces() -> Vec<Box<dyn TraceInput>> {
 
 /// Whether an expression selects each of the events, by a selector for each.
 fn selected(filter: &Filter, traces: &[Box<dyn TraceInput>]) -> Vec<bool> {
-    /// All classes are among so many of the first.
+    /// All classes are among this many of the first.
     const MOST: usize = 60;
     let mut selector = filter.selector();
     let mut found = Vec::new();

@@ -144,7 +144,7 @@ impl BitWriter {
         }
     }
 
-    /// Appends a variable-length number of so many groups of 7 bits (LEB128).
+    /// Appends a variable-length number of this many groups of 7 bits (LEB128).
     pub(super) fn put_groups(&mut self, groups: u64, mut group: impl FnMut(u64) -> u8) {
         for index in 0..groups {
             let more = if index + 1 < groups { 0x80 } else { 0 };
