@@ -315,7 +315,8 @@ fn first_line_that_differs(one: &[u8], other: &[u8]) -> String {
     format!("{} and {} lines, {}:\n  {}\n  {}", one.len(), other.len(), at + 1, shown(&one), shown(&other))
 }
 
-/// Traces of whose strings Babeltrace 2.0.4 loses some bytes where packets lie otherwise in their files. `ichnos cat` prints what was written as it prints the original.
+/// Traces with empty strings: Babeltrace 2.0.4 prints some string that it has read before in their place, and which one
+/// depends on where packets begin. `ichnos cat` prints what was written as it prints the original.
 const MISREAD: &[&str] = &["tracecompass/bug446190"];
 
 /// The converter that everyone has prints what is written in CTF 1.8 as it prints the original.
