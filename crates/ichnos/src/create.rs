@@ -3,7 +3,8 @@
 //! [`create`] begins a trace. Its clocks, its data streams and their classes are declared while it is written, in any
 //! order; an event record class is part of the metadata as soon as a packet with an event of it is written.
 //!
-//! ```
+#![cfg_attr(feature = "ctf", doc = "```")]
+#![cfg_attr(not(feature = "ctf"), doc = "```ignore")]
 //! use ichnos::create::{CreateOptions, create};
 //! use ichnos::model::{ClockClass, FieldClass, Member};
 //!

@@ -73,6 +73,7 @@ mod documents {
     mod contributing {}
     #[doc = include_str!("../../../README.md")]
     mod readme {}
+    #[cfg(feature = "ctf")]
     #[doc = include_str!("../../../docs/writing.md")]
     mod writing {}
 }
