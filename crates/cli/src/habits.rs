@@ -235,7 +235,7 @@ fn component(value: &str) -> &'static str {
         "sink.utils.counter" => {
             "`ichnos info --count PATH` counts events, and `ichnos cat --format null --stats PATH` all that is read"
         }
-        "sink.ctf.fs" => NO_WRITING,
+        "sink.ctf.fs" => WRITING,
         "source.ctf.fs" => "name the paths: `ichnos cat PATH...`",
         "source.ctf.lttng-live" => NO_LIVE,
         "source.text.dmesg" => {
@@ -268,8 +268,7 @@ fn parameters(value: &str) -> &'static str {
     }
 }
 
-const NO_WRITING: &str =
-    "traces cannot be written yet; `ichnos cat --format jsonl PATH` prints events for other programs";
+const WRITING: &str = "`ichnos convert PATH -o OUT` writes traces";
 const NO_LIVE: &str =
     "let the tracer write to files, or read the output directory of the relay daemon: `ichnos cat PATH`";
 
@@ -278,7 +277,7 @@ fn output_format(option: &str, value: &str) -> Option<Failure> {
     let help = match value {
         "text" => "text is printed anyway: `--format pretty` is what `ichnos cat PATH` prints",
         "dummy" => "`--format null` reads everything and prints nothing",
-        "ctf" => NO_WRITING,
+        "ctf" => WRITING,
         "ctf-metadata" => "`ichnos schema PATH` prints what the metadata says",
         _ if option == "-o" => return None,
         _ => "`--format FORMAT` is how to print, and `--output FILE` where to",

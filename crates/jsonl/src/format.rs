@@ -17,10 +17,10 @@ use crate::trace::JsonTrace;
 #[derive(Clone, Copy, Debug)]
 pub struct JsonLinesFormat;
 
-/// How much of a file tells what it is, in bytes.
+/// How much of a file shows what it is, in bytes.
 const PROBED: usize = 64 << 10;
 
-/// How much of a file tells that it is something else, in bytes.
+/// How much of a file shows that it is something else, in bytes.
 const FIRST: usize = 512;
 
 impl Format for JsonLinesFormat {
@@ -167,7 +167,7 @@ fn is_of_trace(beginning: &[u8]) -> bool {
     kind.and_then(Kind::of).is_some()
 }
 
-/// Whether a line that can be read has what tells such lines from other JSON.
+/// Whether a line that can be read has what distinguishes such lines from other JSON.
 fn is_line_of_trace(text: &str, line: &Line) -> bool {
     let has = |names: &[&str]| {
         let mut json = Json::new(text);

@@ -79,7 +79,7 @@ fn formats_of_output() {
     for (format, help) in [
         ("text", "--format pretty"),
         ("dummy", "--format null"),
-        ("ctf", "cannot be written yet"),
+        ("ctf", "`ichnos convert PATH -o OUT` writes traces"),
         ("ctf-metadata", "ichnos schema PATH"),
     ] {
         for line in ["t -o", "-o", "cat t -o"] {
