@@ -55,6 +55,7 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
                 .help("leave it out, or leave out this trace; `ichnos info` says when each data stream begins and ends")
         })?;
     }
+    selection.exclude(&mut reader);
     input::report_empty_traces(&session, report);
     report_clockless_streams(&session, &selection, report);
     interrupt::watch();

@@ -73,6 +73,7 @@ impl<S: Sink> Collecting<S> {
                 .intersect_streams()
                 .map_err(|error| Failure::new(format!("--stream-intersection: {error}")))?;
         }
+        self.selection.exclude(&mut reader);
         let mut failed = Ok(());
         reader.cursor().drain_all(&mut |message| match self.take(message, progress, report) {
             Ok(flow) => flow,

@@ -100,6 +100,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
             .intersect_streams()
             .map_err(|error| Failure::new(format!("--stream-intersection: {error}")))?;
     }
+    selection.exclude(&mut reader);
     input::report_empty_traces(&session, report);
     interrupt::watch();
     let mut options = ConvertOptions::default();

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
-use ichnos::model::{Event, EventRecordClass, Message, Window};
-use ichnos::{Expression, Selector, Session};
+use ichnos::model::plan::EventRecordPlans;
+use ichnos::model::{DataStream, Event, EventRecordClass, ExcludedClasses, Message, Window};
+use ichnos::{Expression, Reader, Selector, Session};
 
 use crate::args::Selecting;
 use crate::exit::Failure;
@@ -94,6 +95,23 @@ impl Selection {
         Ok(filtering::both(window, filter.window()))
     }
 
+    /// Has a reader leave out events of classes that are not selected.
+    pub(crate) fn exclude(&self, reader: &mut Reader<'_>) {
+        let filter = self.selector.as_ref().map(Selector::filter);
+        let mut by_name: HashMap<(usize, usize), Option<Arc<ExcludedClasses>>> = HashMap::new();
+        let mut unnamed = |stream: &DataStream| {
+            self.events.as_ref()?;
+            let known = by_name.entry((Arc::as_ptr(&stream.trace).addr(), stream.class_index));
+            let wants = |plans: &EventRecordPlans| self.wants_class(&plans.class);
+            let find = || ExcludedClasses::new(stream.plans().event_records.iter().map(|plans| !wants(plans)));
+            known.or_insert_with(|| find().map(Arc::new)).clone()
+        };
+        if self.wants_all_events() {
+            return;
+        }
+        reader.exclude(|stream| unnamed(stream).or_else(|| filter.as_ref()?.excluded_classes(stream)));
+    }
+
     /// Whether something may be left out.
     pub(crate) fn is_some(&self) -> bool {
         self.times.is_some()
@@ -140,6 +158,7 @@ impl Selection {
     /// Whether an event is wanted.
     #[inline]
     pub(crate) fn wants_event(&mut self, event: &Event<'_>) -> bool {
+        debug_assert!(self.filter.is_none() || self.selector.is_some(), "the filter was not prepared");
         self.wants_name(event) && self.selector.as_mut().is_none_or(|selector| selector.selects(event))
     }
 

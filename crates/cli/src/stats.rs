@@ -25,12 +25,12 @@ use table::Times;
 pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit, Failure> {
     check(args)?;
     // Before anything is read: mistakes in patterns should not take an hour to be reported.
-    let selection = Selection::new(&args.selecting, args.clock_gmt, None)?;
+    let mut selection = Selection::new(&args.selecting, args.clock_gmt, None)?;
     let pairs = pair_options(args)?;
     let session =
         input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
     let mut damaged = input::report_problems(&session, report);
-    let window = selection.times.window(&session)?;
+    let window = selection.prepare(&session, report)?;
     field_names::check(&session, &selection, field_names_of(args), false)?;
     let mut reader = session
         .reader(window, |stream| selection.wants_file(&stream.name))
@@ -40,6 +40,7 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
             .intersect_streams()
             .map_err(|error| Failure::new(format!("--stream-intersection: {error}")))?;
     }
+    selection.exclude(&mut reader);
     input::report_empty_traces(&session, report);
     interrupt::watch();
     let mut progress = Progress::new(global.progress, &session, false, report);

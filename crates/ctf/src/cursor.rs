@@ -1,12 +1,12 @@
 //! The cursor that reads a data stream.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use ichnos_model::decode::DecodeErrorKind;
 use ichnos_model::{
-    Checkpoint, ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, EventCounts, FastCursor, Head,
-    Message, Window,
+    Checkpoint, ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, EventCounts, ExcludedClasses,
+    FastCursor, Head, Message, Window,
 };
 
 use crate::event_order::OutOfOrder;
@@ -47,6 +47,7 @@ impl StreamInput {
             state: State::Begin,
             current: Current::Nothing,
             has_window: window.begin.is_some() || window.end.is_some(),
+            excluded: None,
             window,
             is_behind_window: false,
         }
@@ -111,6 +112,15 @@ pub struct CtfCursor {
     pub(crate) has_window: bool,
     /// Whether the last event came after the window.
     pub(crate) is_behind_window: bool,
+    excluded: Option<Box<Excluded>>,
+}
+
+/// Event records that are not wanted.
+#[derive(Clone, Debug)]
+struct Excluded {
+    classes: Arc<ExcludedClasses>,
+    /// They are skipped at these values of the default clock: no others are in the window.
+    times: RangeInclusive<u64>,
 }
 
 impl CtfCursor {
@@ -135,6 +145,13 @@ impl CtfCursor {
         }
         self.current = Current::Event;
         true
+    }
+
+    /// Whether the current message is an event record on time that is not wanted.
+    #[inline(always)]
+    fn is_excluded(&self) -> bool {
+        let Some(excluded) = &self.excluded else { return false };
+        self.current == Current::Event && excluded.classes.has(self.scanner.event_class())
     }
 
     /// Whether an event of this time is in the window; notes if it is behind that.
@@ -346,11 +363,16 @@ impl Cursor for CtfCursor {
     fn advance(&mut self) -> bool {
         loop {
             // Outside of packets there is nothing to scan.
-            if self.queue.is_empty() && self.scanner.next_event() {
-                if self.deliver_event() {
-                    return true;
+            if self.queue.is_empty() {
+                if let Some(excluded) = &self.excluded {
+                    self.scanner.skip_excluded(&excluded.classes, &excluded.times);
                 }
-                continue;
+                if self.scanner.next_event() {
+                    if self.deliver_event() && !self.is_excluded() {
+                        return true;
+                    }
+                    continue;
+                }
             }
             if let Some(has_message) = self.advance_otherwise() {
                 return has_message;
@@ -384,6 +406,11 @@ impl FastCursor for CtfCursor {
         // The event before needs lengths and selectors that are overwritten now.
         self.current = Current::Nothing;
         self.scanner.skip_plain_events(most, counts)
+    }
+
+    fn exclude(&mut self, classes: &Arc<ExcludedClasses>) {
+        let times = self.scanner.range_of(self.window);
+        self.excluded = Some(Box::new(Excluded { classes: Arc::clone(classes), times }));
     }
 
     fn skip_packet(&mut self) -> bool {

@@ -2,11 +2,12 @@
 //! where they lie.
 
 use std::cell::Cell;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use ichnos_io::Bytes;
 use ichnos_model::decode::{PacketBits, Position, Slots, UNKNOWN, decode_all};
-use ichnos_model::{ClockValue, DamageKind, DataStream, Event, EventCounts, Scopes, Skip};
+use ichnos_model::{ClockValue, DamageKind, DataStream, Event, EventCounts, ExcludedClasses, Scopes, Skip, Window};
 
 use crate::event_class::Body;
 use crate::event_header::DecodedHeader;
@@ -318,35 +319,81 @@ impl EventScanner {
     /// Skips event records that are in order, if there is no window, and counts them; see
     /// [`ichnos_model::FastCursor::skip_events`].
     pub(crate) fn skip_plain_events(&mut self, most: u32, counts: &mut EventCounts) -> u32 {
-        let before = self.clocks.value();
-        let (mut at, mut now) = (self.at, before.unwrap_or_default());
-        let mut last = self.order.last;
-        let (mut skipped, mut first) = (0, None);
-        while skipped < most && at.bit < self.end {
-            let Some(header) = self.quick_header(at, now) else { break };
-            let Some(body) = self.rules.records.by_id.get(header.id) else { break };
-            let Some(LaidOut { end, .. }) = self.laid_out(body, header.end) else { break };
-            let is_in_order = self.order.allows_after(last, header.cycles);
-            if end.bit == at.bit || !is_in_order && before.is_some() {
-                break;
-            }
-            counts.add_class(Some(body.class));
-            if before.is_some() {
-                last = header.cycles;
-                first.get_or_insert(last);
-            }
-            (at, now) = (end, header.cycles);
-            skipped += 1;
-        }
-        self.at = at;
-        self.order.last = last;
-        self.clocks.set_default(now);
-        for cycles in [first, first.map(|_| last)] {
+        let skipped = Cell::new(0);
+        let mut first = None;
+        self.skip_while(
+            |_, _| skipped.get() < most,
+            |class, cycles| {
+                counts.add_class(Some(class));
+                if skipped.get() == 0 {
+                    first = cycles;
+                }
+                skipped.set(skipped.get() + 1);
+            },
+        );
+        let skipped = skipped.get();
+        for cycles in [first, first.map(|_| self.order.last)] {
             if let Some(value) = self.clock_value(cycles) {
                 counts.add_time(value.nanoseconds);
             }
         }
         skipped
+    }
+
+    /// Skips event records of these classes that are in order, and whose times, if they have one, are in a range of
+    /// values of the default clock, up to the first other one.
+    #[inline(never)]
+    pub(crate) fn skip_excluded(&mut self, classes: &ExcludedClasses, times: &RangeInclusive<u64>) {
+        self.skip_while(
+            |class, cycles| classes.has(class) && cycles.is_none_or(|cycles| times.contains(&cycles)),
+            |_, _| {},
+        );
+    }
+
+    /// Skips event records of the commonest kind that are in order, as long as `wants` says so by class and time.
+    #[inline(always)]
+    fn skip_while(
+        &mut self,
+        wants: impl Fn(usize, Option<u64>) -> bool,
+        mut note: impl FnMut(usize, Option<u64>),
+    ) {
+        let before = self.clocks.value();
+        let (mut at, mut now) = (self.at, before.unwrap_or_default());
+        let mut last = self.order.last;
+        while at.bit < self.end {
+            let Some(header) = self.quick_header(at, now) else { break };
+            let Some(body) = self.rules.records.by_id.get(header.id) else { break };
+            let cycles = before.map(|_| header.cycles);
+            if !wants(body.class, cycles) {
+                break;
+            }
+            let Some(LaidOut { end, .. }) = self.laid_out(body, header.end) else { break };
+            let is_in_order = self.order.allows_after(last, header.cycles);
+            if end.bit == at.bit || !is_in_order && before.is_some() {
+                break;
+            }
+            note(body.class, cycles);
+            last = cycles.unwrap_or(last);
+            (at, now) = (end, header.cycles);
+        }
+        self.at = at;
+        self.order.last = last;
+        self.clocks.set_default(now);
+    }
+
+    /// Values of the default clock for which an event record is in a window, without a doubt.
+    pub(crate) fn range_of(&self, window: Window) -> RangeInclusive<u64> {
+        let Window { begin, end } = window;
+        let is_in_all = begin.is_none() && end.is_none() || self.stream.clock().is_none();
+        match self.nanoseconds_at_zero {
+            _ if is_in_all => 0..=u64::MAX,
+            Some(zero) => {
+                let cycles = |time: i128| time.saturating_sub(zero).clamp(0, u64::MAX.into()) as u64;
+                begin.map_or(0, cycles)..=end.map_or(u64::MAX, cycles)
+            }
+            // For others, that would take arithmetic of its own.
+            None => 1..=0,
+        }
     }
 
     /// Notes how an event record is broken.

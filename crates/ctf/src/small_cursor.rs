@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ichnos_model::{Checkpoint, Cursor, EventCounts, FastCursor, Head, Message, MessageKind, Window};
+use ichnos_model::{Checkpoint, Cursor, EventCounts, ExcludedClasses, FastCursor, Head, Message, MessageKind, Window};
 
 use crate::cursor::CtfCursor;
 use crate::resume::ResumePoint;
@@ -19,6 +19,7 @@ use crate::stream_input::StreamInput;
 pub(crate) struct SmallCursor {
     input: Arc<StreamInput>,
     shared: Arc<Shared>,
+    excluded: Option<Arc<ExcludedClasses>>,
     state: State,
 }
 
@@ -52,15 +53,19 @@ enum State {
 
 impl SmallCursor {
     pub(crate) fn new(input: &Arc<StreamInput>, shared: &Arc<Shared>) -> Self {
-        Self { input: Arc::clone(input), shared: Arc::clone(shared), state: State::New }
+        Self { input: Arc::clone(input), shared: Arc::clone(shared), excluded: None, state: State::New }
     }
 
     /// The cursor at a message behind the beginning of the data stream; None: the first one.
     fn waiting(&self, at: Option<&ResumePoint>) -> Box<CtfCursor> {
+        let exclude = |cursor: &mut CtfCursor| self.excluded.iter().for_each(|classes| cursor.exclude(classes));
         if let Some(at) = at {
-            return Box::new(self.input.cursor_resumed(self.shared.window, at));
+            let mut cursor = Box::new(self.input.cursor_resumed(self.shared.window, at));
+            exclude(&mut cursor);
+            return cursor;
         }
         let mut cursor = Box::new(self.input.cursor(self.shared.window));
+        exclude(&mut cursor);
         for _ in 0..2 {
             cursor.advance();
         }
@@ -140,6 +145,13 @@ impl FastCursor for SmallCursor {
             State::Reading(cursor) => cursor.skip_events(most, counts),
             _ => 0,
         }
+    }
+
+    fn exclude(&mut self, classes: &Arc<ExcludedClasses>) {
+        if let State::Reading(cursor) = &mut self.state {
+            cursor.exclude(classes);
+        }
+        self.excluded = Some(Arc::clone(classes));
     }
 
     fn prefetch(&self) {

@@ -269,7 +269,8 @@ impl Reader<'_> {
         let cursor = trace
             .packet_cursor(job.stream, window, packets)
             .or_else(|| trace.cursors(window).into_iter().nth(job.stream));
-        let Some(mut cursor) = cursor else { return Ok(()) };
+        let Some(cursor) = cursor else { return Ok(()) };
+        let mut cursor = self.excluding(job.source, job.stream, cursor);
         let lane = Lane::Stream { source: job.source, stream: job.lane };
         let mut encoder = output.encoder(lane);
         let is_stopped = || options.stop.is_some_and(|stop| stop.load(Ordering::Relaxed));

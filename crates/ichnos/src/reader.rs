@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use ichnos_flow::{DamageCursor, Merge};
-use ichnos_model::{BoxedCursor, DataStream, FastCursor, SplitPoint, TraceInput, Window};
+use ichnos_model::{
+    BoxedCursor, Cursor, DataStream, ExcludedClasses, FastCursor, Head, MessageKind, SplitPoint, StreamCursor,
+    TraceInput, Window,
+};
 
 use crate::Session;
 
@@ -20,6 +23,8 @@ pub struct Reader<'a> {
     pub(crate) wanted: Vec<Vec<bool>>,
     /// Where [`Reader::cursor`] begins; None: at the beginning.
     pub(crate) begin: Option<i128>,
+    /// Classes of events that are not wanted, by trace and data stream; empty: all are wanted.
+    pub(crate) excluded: Vec<Vec<Option<Arc<ExcludedClasses>>>>,
 }
 
 /// Why the data streams of a trace have no time in common.
@@ -95,6 +100,39 @@ impl Reader<'_> {
         traces.map(|((trace, wanted), window)| (trace.as_ref(), wanted, *window))
     }
 
+    /// Has cursors leave out events of those classes of each data stream that are not wanted, where they can. Some may be
+    /// delivered all the same.
+    ///
+    /// ```no_run
+    /// # fn count(session: &ichnos::Session, filter: &ichnos::Filter) -> Result<(), ichnos::OpenError> {
+    /// let mut reader = session.reader(filter.window(), |_| true)?;
+    /// reader.exclude(|stream| filter.excluded_classes(stream));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn exclude(&mut self, mut classes: impl FnMut(&DataStream) -> Option<Arc<ExcludedClasses>>) {
+        let of_trace = |(trace, wanted): (&Box<dyn TraceInput>, &Vec<bool>)| {
+            let streams = trace.data_streams().into_iter().zip(wanted);
+            streams.map(|(stream, is_wanted)| is_wanted.then(|| classes(&stream)).flatten()).collect()
+        };
+        self.excluded = self.session.traces().iter().zip(&self.wanted).map(of_trace).collect();
+    }
+
+    /// Has a cursor of a data stream leave out events that are not wanted.
+    pub(crate) fn excluding(&self, trace: usize, stream: usize, mut cursor: BoxedCursor) -> BoxedCursor {
+        let classes = self.excluded.get(trace).and_then(|streams| streams.get(stream));
+        if let Some(Some(classes)) = classes {
+            cursor.exclude(classes);
+            let is_excluded = |head: Head| {
+                head.kind == MessageKind::Event && head.class_index().is_some_and(|class| classes.has(class))
+            };
+            if cursor.head().is_some_and(is_excluded) {
+                cursor.next_head();
+            }
+        }
+        cursor
+    }
+
     /// Has [`Reader::cursor`] and [`Reader::render`] begin here, like [`Reader::cursor_from`]; None: at the beginning.
     pub fn begin_at(&mut self, begin: Option<i128>) {
         self.begin = begin;
@@ -121,12 +159,13 @@ impl Reader<'_> {
             return self.cursor_from(begin);
         }
         let mut cursors: Vec<BoxedCursor> = Vec::new();
-        for (trace, wanted, window) in self.wanted() {
+        for (number, (trace, wanted, window)) in self.wanted().enumerate() {
             if !trace.damage().is_empty() {
                 cursors.push(DamageCursor::new(trace.damage().to_vec()).boxed_fast());
             }
-            let all = trace.cursors(window).into_iter().zip(wanted);
-            cursors.extend(all.filter(|(_, is)| **is).map(|(cursor, _)| cursor));
+            let all = trace.cursors(window).into_iter().zip(wanted).enumerate();
+            let all = all.filter(|(_, (_, is))| **is);
+            cursors.extend(all.map(|(stream, (cursor, _))| self.excluding(number, stream, cursor)));
         }
         Merge::new(cursors)
     }
@@ -137,13 +176,15 @@ impl Reader<'_> {
     #[must_use]
     pub fn cursor_from(&self, begin: i128) -> Merged {
         let mut cursors: Vec<BoxedCursor> = Vec::new();
-        for (trace, wanted, window) in self.wanted() {
+        for (number, (trace, wanted, window)) in self.wanted().enumerate() {
             if !trace.damage().is_empty() {
                 // It has been reported at once.
                 cursors.push(DamageCursor::new(Vec::new()).boxed_fast());
             }
             let all = (0..).zip(wanted).filter(|(_, is)| **is);
-            cursors.extend(all.filter_map(|(stream, _)| trace.cursor_from(stream, window, begin)));
+            cursors.extend(all.filter_map(|(stream, _)| {
+                Some(self.excluding(number, stream, trace.cursor_from(stream, window, begin)?))
+            }));
         }
         Merge::of_begun(cursors)
     }

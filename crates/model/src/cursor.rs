@@ -1,6 +1,7 @@
 //! Sources of messages: what formats implement, and what is made of it.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use crate::{EventCounts, Head, Message, MessageKind};
 
@@ -51,6 +52,14 @@ pub trait FastCursor: Cursor {
         0
     }
 
+    /// From the next message on, event records of these classes are not wanted: leaves them out, as far as that is
+    /// faster than to deliver them. All other messages stay the same, damage for instance.
+    ///
+    /// Which of them are delivered all the same must depend on the data only, and not on where reading began.
+    fn exclude(&mut self, classes: &Arc<ExcludedClasses>) {
+        let _ = classes;
+    }
+
     /// Where the current message is the beginning of a packet: skips the events of the packet without looking at
     /// them, if that can be done. The next message is then the end of the packet. False: nothing was skipped.
     fn skip_packet(&mut self) -> bool {
@@ -78,6 +87,26 @@ pub trait FastCursor: Cursor {
         Self: Sized + Send + 'static,
     {
         Box::new(self)
+    }
+}
+
+/// Which event record classes of a data stream class are not wanted; see [`FastCursor::exclude`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExcludedClasses(Box<[bool]>);
+
+impl ExcludedClasses {
+    /// Those of which this is true, by their indexes; None if there are none.
+    #[must_use]
+    pub fn new(are_excluded: impl IntoIterator<Item = bool>) -> Option<Self> {
+        let classes: Box<[bool]> = are_excluded.into_iter().collect();
+        classes.contains(&true).then_some(Self(classes))
+    }
+
+    /// Whether the class with this index is one of them.
+    #[inline(always)]
+    #[must_use]
+    pub fn has(&self, class_index: usize) -> bool {
+        self.0.get(class_index).copied().unwrap_or(false)
     }
 }
 
@@ -210,6 +239,10 @@ impl Cursor for BoxedCursor {
 impl FastCursor for BoxedCursor {
     fn skip_events(&mut self, most: u32, counts: &mut EventCounts) -> u32 {
         (**self).skip_events(most, counts)
+    }
+
+    fn exclude(&mut self, classes: &Arc<ExcludedClasses>) {
+        (**self).exclude(classes);
     }
 
     fn skip_packet(&mut self) -> bool {

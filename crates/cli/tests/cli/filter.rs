@@ -1,5 +1,6 @@
 //! Events that an expression selects.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io::Read;
 use std::path::Path;
@@ -91,6 +92,54 @@ fn the_output_is_the_same_for_any_number_of_threads() {
             assert_eq!(run(&[threads, "--chunk-size=1"]), one, "{expression}");
         }
     }
+}
+
+/// What a class excludes is skipped where it is read: the other lines are the same as without a filter, and so is what
+/// is said of damage, also in a window of time and with several threads.
+#[test]
+fn skipped_classes_change_nothing_else() {
+    let Some(root) = recorded("ctf") else { return };
+    let list = std::fs::read_to_string(root.join("real.json")).unwrap();
+    let list: Vec<serde_json::Value> = serde_json::from_str(&list).unwrap();
+    let mut compared = 0;
+    for entry in &list {
+        let Some(path) = entry["trace"].as_str().map(|path| root.join("real").join(path)) else { continue };
+        if entry["pretty"]["lines"].as_u64().is_none_or(|lines| lines > 700) {
+            continue;
+        }
+        let read = |options: &[&str]| cat(&path, &[&["-f", "jsonl"], options].concat());
+        let all = read(&[]);
+        let event = |line: &str| {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            (line["type"] == "event").then(|| line["name"].as_str().map(str::to_owned)).flatten()
+        };
+        let names: BTreeSet<String> = all.out.lines().filter_map(event).collect();
+        for name in names.iter().filter(|name| !name.contains(['"', '\\', '*', '?', '['])).take(1) {
+            let of_name = |text: &str| -> Vec<String> {
+                let is_wanted = |line: &&str| event(line).as_ref() == Some(name);
+                text.lines().filter(is_wanted).map(str::to_owned).collect()
+            };
+            let filter = format!("event == \"{name}\"");
+            let window: &[&str] = &["--begin", "+1us", "--end", "-1us"];
+            for (window, expected) in [(&[][..], &all), (window, &read(window))] {
+                let options = [&["--filter", &filter], window].concat();
+                let one = read(&options);
+                assert_eq!(of_name(&one.out), of_name(&expected.out), "{filter} {window:?} {}", path.display());
+                let without_hints = |text: &str| {
+                    let hints = ["--filter", "there are no events", "no event lies", "help: "];
+                    let is_hint = |line: &&str| hints.iter().any(|hint| line.contains(hint));
+                    text.lines().filter(|line| !is_hint(line)).map(str::to_owned).collect::<Vec<_>>()
+                };
+                if expected.code != 2 {
+                    assert_eq!(without_hints(&one.err), without_hints(&expected.err), "{filter} {window:?}");
+                }
+                let several = read(&[&options[..], &["-j3", "--chunk-size=1"]].concat());
+                assert_eq!((several.out, several.err), (one.out, one.err), "{filter} {window:?}");
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 60, "{compared}");
 }
 
 /// Stacks and tasks of the events that are selected.

@@ -30,7 +30,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ichnos_model::{Event, Trace, Window};
+use ichnos_model::{DataStream, Event, ExcludedClasses, Trace, Window};
 use regex::bytes::Regex;
 
 use class::Class;
@@ -117,6 +117,8 @@ struct Shared {
     window: Window,
     warnings: Vec<FilterWarning>,
     programs: Mutex<HashMap<ProgramKey, Arc<Program>>>,
+    /// By trace, data stream class, and data stream if it depends on that.
+    excluded: Mutex<HashMap<(usize, usize, Option<u32>), Option<Arc<ExcludedClasses>>>>,
 }
 
 /// What a program is for.
@@ -185,6 +187,7 @@ impl Filter {
             },
             warnings,
             programs: Mutex::default(),
+            excluded: Mutex::default(),
         };
         Ok(Self { shared: Arc::new(shared) })
     }
@@ -207,6 +210,30 @@ impl Filter {
         &self.shared.warnings
     }
 
+    /// The event record classes of a data stream of which no event is selected, whatever is in it; None if there are
+    /// none, or if finding out would take long.
+    #[must_use]
+    pub fn excluded_classes(&self, stream: &DataStream) -> Option<Arc<ExcludedClasses>> {
+        /// For how many data streams it is found out if each is to be looked at.
+        const MOST_STREAMS: usize = 1000;
+        let of_stream = self.shared.depends_on_stream.then_some(stream.key);
+        let key = (Arc::as_ptr(&stream.trace).addr(), stream.class_index, of_stream);
+        let mut excluded = self.shared.excluded.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = excluded.get(&key) {
+            return known.clone();
+        }
+        if of_stream.is_some() && excluded.len() >= MOST_STREAMS {
+            return None;
+        }
+        let (stream_class, stream_plans) = (stream.class(), stream.plans());
+        let classes = ExcludedClasses::new(stream_plans.event_records.iter().map(|plans| {
+            let trace = &stream.trace;
+            let class = Class { trace, stream_class, stream_plans, plans, stream: Some(stream), event: None };
+            self.compile(class).verdict() == Some(false)
+        }));
+        excluded.entry(key).or_insert(classes.map(Arc::new)).clone()
+    }
+
     /// What evaluates it on a thread.
     #[must_use]
     pub fn selector(&self) -> Selector {
@@ -227,13 +254,17 @@ impl Filter {
         if let Some(program) = programs().get(&key) {
             return Arc::clone(program);
         }
+        let program = Arc::new(self.compile(Class::of(event)));
+        Arc::clone(programs().entry(key).or_insert(program))
+    }
+
+    fn compile(&self, class: Class<'_>) -> Program {
         let Expression { source, root, patterns } = &self.shared.expression;
         let times = |text: &str| {
             let time = self.shared.times.get(text).cloned();
             time.unwrap_or_else(|| Err("it was not resolved".to_owned()))
         };
-        let program = Arc::new(Compiler::new(Class::of(event), source, patterns, &times).program(root));
-        Arc::clone(programs().entry(key).or_insert(program))
+        Compiler::new(class, source, patterns, &times).program(root)
     }
 }
 
@@ -301,10 +332,7 @@ impl Selector {
         let filter = self.filter();
         let Some(class) = event.class_index() else {
             // Its plans are from elsewhere: nothing can be kept for it.
-            let Expression { source, root, patterns } = &self.shared.expression;
-            let shared = Arc::clone(&self.shared);
-            let times = |text: &str| shared.times.get(text).cloned().unwrap_or_else(|| Err(String::new()));
-            let program = Compiler::new(Class::of(event), source, patterns, &times).program(root);
+            let program = filter.compile(Class::of(event));
             return program.selects(event, &mut self.fetched, &self.patterns);
         };
         let of_stream = self.shared.depends_on_stream.then_some(stream.key);
