@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Makes a CTF 1.8 trace of the shape that LTTng-UST writes: make_trace.py DIR STREAMS EVENTS [fixed]
+"""Makes a CTF 1.8 trace of the shape that LTTng-UST writes: make_trace.py DIR STREAMS EVENTS [fixed] [rare]
 
 The data streams get events in turns, 1,000 ns apart; two thirds of them have one
-integer, one third has nine fields, among them texts and arrays, or with `fixed` twenty integers.
+integer, one third has nine fields, among them texts and arrays, or with `fixed` twenty integers. With `rare`,
+one event in a hundred is of a class of its own.
 Two runs make the same bytes."""
 import os, struct, sys
 
@@ -52,8 +53,9 @@ event {
 event {
 	name = "bench:fixed"; id = 2; stream_id = 0; fields := struct { %s };
 };
+event { name = "bench:rare"; id = 3; stream_id = 0; fields := struct { int32_t _i; }; };
 """ % ("-".join(UUID.hex()[a:b] for a, b in ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))), " ".join(f"uint32_t _f{i};" for i in range(20)))
-FIXED = "fixed" in sys.argv[4:]
+FIXED, RARE = ("fixed" in sys.argv[4:]), ("rare" in sys.argv[4:])
 
 
 class Stream:
@@ -69,7 +71,9 @@ class Stream:
             header = lambda id: struct.pack("<BIQ", 31, id, now)
         else:
             header = lambda id: struct.pack("<I", id | (now & (1 << 27) - 1) << 5)
-        if i % 3:
+        if RARE and i % 100 == 50:
+            event = header(3) + self.context + struct.pack("<i", i & 0xFFFFFFF)
+        elif i % 3:
             event = header(0) + self.context + struct.pack("<i", i & 0xFFFFFFF)
         elif FIXED:
             event = header(2) + self.context + struct.pack("<20I", *range(i & 0xFFFF, (i & 0xFFFF) + 20))

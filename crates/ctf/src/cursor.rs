@@ -147,11 +147,16 @@ impl CtfCursor {
         true
     }
 
-    /// Whether the current message is an event record on time that is not wanted.
+    /// Whether the current message is an event record on time that is not wanted; then skips those after it that are
+    /// not wanted, either.
     #[inline(always)]
-    fn is_excluded(&self) -> bool {
+    fn skip_excluded(&mut self) -> bool {
         let Some(excluded) = &self.excluded else { return false };
-        self.current == Current::Event && excluded.classes.has(self.scanner.event_class())
+        let is_excluded = self.current == Current::Event && excluded.classes.has(self.scanner.event_class());
+        if is_excluded {
+            self.scanner.skip_excluded(&excluded.classes, &excluded.times);
+        }
+        is_excluded
     }
 
     /// Whether an event of this time is in the window; notes if it is behind that.
@@ -363,16 +368,11 @@ impl Cursor for CtfCursor {
     fn advance(&mut self) -> bool {
         loop {
             // Outside of packets there is nothing to scan.
-            if self.queue.is_empty() {
-                if let Some(excluded) = &self.excluded {
-                    self.scanner.skip_excluded(&excluded.classes, &excluded.times);
+            if self.queue.is_empty() && self.scanner.next_event() {
+                if self.deliver_event() && !self.skip_excluded() {
+                    return true;
                 }
-                if self.scanner.next_event() {
-                    if self.deliver_event() && !self.is_excluded() {
-                        return true;
-                    }
-                    continue;
-                }
+                continue;
             }
             if let Some(has_message) = self.advance_otherwise() {
                 return has_message;

@@ -58,6 +58,7 @@ impl<'a> FieldValue<'a> {
     }
 
     /// The value as an integer of 128 bits, if it is an integer or bits and fits.
+    #[inline]
     #[must_use]
     pub fn as_i128(&self) -> Option<i128> {
         match *self {

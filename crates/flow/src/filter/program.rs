@@ -9,7 +9,7 @@ use regex::bytes::Regex;
 use super::fetch::{Fetched, MESSAGE, Register, ScopeFetch, bit};
 use super::glob::Glob;
 use super::syntax::{ArithmeticOp, CompareOp};
-use super::value::{Constant, Value, calculate, compare};
+use super::value::{Constant, Value, calculate, compare, is_ordered};
 
 /// What decides whether events of a class are selected.
 #[derive(Debug)]
@@ -64,6 +64,8 @@ pub(super) enum Test {
 pub(super) enum Leaf {
     Truth(Code),
     Compare(CompareOp, Code, Code),
+    /// A [`Code::Direct`] and an integer, as most comparisons are.
+    CompareDirect(CompareOp, Box<FieldRef>, usize, i128),
     /// Sorted.
     Integers(Code, Box<[i128]>),
     Ranges(Code, RangeSet),
@@ -136,7 +138,11 @@ impl Test {
 
     /// A condition about values, which is decided at once where these are the same for all events.
     pub(super) fn leaf(leaf: Leaf, registers: &[Register], patterns: &[Regex]) -> Self {
+        let leaf = leaf.simplified();
         let needs = match &leaf {
+            Leaf::CompareDirect(_, _, register, _) => {
+                Needs { always: 0, values: Code::Register(*register).needs(registers).always }
+            }
             Leaf::Compare(_, a, b) => {
                 if let (Some(_), Some(_)) = (a.constant(), b.constant()) {
                     return Self::Constant(leaf.constant(patterns));
@@ -217,6 +223,19 @@ impl Test {
 }
 
 impl Leaf {
+    /// The same condition in the form that is evaluated fastest.
+    fn simplified(self) -> Self {
+        match self {
+            Self::Compare(op, Code::Direct(field, register), Code::Constant(Constant::Integer(value))) => {
+                Self::CompareDirect(op, field, register, value)
+            }
+            Self::Compare(op, Code::Constant(Constant::Integer(value)), Code::Direct(field, register)) => {
+                Self::CompareDirect(op.mirrored(), field, register, value)
+            }
+            leaf => leaf,
+        }
+    }
+
     /// The result where nothing of an event is needed.
     fn constant(&self, patterns: &[Regex]) -> Option<bool> {
         let value = |code: &Code| match code {
@@ -225,7 +244,7 @@ impl Leaf {
         };
         match self {
             Self::Compare(op, a, b) => compare(*op, value(a).value(), value(b).value()),
-            Self::Has(_) => None,
+            Self::Has(_) | Self::CompareDirect(..) => None,
             Self::Truth(code)
             | Self::Integers(code, _)
             | Self::Ranges(code, _)
@@ -328,6 +347,10 @@ impl Evaluation<'_, '_> {
                 }
                 compare(*op, self.value(a), self.value(b))
             }
+            Leaf::CompareDirect(op, field, register, value) => {
+                let integer = self.direct(field, *register)?;
+                Some(is_ordered(*op, Some(integer.cmp(value))))
+            }
             Leaf::Has(register) => Some(self.fetched.has(*register)),
             Leaf::Truth(code)
             | Leaf::Integers(code, _)
@@ -350,17 +373,25 @@ impl Evaluation<'_, '_> {
         }
     }
 
+    /// An integer at the same offset of its scope in all events of the class; its register if the scope is values.
+    #[inline]
+    fn direct(&self, field: &FieldRef, register: usize) -> Option<i128> {
+        if self.event.scopes.values.is_some_and(|values| values.has(field.scope())) {
+            return match self.fetched.value(register) {
+                Value::Integer(value) => Some(value),
+                _ => None,
+            };
+        }
+        self.event.get(field)?.as_i128()
+    }
+
     #[inline]
     fn value<'v>(&'v self, code: &'v Code) -> Value<'v> {
         match code {
             Code::Constant(constant) => constant.value(),
             Code::Register(register) => self.fetched.value(*register),
             Code::Direct(field, register) => {
-                if self.event.scopes.values.is_some_and(|values| values.has(field.scope())) {
-                    return self.fetched.value(*register);
-                }
-                let value = self.event.get(field).and_then(|value| value.as_i128());
-                value.map_or(Value::Unknown, Value::Integer)
+                self.direct(field, *register).map_or(Value::Unknown, Value::Integer)
             }
             Code::Time => self.event.nanoseconds().map_or(Value::Unknown, Value::Time),
             code => self.computed(code),

@@ -90,7 +90,7 @@ pub(super) fn compare(op: CompareOp, a: Value<'_>, b: Value<'_>) -> Option<bool>
 
 /// None as the ordering: one of the two is no number.
 #[inline]
-fn is_ordered(op: CompareOp, ordering: Option<Ordering>) -> bool {
+pub(super) fn is_ordered(op: CompareOp, ordering: Option<Ordering>) -> bool {
     match op {
         CompareOp::Equal => ordering == Some(Ordering::Equal),
         CompareOp::NotEqual => ordering != Some(Ordering::Equal),
