@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use ichnos_model::{
-    BitField, ByteOrder, Field, FieldKind, Real, Role, Roles, StringEncoding, StringLength, Text, Uuid,
-    Visitor, Wide,
+    ByteOrder, Field, FieldKind, Real, Role, Roles, StringEncoding, StringLength, Text, Uuid, Visitor, Wide,
 };
 
 use super::bit_writer::BitWriter;
+use super::placed::{Layout, Placed};
 
 /// Why a field cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -30,24 +30,6 @@ pub(super) struct RoleValues {
     pub(super) data_stream_class_id: Option<u64>,
     pub(super) data_stream_id: Option<u64>,
     pub(super) uuid: Option<Uuid>,
-}
-
-/// A field with a role that was written, where it can be written anew.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Placed {
-    pub(super) role: Role,
-    pub(super) at: u64,
-    pub(super) layout: Layout,
-    /// The value that it has.
-    pub(super) value: u64,
-}
-
-/// The layout of a field that can be written anew.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Layout {
-    Bits(BitField),
-    /// Groups of 7 bits.
-    Groups(u64),
 }
 
 /// Groups of 7 bits that a size gets which is not known yet.

@@ -9,7 +9,7 @@ use ichnos_model::{DataStream, Role, TraceClass};
 use super::capabilities::capabilities;
 use super::field_encoder::RoleValues;
 use super::merged::{MergePart, MergeProblem, Merged, bits_of_role, merge};
-use super::stream_encoder::{HeaderRules, StreamRules};
+use super::stream_rules::{HeaderRules, StreamRules};
 use crate::metadata::Dialect;
 use crate::packet::Clocks;
 

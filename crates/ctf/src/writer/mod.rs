@@ -5,14 +5,18 @@
 
 mod bit_writer;
 mod capabilities;
+mod class_encoding;
 mod field_encoder;
 mod frame;
 mod index_file;
 mod merged;
 mod merged_output;
 mod names;
+mod packets;
+mod placed;
 mod repair;
 mod stream_encoder;
+mod stream_rules;
 mod trace_output;
 mod versions;
 

@@ -2,8 +2,8 @@
 
 use ichnos_model::{DataStream, Packet, Role};
 
-use super::field_encoder::Placed;
-use super::stream_encoder::{OpenPacket, bits_of};
+use super::packets::OpenPacket;
+use super::placed::Placed;
 use crate::packet_times::most_cycles;
 
 /// Counters with fewer bits count around: of them, no value contradicts the one before.
@@ -76,7 +76,7 @@ impl Repair {
             match placed.role {
                 Role::Timestamp => placed.value = open.begin,
                 Role::PacketSequenceNumber if is_wide(placed) => {
-                    let value = between(self.sequence, placed.value, self.next.sequence, 1, bits_of(placed));
+                    let value = between(self.sequence, placed.value, self.next.sequence, 1, placed.bits());
                     if value != placed.value {
                         changes.push("sequence number that cannot be: the next one");
                     }
@@ -85,8 +85,7 @@ impl Repair {
                 }
                 Role::PacketSequenceNumber => self.sequence = Some(placed.value),
                 Role::DiscardedEventCounter if is_wide(placed) => {
-                    let value =
-                        between(self.discarded, placed.value, self.next.discarded, 0, bits_of(placed));
+                    let value = between(self.discarded, placed.value, self.next.discarded, 0, placed.bits());
                     if value != placed.value {
                         changes.push("counter of discarded events that cannot be: that of the packet before");
                     }
@@ -108,7 +107,7 @@ impl Repair {
 }
 
 fn is_wide(placed: &Placed) -> bool {
-    bits_of(placed) >= WIDE
+    placed.bits() >= WIDE
 }
 
 /// A value that a counter of a number of bits can have between those of the packets before and behind, from one of

@@ -4,17 +4,19 @@ use std::io;
 use std::sync::Arc;
 
 use ichnos_io::{EncodedBlock, EncodedPacket, Encoder};
-use ichnos_model::lower::{EventLosses, Fit, Loss, LossKind, LoweredEvent, LoweredTrace, ValueLosses};
-use ichnos_model::plan::align;
+use ichnos_model::lower::{Loss, LossKind, ValueLosses};
 use ichnos_model::{
-    BitField, ByteOrder, DataStream, Discarded, Event, FieldClass, FieldKind, Message, Packet, Role, Scope,
-    Uuid, Window,
+    BitField, ByteOrder, DataStream, Discarded, Event, FieldClass, Message, Packet, Role, Scope, Window,
 };
 
 use super::bit_writer::BitWriter;
-use super::field_encoder::{EncodeError, FieldEncoder, Layout, Placed, RoleValues};
+use super::class_encoding::{ChangedTexts, ClassEncoding};
+use super::field_encoder::{FieldEncoder, RoleValues};
 use super::frame;
+use super::packets::{OpenPacket, Packets};
+use super::placed::{Layout, Placed, most_bits};
 use super::repair::Repair;
+use super::stream_rules::StreamRules;
 
 /// What is given out at once, in bytes, if there is as much.
 const BLOCK: usize = 1 << 20;
@@ -24,153 +26,6 @@ const PACKET: u64 = 256 << 10;
 
 /// Most lanes of a data stream whose events are not in order of time.
 const MOST_LANES: usize = 16;
-
-/// What all encoders of a data stream have in common.
-#[derive(Debug)]
-pub(super) struct StreamRules {
-    pub(super) lowered: Arc<LoweredTrace>,
-    pub(super) stream: Arc<DataStream>,
-    /// Number of the data stream in the output.
-    pub(super) number: usize,
-    /// Number of its trace in the output.
-    pub(super) source: usize,
-    /// Whether packets are made of those of the source; otherwise it has none.
-    pub(super) mirrors: bool,
-    /// Whether contexts of packets get a further member: the value of the default clock at the beginning.
-    pub(super) adds_begin: bool,
-    /// Whether packets can be copied as they are.
-    pub(super) copies_packets: bool,
-    /// Whether events can be copied, if their class allows it.
-    pub(super) copies_events: bool,
-    /// Whether events are left out.
-    pub(super) leaves_out: bool,
-    /// Most bytes of a packet, if that is wanted.
-    pub(super) packet_size: Option<u64>,
-    /// Whether packets say how large they are: otherwise there can be only one in a file.
-    pub(super) can_split: bool,
-    /// Whether times, counters and texts are made valid.
-    pub(super) repairs: bool,
-    /// In which packets are to begin and end.
-    pub(super) window: Window,
-    /// How event record headers say their time.
-    pub(super) timestamp: Timestamps,
-    /// Whether a packet is given out as soon as it is complete.
-    pub(super) is_live: bool,
-    /// Whether an event that cannot be written is an error.
-    pub(super) must_fit: bool,
-    /// What packet headers say.
-    pub(super) header: HeaderRules,
-}
-
-/// What packet headers of a data stream say.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct HeaderRules {
-    /// Whether they are those of [`frame::packet_header`]; otherwise they have the class of the source.
-    pub(super) is_common: bool,
-    /// What fields of a header that is kept say in place of what they said.
-    pub(super) replaced: RoleValues,
-    /// Id of the data stream class.
-    pub(super) class_id: u64,
-    /// Id of the data stream, or of the first of its lanes.
-    pub(super) stream_id: u64,
-    /// The UUID of the trace.
-    pub(super) uuid: Option<Uuid>,
-}
-
-impl StreamRules {
-    /// Whether packets can be encoded without those before: no packet is inserted, which would change the sequence
-    /// numbers behind it, and none begins when the one before ends.
-    pub(super) fn is_divisible(&self) -> bool {
-        let inserts = self.packet_size.is_some() || self.leaves_out && self.timestamp.bits < 64;
-        !self.repairs && self.mirrors && !self.adds_begin && !inserts
-    }
-
-    /// The lowered class of packet contexts.
-    fn lowered_context(&self) -> Option<&FieldClass> {
-        let classes = &self.lowered.trace().class.data_streams;
-        classes.get(self.stream.class_index)?.packet_context.as_deref()
-    }
-}
-
-/// How event records say their time.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Timestamps {
-    /// Bits of the shortest field that does; 64 if none is shorter.
-    pub(super) bits: u64,
-}
-
-impl Timestamps {
-    /// Those of a data stream class.
-    pub(super) fn of(header: Option<&FieldClass>) -> Self {
-        fn shortest(class: &FieldClass) -> u64 {
-            let own = match &class.kind {
-                FieldKind::Integer { bits, .. } if class.roles.has(Role::Timestamp) => bits.length,
-                _ => 64,
-            };
-            match &class.kind {
-                FieldKind::Structure { members, .. } => {
-                    members.iter().map(|member| shortest(&member.class)).fold(own, u64::min)
-                }
-                FieldKind::Variant { options, .. } => {
-                    options.iter().map(|option| shortest(&option.class)).fold(own, u64::min)
-                }
-                FieldKind::Optional { field, .. } => own.min(shortest(field)),
-                _ => own,
-            }
-        }
-        Self { bits: header.map_or(64, shortest) }
-    }
-}
-
-/// How events of a class are encoded.
-#[derive(Debug)]
-struct ClassEncoding {
-    lowered: Arc<LoweredEvent>,
-    id: u64,
-    /// The largest alignment of anything in its records, if these can be copied.
-    copy: Option<u64>,
-    losses: EventLosses,
-}
-
-/// A packet that is being encoded.
-#[derive(Debug, Default)]
-pub(super) struct OpenPacket {
-    pub(super) placed: Vec<Placed>,
-    /// Its header and context, to begin further packets with.
-    head: Vec<u8>,
-    head_bits: u64,
-    pub(super) begin: u64,
-    /// Value of the default clock behind the last event.
-    pub(super) now: u64,
-    pub(super) source_end: Option<u64>,
-    events: u64,
-    /// How many bits its content can have, so that the fields of its size can say that.
-    most_bits: u64,
-    /// No event can be later; see [`Repair`].
-    pub(super) latest: u64,
-    /// Whether the end of the source can be right.
-    pub(super) has_end: bool,
-}
-
-/// Packets of one file.
-#[derive(Debug, Default)]
-struct Packets {
-    out: BitWriter,
-    open: Option<OpenPacket>,
-    encoded: Vec<EncodedPacket>,
-    events: u64,
-    copied_packets: u64,
-    /// Number of the packet, where there are none in the source.
-    sequence: u64,
-    discarded: u64,
-    /// Value of the default clock at the end of the last packet.
-    end: u64,
-    has_packets: bool,
-    /// How many packets there are more than in the source.
-    inserted: u64,
-    /// Size in bits of a packet that is larger than it can say, and the number of bits that it has for that.
-    too_large: Option<(u64, u64)>,
-}
 
 /// Encodes the messages of a data stream.
 #[derive(Debug)]
@@ -212,22 +67,11 @@ impl StreamEncoder {
         }
         let lowered = self.rules.lowered.event(event).map_err(io::Error::other)?;
         let Some(lowered) = lowered else { return Ok(None) };
-        let id = u64::try_from(lowered.class().id)
-            .map_err(|_| io::Error::other("the id of an event record class has more than 64 bits"))?;
-        let copy = (self.rules.copies_events && lowered.fit() <= Fit::SameBits).then(|| {
-            let stream = event.stream.class();
-            let classes = [
-                stream.event_record_header.as_ref(),
-                stream.common_context.as_ref(),
-                event.class.specific_context.as_ref(),
-                event.class.payload.as_ref(),
-            ];
-            classes.into_iter().flatten().map(|class| most_alignment(class, 0)).fold(8, u64::max)
-        });
+        let class = ClassEncoding::new(lowered, event, self.rules.copies_events)?;
         if self.classes.len() <= index {
             self.classes.resize_with(index + 1, || None);
         }
-        self.classes[index] = Some(ClassEncoding { lowered, id, copy, losses: EventLosses::default() });
+        self.classes[index] = Some(class);
         Ok(Some(index))
     }
 
@@ -252,8 +96,8 @@ impl StreamEncoder {
             let Some(Some(class)) = self.classes.get_mut(class) else { return Ok(()) };
             let begin = packets.out.at();
             let mut texts = ChangedTexts::default();
-            if !(rules.mirrors && copy_event(&mut packets.out, event, class.copy)) {
-                match encode_event(&mut packets.out, &mut self.lengths, &rules, class, event, cycles) {
+            if !(rules.mirrors && class.copy_event(&mut packets.out, event)) {
+                match class.encode_event(&mut packets.out, &mut self.lengths, &rules, event, cycles) {
                     Ok(changed) => texts = changed,
                     Err(problem) => {
                         packets.out.go_back(begin);
@@ -275,7 +119,7 @@ impl StreamEncoder {
                 return Ok(());
             }
             let end = cycles.unwrap_or(now).max(now);
-            self.split_packet(lane, end, cycles);
+            self.lanes[lane].split(end, cycles);
             is_split = true;
         }
         let packets = &mut self.lanes[lane];
@@ -336,7 +180,7 @@ impl StreamEncoder {
         {
             (open.begin, open.now) = (cycles, cycles);
             for placed in open.placed.iter().filter(|placed| placed.role == Role::Timestamp) {
-                patch(&mut packets.out, placed, cycles);
+                placed.patch(&mut packets.out, cycles);
             }
         }
         if let Some(open) = &packets.open {
@@ -352,17 +196,17 @@ impl StreamEncoder {
             } else if is_full || wraps {
                 let end = if wraps && !is_full { open.now } else { cycles.unwrap_or(open.now).max(open.now) };
                 if rules.mirrors {
-                    self.split_packet(lane, end, cycles);
+                    self.lanes[lane].split(end, cycles);
                 } else {
                     let end = open.now;
-                    self.close_own(lane, end);
+                    self.lanes[lane].close_own(end);
                     self.collect(false);
                 }
             }
         }
         if self.lanes[lane].open.is_none() && !rules.mirrors {
             let begin = cycles.unwrap_or(0).max(self.lanes[lane].end);
-            self.open_own(lane, begin);
+            self.lanes[lane].open_own(&rules, lane, begin);
         }
         Ok(())
     }
@@ -383,85 +227,6 @@ impl StreamEncoder {
         Some((encode(RoleValues::default())?, encode(rules.header.replaced)?))
     }
 
-    /// Ends the open packet, which is made of one of the source, and begins another one with the same context.
-    fn split_packet(&mut self, lane: usize, end: u64, begin: Option<u64>) {
-        let packets = &mut self.lanes[lane];
-        let Some(open) = packets.open.take() else { return };
-        let (head, head_bits, placed) = (open.head.clone(), open.head_bits, open.placed.clone());
-        let mut next = OpenPacket {
-            begin: begin.unwrap_or(open.begin),
-            now: begin.unwrap_or(open.now),
-            source_end: open.source_end,
-            head,
-            head_bits,
-            placed,
-            events: 0,
-            most_bits: open.most_bits,
-            latest: open.latest,
-            has_end: open.has_end,
-        };
-        close_packet(packets, open, Some(end));
-        packets.inserted += 1;
-        let out = &mut packets.out;
-        out.begin_packet();
-        out.bytes(&next.head);
-        out.go_back(next.head_bits);
-        for placed in &mut next.placed {
-            match placed.role {
-                Role::Timestamp => patch(out, placed, next.begin),
-                Role::PacketSequenceNumber => {
-                    // It has the number of the packet before.
-                    placed.value = placed.value.wrapping_add(1);
-                    patch(out, placed, placed.value);
-                }
-                _ => {}
-            }
-        }
-        packets.open = Some(next);
-    }
-
-    /// Opens a packet where the source has none.
-    fn open_own(&mut self, lane: usize, begin: u64) {
-        let rules = &*self.rules;
-        let trace = rules.lowered.trace();
-        let has_clock = trace
-            .class
-            .data_streams
-            .get(rules.stream.class_index)
-            .is_some_and(|class| class.default_clock.is_some());
-        let header = rules.header;
-        let packets = &mut self.lanes[lane];
-        let out = &mut packets.out;
-        let mut placed = Vec::new();
-        out.begin_packet();
-        let order = ByteOrder::LittleEndian;
-        let bits = BitField::new(64, order, 8);
-        frame::put_packet_header(out, header.uuid, header.class_id, header.stream_id | lane as u64);
-        let mut put = |out: &mut BitWriter, role, value| {
-            placed.push(Placed { role, at: out.at(), layout: Layout::Bits(bits), value });
-            out.put(value, 64, order);
-        };
-        put(out, Role::PacketTotalLength, 0);
-        put(out, Role::PacketContentLength, 0);
-        if has_clock {
-            put(out, Role::Timestamp, begin);
-            put(out, Role::PacketEndTimestamp, begin);
-        }
-        put(out, Role::DiscardedEventCounter, packets.discarded);
-        put(out, Role::PacketSequenceNumber, packets.sequence);
-        packets.has_packets = true;
-        let most_bits = u64::MAX;
-        packets.open = Some(OpenPacket { placed, begin, now: begin, most_bits, ..OpenPacket::default() });
-    }
-
-    fn close_own(&mut self, lane: usize, end: u64) {
-        let packets = &mut self.lanes[lane];
-        let Some(open) = packets.open.take() else { return };
-        packets.end = packets.end.max(end);
-        close_packet(packets, open, Some(end));
-        packets.sequence += 1;
-    }
-
     /// Opens a packet that is made of one of the source.
     fn open_mirrored(&mut self, packet: &Packet<'_>) -> io::Result<()> {
         let rules = Arc::clone(&self.rules);
@@ -471,7 +236,7 @@ impl StreamEncoder {
             if rules.repairs {
                 self.close_repaired(open);
             } else {
-                close_packet(packets, open, None);
+                packets.close(open, None);
             }
         }
         let packets = &mut self.lanes[0];
@@ -528,7 +293,7 @@ impl StreamEncoder {
         if packets.inserted > 0 {
             for placed in placed.iter_mut().filter(|placed| placed.role == Role::PacketSequenceNumber) {
                 placed.value = placed.value.wrapping_add(packets.inserted);
-                patch(&mut packets.out, placed, placed.value);
+                placed.patch(&mut packets.out, placed.value);
             }
         }
         if let Some(first) = window_cycles(&rules.stream, rules.window.begin)
@@ -537,7 +302,7 @@ impl StreamEncoder {
             // It may end before, and have events behind its end.
             begin = packet.end.map_or(first, |end| first.min(end.cycles.max(begin)));
             for placed in placed.iter().filter(|placed| placed.role == Role::Timestamp) {
-                patch(&mut packets.out, placed, begin);
+                placed.patch(&mut packets.out, begin);
             }
         }
         packets.has_packets = true;
@@ -556,7 +321,7 @@ impl StreamEncoder {
         if rules.repairs {
             let changes = self.repair.begin(packets.end, &mut open);
             for placed in &open.placed {
-                patch(&mut packets.out, placed, placed.value);
+                placed.patch(&mut packets.out, placed.value);
             }
             for what in changes {
                 let field = "packet.context".to_owned();
@@ -593,7 +358,7 @@ impl StreamEncoder {
         } else if packets.inserted > 0 {
             end = packet.end.map(|end| end.cycles.max(open.now));
         }
-        close_packet(packets, open, end);
+        packets.close(open, end);
     }
 
     /// The time of an event, or that of the event before if it cannot be.
@@ -613,10 +378,10 @@ impl StreamEncoder {
         let end = open.source_end.filter(|_| open.has_end).unwrap_or(open.now).max(open.now);
         self.repair.end(&mut open);
         for placed in open.placed.iter().filter(|placed| placed.role == Role::DiscardedEventCounter) {
-            patch(&mut packets.out, placed, placed.value);
+            placed.patch(&mut packets.out, placed.value);
         }
         packets.end = end;
-        close_packet(packets, open, Some(end));
+        packets.close(open, Some(end));
     }
 
     /// Takes a loss of events where the source has no packets: between two packets of the output.
@@ -636,12 +401,12 @@ impl StreamEncoder {
         let end = discarded.end.map_or(begin, |end| end.cycles).max(begin);
         if self.lanes[0].open.is_none() && !self.lanes[0].has_packets {
             // The first packet shows what the counter was before.
-            self.open_own(0, begin);
+            self.lanes[0].open_own(&self.rules, 0, begin);
         }
-        self.close_own(0, begin);
+        self.lanes[0].close_own(begin);
         self.lanes[0].discarded = self.lanes[0].discarded.wrapping_add(count);
-        self.open_own(0, begin);
-        self.close_own(0, end);
+        self.lanes[0].open_own(&self.rules, 0, begin);
+        self.lanes[0].close_own(end);
     }
 
     /// Checks that packets say how large they are.
@@ -758,7 +523,7 @@ impl Encoder for StreamEncoder {
             for lane in 0..self.lanes.len() {
                 if let Some(open) = self.lanes[lane].open.as_ref().filter(|open| open.events > 0) {
                     let end = open.now;
-                    self.close_own(lane, end);
+                    self.lanes[lane].close_own(end);
                 }
             }
         }
@@ -779,12 +544,12 @@ impl Encoder for StreamEncoder {
             if self.rules.mirrors {
                 match self.lanes[lane].open.take() {
                     Some(open) if self.rules.repairs => self.close_repaired(open),
-                    Some(open) => close_packet(&mut self.lanes[lane], open, None),
+                    Some(open) => self.lanes[lane].close(open, None),
                     None => {}
                 }
             } else if let Some(open) = &self.lanes[lane].open {
                 let end = open.now;
-                self.close_own(lane, end);
+                self.lanes[lane].close_own(end);
             }
         }
         self.check_sizes()?;
@@ -796,20 +561,6 @@ impl Encoder for StreamEncoder {
         }
         Ok(std::mem::take(&mut self.blocks))
     }
-}
-
-/// How many bits a packet can have at most, so that its fields can say that.
-fn most_bits(placed: &[Placed]) -> u64 {
-    let sizes = placed
-        .iter()
-        .filter(|placed| matches!(placed.role, Role::PacketTotalLength | Role::PacketContentLength));
-    let most = sizes.map(|placed| match placed.layout {
-        Layout::Bits(bits) if bits.length < 64 => (1 << bits.length) - 1,
-        Layout::Groups(groups) if groups < 9 => (1 << (7 * groups)) - 1,
-        _ => u64::MAX,
-    });
-    // Whole bytes, as packets have.
-    most.min().map_or(u64::MAX, |most| most & !7)
 }
 
 /// The first or last value of the default clock that is in a window.
@@ -827,157 +578,4 @@ fn window_cycles(stream: &DataStream, time: Option<i128>) -> Option<u64> {
         }
     }
     Some(low)
-}
-
-/// The largest alignment of anything in a class.
-fn most_alignment(class: &FieldClass, depth: u32) -> u64 {
-    if depth > 64 {
-        return 1 << 20;
-    }
-    let own = class.alignment();
-    let of = |class: &FieldClass| most_alignment(class, depth + 1);
-    match &class.kind {
-        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
-            members.iter().map(|member| of(&member.class)).fold(own, u64::max)
-        }
-        FieldKind::Array { element, .. } => own.max(of(element)),
-        FieldKind::Optional { field, .. } => own.max(of(field)),
-        FieldKind::Variant { options, .. } => {
-            options.iter().map(|option| of(&option.class)).fold(own, u64::max)
-        }
-        _ => own,
-    }
-}
-
-/// Copies the bytes of an event record, if they mean the same there.
-#[inline]
-fn copy_event(out: &mut BitWriter, event: &Event<'_>, copy: Option<u64>) -> bool {
-    let Some(most) = copy else { return false };
-    let scopes = &event.scopes;
-    let Some(header) = scopes.begins.get(Scope::EventRecordHeader as usize) else { return false };
-    if scopes.values.is_some() || scopes.end == 0 {
-        return false;
-    }
-    // Between the record before and this one there are only bits of alignment, which are the same if both begin at
-    // the same place between two of the largest alignments.
-    let begin = header.bit;
-    if (begin ^ out.at()) & (most - 1) != 0 || begin % 8 != 0 || scopes.end % 8 != 0 {
-        return false;
-    }
-    let (Ok(begin), Ok(end)) = (usize::try_from(begin / 8), usize::try_from(scopes.end / 8)) else {
-        return false;
-    };
-    let Some(bytes) = scopes.bits.bytes().get(begin..end) else { return false };
-    out.bytes(bytes);
-    true
-}
-
-/// How many texts of an event record are not what they were.
-#[derive(Clone, Copy, Debug, Default)]
-struct ChangedTexts {
-    cut: u64,
-    replaced: u64,
-}
-
-/// Encodes an event record; gives how many of its texts are not what they were.
-fn encode_event(
-    out: &mut BitWriter,
-    lengths: &mut Vec<Option<i128>>,
-    rules: &StreamRules,
-    class: &mut ClassEncoding,
-    event: &Event<'_>,
-    cycles: Option<u64>,
-) -> Result<ChangedTexts, String> {
-    let ClassEncoding { lowered, losses, id, .. } = class;
-    let problem = |visited: Result<(), ichnos_model::decode::DecodeError>, error: Option<EncodeError>| match (
-        visited, error,
-    ) {
-        (_, Some(error)) => Err(error.to_string()),
-        (Err(error), None) => Err(error.to_string()),
-        (Ok(()), None) => Ok(()),
-    };
-    let mut changed = ChangedTexts::default();
-    if rules.mirrors {
-        // What it says of the time is right: it is checked before that no bits of it are missing.
-        let roles = RoleValues { timestamp: cycles, ..RoleValues::default() };
-        let mut encoder = FieldEncoder::new(out, roles, None, lengths);
-        let visited = rules.lowered.visit(lowered, event, Scope::EventRecordHeader, &mut encoder, losses);
-        problem(visited, encoder.error.take())?;
-    } else {
-        out.align(8);
-        out.put(*id, 64, ByteOrder::LittleEndian);
-        if let Some(cycles) = cycles {
-            out.put(cycles, 64, ByteOrder::LittleEndian);
-        }
-    }
-    for scope in [Scope::CommonContext, Scope::SpecificContext, Scope::Payload] {
-        let mut encoder = FieldEncoder::new(out, RoleValues::default(), None, lengths);
-        encoder.replaces_invalid = rules.repairs;
-        let visited = rules.lowered.visit(lowered, event, scope, &mut encoder, losses);
-        changed.cut += encoder.cut;
-        changed.replaced += encoder.replaced;
-        problem(visited, encoder.error.take())?;
-    }
-    Ok(changed)
-}
-
-/// Ends a packet; `end`: another time than the one that is written already.
-fn close_packet(packets: &mut Packets, open: OpenPacket, end: Option<u64>) {
-    let out = &mut packets.out;
-    let content = out.at();
-    let total = align(content, 8).unwrap_or(content);
-    out.pad_to(total);
-    let mut encoded = EncodedPacket {
-        total,
-        content,
-        begin: open.begin,
-        end: end.or(open.source_end).unwrap_or(open.now),
-        discarded: 0,
-        sequence: u64::MAX,
-    };
-    for placed in &open.placed {
-        match placed.role {
-            Role::PacketTotalLength | Role::PacketContentLength => {
-                let is_total = placed.role == Role::PacketTotalLength;
-                let size = if is_total { total } else { content };
-                let bits = bits_of(placed);
-                if bits < 64 && size >> bits != 0 {
-                    packets.too_large = Some((size, bits));
-                }
-                patch(out, placed, size);
-            }
-            Role::PacketEndTimestamp => {
-                if let Some(end) = end {
-                    patch(out, placed, end);
-                }
-            }
-            Role::DiscardedEventCounter => encoded.discarded = placed.value,
-            Role::PacketSequenceNumber => encoded.sequence = placed.value,
-            _ => {}
-        }
-    }
-    packets.encoded.push(encoded);
-}
-
-/// How many bits a field has for its value.
-pub(super) fn bits_of(placed: &Placed) -> u64 {
-    match placed.layout {
-        Layout::Bits(bits) => bits.length,
-        Layout::Groups(groups) => groups * 7,
-    }
-}
-
-/// Writes a field anew.
-fn patch(out: &mut BitWriter, placed: &Placed, value: u64) {
-    match placed.layout {
-        Layout::Bits(bits) => out.patch(placed.at, value, bits),
-        Layout::Groups(groups) => {
-            for index in 0..groups {
-                let more = if index + 1 < groups { 0x80 } else { 0 };
-                let group = value.checked_shr(7 * index as u32).unwrap_or(0) & 0x7f;
-                let bits = BitField::new(8, ByteOrder::LittleEndian, 8);
-                out.patch(placed.at + 8 * index, group | more, bits);
-            }
-        }
-    }
 }

@@ -4,87 +4,19 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::annotations::{annotate_added, annotate_field, strip};
-use super::capabilities::{Capabilities, VariantSelection};
-use super::loss_table::{Loss, LossKind, LossTable};
+use super::annotations::{annotate_field, strip};
+use super::before::{Before, option_names};
+use super::class_lowerer::ClassLowerer;
+use super::loss_table::LossKind;
 use super::moves::{Fit, MoveKind, NONE, NodeMove, ScopeMoves};
-use super::names::{identifier, is_identifier, unique};
-use crate::plan::steps::{NodeId, Op, Plan, Slot, align};
+use super::names::unique;
+use crate::plan::steps::{NodeId, Op, Plan, align};
 use crate::{
-    Attributes, BitField, ByteOrder, DisplayBase, FieldClass, FieldKind, FieldLocation, IntegerProperties,
-    IntegerRange, Length, LocationStep, MappingsBuilder, Member, RangeSet, Role, Scope, StringEncoding,
-    StringLength, VariableLengthValue, VariantOption,
+    Attributes, DisplayBase, FieldClass, FieldKind, FieldLocation, IntegerRange, Length, LocationStep,
+    Member, RangeSet, Role, Scope, VariantOption,
 };
 
-/// Lowers the root class of a scope.
-pub(super) struct ClassLowerer<'a> {
-    pub(super) capabilities: &'a Capabilities,
-    pub(super) plan: &'a Plan,
-    pub(super) scope: Scope,
-    /// The default clock of the data stream.
-    pub(super) default_clock: Option<u16>,
-    /// What the class is called in the loss table.
-    pub(super) class_name: &'a str,
-    pub(super) losses: &'a mut LossTable,
-    /// Whether to note what a field was beyond its lowered class.
-    pub(super) annotates: bool,
-    moves: Vec<NodeMove>,
-    members: Vec<Option<usize>>,
-    next: NodeId,
-    fit: Fit,
-    path: Vec<String>,
-    /// Fields in optional fields whose length a member before the optional field says, with its name.
-    hoists: Vec<(NodeId, String)>,
-}
-
-/// What has to be said before a field.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Before {
-    /// Its length in bytes or elements.
-    Length,
-    /// Whether it is there.
-    Presence,
-    /// Which option it is.
-    Tag,
-}
-
-impl Before {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Length => "length",
-            Self::Presence => "present",
-            Self::Tag => "tag",
-        }
-    }
-}
-
 impl<'a> ClassLowerer<'a> {
-    pub(super) fn new(
-        capabilities: &'a Capabilities,
-        plan: &'a Plan,
-        scope: Scope,
-        default_clock: Option<u16>,
-        class_name: &'a str,
-        losses: &'a mut LossTable,
-        annotates: bool,
-    ) -> Self {
-        Self {
-            capabilities,
-            plan,
-            scope,
-            default_clock,
-            class_name,
-            losses,
-            annotates,
-            moves: vec![NodeMove::DROPPED; plan.nodes.len()],
-            members: Vec::new(),
-            next: 0,
-            fit: Fit::Same,
-            path: Vec::new(),
-            hoists: Vec::new(),
-        }
-    }
-
     /// Lowers the class, whose nodes are numbered from `first` on in the lowered plan.
     pub(super) fn lower(mut self) -> (Arc<FieldClass>, ScopeMoves) {
         let class = self.class(0, None);
@@ -105,138 +37,6 @@ impl<'a> ClassLowerer<'a> {
         }
         *next = self.next;
         ScopeMoves { moves: self.moves.into(), fit: self.fit, members: self.members }
-    }
-
-    fn allocate(&mut self) -> NodeId {
-        let id = self.next;
-        self.next = self.next.saturating_add(1);
-        id
-    }
-
-    fn note(&mut self, fit: Fit) {
-        self.fit = self.fit.max(fit);
-    }
-
-    fn lose(&mut self, kind: LossKind, what: String) {
-        let mut field = short_name(self.scope).to_owned();
-        for name in &self.path {
-            field.push('.');
-            field.push_str(name);
-        }
-        self.losses.add(Loss { kind, class: self.class_name.to_owned(), field, what }, 1);
-    }
-
-    fn lowered(&mut self, fit: Fit, from: &FieldClass, to: &str) {
-        self.note(fit);
-        self.lose(LossKind::Lowered, format!("{} -> {to}", from.describe()));
-    }
-
-    /// The node of this scope that is saved in a slot.
-    fn saved_in(&self, slot: Slot) -> Option<&'a crate::plan::Node> {
-        self.plan.nodes().find(|node| node.saves().contains(&slot))
-    }
-
-    /// Whether a location cannot be kept: values alone say what it would say, or it leads to what is left out
-    /// or is no unsigned integer.
-    fn is_lost(&self, location: &FieldLocation, slot: Option<Slot>) -> bool {
-        if location.is_of_values() {
-            return true;
-        }
-        let Some(node) = slot.and_then(|slot| self.saved_in(slot)) else { return false };
-        match &node.class.kind {
-            FieldKind::Padding(_) => !self.capabilities.padding,
-            _ => {
-                location.any_option
-                    && !self.capabilities.any_option_locations
-                    && node.class.integer().is_some_and(|integer| integer.signed)
-            }
-        }
-    }
-
-    /// What has to be said before a field that nothing says yet; `is_member`: there can be a member before it.
-    fn before(&self, id: NodeId, is_member: bool) -> Option<Before> {
-        let node = self.plan.node(id);
-        let is = |condition: bool, before| condition.then_some(before);
-        match (&node.class.kind, &node.op) {
-            (FieldKind::String { encoding, length, .. }, op) => match length {
-                StringLength::Prefixed { .. } => {
-                    is(!self.capabilities.prefixed_strings && is_member, Before::Length)
-                }
-                StringLength::Dynamic(location) => {
-                    let slot = if let Op::DynamicText(_, slot) = op { Some(*slot) } else { None };
-                    let stays = self.capabilities.encodings.contains(encoding);
-                    is(stays && is_member && self.is_lost(location, slot), Before::Length)
-                }
-                _ => None,
-            },
-            (FieldKind::Blob { length: Length::Dynamic(location), .. }, op) => {
-                let slot = if let Op::DynamicBlob(slot) = op { Some(*slot) } else { None };
-                is(self.is_lost(location, slot), Before::Length)
-            }
-            (FieldKind::Array { length: Length::Dynamic(location), .. }, op) => {
-                let slot = if let Op::DynamicArray { length, .. } = op { Some(*length) } else { None };
-                is(self.is_lost(location, slot), Before::Length)
-            }
-            (FieldKind::Optional { selector, .. }, op) => {
-                let slot = if let Op::Optional { selector, .. } = op { Some(*selector) } else { None };
-                let is_lost = !self.capabilities.optionals || self.is_lost(selector, slot);
-                is(is_lost, Before::Presence)
-            }
-            (FieldKind::Variant { options, selector, .. }, Op::Variant(variant)) => {
-                let several = !variant.choices.is_empty() && !self.capabilities.any_option_locations;
-                let stays = match self.capabilities.variants {
-                    VariantSelection::Labels => self.selects_by_labels(variant.selector, options),
-                    _ => true,
-                };
-                is(several || !stays || selector.is_of_values(), Before::Tag)
-            }
-            _ => None,
-        }
-    }
-
-    /// Whether options are selected by labels of an enumeration that are their names.
-    fn selects_by_labels(&self, slot: Slot, options: &[VariantOption]) -> bool {
-        let mappings = self.saved_in(slot).and_then(|node| node.class.integer()?.mappings.as_ref());
-        let Some(mappings) = mappings else { return false };
-        let mut names = HashSet::new();
-        options.iter().all(|option| {
-            let Some(name) = &option.name else { return false };
-            let is_kept =
-                !self.capabilities.identifiers_only || is_identifier(name) && !name.starts_with('_');
-            is_kept
-                && !(self.capabilities.is_reserved)(name)
-                && names.insert(name)
-                && mappings.ranges_of(name).is_some_and(|ranges| ranges.to_set() == option.ranges)
-        })
-    }
-
-    /// The class of the field before a field, and how the field refers to it.
-    fn extra(&mut self, id: NodeId, before: Before, name: &str) -> Member {
-        let node = self.plan.node(id);
-        self.note(Fit::Moved);
-        self.moves[id as usize].extra = self.allocate();
-        let class = match (before, &node.class.kind) {
-            (Before::Presence, _) if self.capabilities.optionals => FieldClass::unsigned(8),
-            (Before::Presence, _) => enumeration(["none", "some"].map(Cow::from).into_iter()),
-            (Before::Tag, FieldKind::Variant { options, .. }) => {
-                enumeration(option_names(options, self.capabilities.is_reserved))
-            }
-            _ => FieldClass::unsigned(32),
-        };
-        self.path.push(name.to_owned());
-        self.lose(LossKind::Lowered, format!("a member before it, its {}", before.name()));
-        self.path.pop();
-        let mut class = class;
-        if self.can_annotate() {
-            annotate_added(before.name(), &mut class.attributes);
-        }
-        Member::new(name, class)
-    }
-
-    /// The field in an optional field, if its length can be said before the optional field.
-    fn hoisted(&self, id: NodeId) -> Option<NodeId> {
-        let Op::Optional { field, .. } = &self.plan.node(id).op else { return None };
-        (self.before(*field, true) == Some(Before::Length)).then_some(*field)
     }
 
     /// Appends what a member becomes.
@@ -310,24 +110,6 @@ impl<'a> ClassLowerer<'a> {
             .into_iter()
             .filter(|role| !matches!(role, Role::Timestamp | Role::PacketEndTimestamp))
             .any(|role| role_name(role, self.scope) == Some(name))
-    }
-
-    /// A name as the format can have it.
-    fn name<'n>(&self, name: &'n str) -> Cow<'n, str> {
-        // Members that are called as a reserved word can be written with an underscore.
-        if self.capabilities.identifiers_only { identifier(name, |_| false) } else { Cow::Borrowed(name) }
-    }
-
-    /// A location with names as the format can have them.
-    fn location(&self, location: &FieldLocation) -> Box<FieldLocation> {
-        let mut location = location.clone();
-        location.any_option &= self.capabilities.any_option_locations;
-        for step in &mut location.path {
-            if let LocationStep::Member(name) = step {
-                *name = self.name(name).into_owned();
-            }
-        }
-        Box::new(location)
     }
 
     /// What a field becomes that is no member: if something has to be said before it, a structure of both.
@@ -569,124 +351,6 @@ impl<'a> ClassLowerer<'a> {
         FieldClass { kind, roles, clock_updates, attributes, declared_at: source.declared_at }
     }
 
-    /// Where fields have no attributes, annotations are [taken out](super::take_annotations), but not of packet headers.
-    fn can_annotate(&self) -> bool {
-        self.capabilities.attributes || self.scope != Scope::PacketHeader
-    }
-
-    /// An unsigned integer of the same bits.
-    fn unsigned(
-        &mut self,
-        at: usize,
-        source: &FieldClass,
-        bits: BitField,
-        preferred_base: DisplayBase,
-    ) -> FieldKind {
-        self.lowered(Fit::SameBits, source, "unsigned integer");
-        self.moves[at].kind = MoveKind::Unsigned;
-        let integer = IntegerProperties { preferred_base, ..IntegerProperties::default() };
-        FieldKind::Integer { bits: self.bits(bits), integer }
-    }
-
-    fn bits(&mut self, bits: BitField) -> BitField {
-        if self.capabilities.bit_orders || !bits.is_reversed() {
-            return bits;
-        }
-        self.note(Fit::Moved);
-        self.lose(LossKind::Lowered, "bit order -> that of the byte order".to_owned());
-        BitField::new(bits.length, bits.byte_order, bits.alignment)
-    }
-
-    /// `length`: its bits, if these are fixed.
-    fn integer(&mut self, integer: &IntegerProperties, length: Option<u64>) -> IntegerProperties {
-        let mut integer = integer.clone();
-        self.mappings(&mut integer, length);
-        if !self.capabilities.display_bases && integer.preferred_base != DisplayBase::Decimal {
-            self.note(Fit::SameBits);
-            self.lose(LossKind::Dropped, format!("preferred base {}", integer.preferred_base.radix()));
-            integer.preferred_base = DisplayBase::Decimal;
-        }
-        if !self.capabilities.wall_clocks && integer.wall_clock.take().is_some() {
-            self.note(Fit::SameBits);
-            self.lose(LossKind::Lowered, "date -> integer".to_owned());
-        }
-        integer
-    }
-
-    fn mappings(&mut self, integer: &mut IntegerProperties, length: Option<u64>) {
-        let Some(mappings) = &integer.mappings else { return };
-        if let (Some(length @ 1..=126), false) = (length, self.capabilities.mappings_beyond_bits) {
-            let (least, most) = match integer.signed {
-                true => (-(1i128 << (length - 1)), (1i128 << (length - 1)) - 1),
-                false => (0, (1i128 << length) - 1),
-            };
-            let fits = |range: IntegerRange| range.lower >= least && range.upper <= most;
-            if integer.wide_ranges.is_some() || !mappings.iter().all(|one| one.ranges.iter().all(fits)) {
-                let mut within = MappingsBuilder::default();
-                for mapping in mappings.iter() {
-                    let ranges =
-                        mapping.ranges.iter().filter(|range| range.lower <= most && range.upper >= least);
-                    let mut ranges = ranges.peekable();
-                    if ranges.peek().is_some() {
-                        within.add_name(mapping.name);
-                    }
-                    for IntegerRange { lower, upper } in ranges {
-                        within.add_range(IntegerRange { lower: lower.max(least), upper: upper.min(most) });
-                    }
-                }
-                (integer.mappings, integer.wide_ranges) = (Some(within.finish()), None);
-                self.note(Fit::SameBits);
-                self.lose(LossKind::Dropped, format!("names of values beyond {length} bits"));
-            }
-        }
-        if !self.capabilities.empty_mappings && integer.mappings.as_ref().is_some_and(|all| all.is_empty()) {
-            integer.mappings = None;
-            self.note(Fit::SameBits);
-            self.lose(LossKind::Dropped, "mappings of which there is none".to_owned());
-        }
-    }
-
-    fn byte_alignment(&mut self, alignment: u64) -> u64 {
-        if alignment < 8 && !self.capabilities.sub_byte_strings {
-            self.note(Fit::Moved);
-            return 8;
-        }
-        if alignment > 8 && !self.capabilities.wide_string_alignment {
-            self.note(Fit::Moved);
-            self.lose(LossKind::Lowered, format!("alignment {alignment} -> 8"));
-            return 8;
-        }
-        alignment
-    }
-
-    fn length(&mut self, length: &Length, location: Option<FieldLocation>) -> Length {
-        match (length, location) {
-            (Length::Static(length), _) => Length::Static(*length),
-            (Length::Dynamic(_), Some(location)) => Length::Dynamic(Box::new(location)),
-            (Length::Dynamic(own), None) => Length::Dynamic(self.location(own)),
-        }
-    }
-
-    /// An array of bytes.
-    fn bytes(&mut self, at: usize, length: Length, alignment: u64) -> FieldKind {
-        self.moves[at].kind = MoveKind::Bytes;
-        self.moves[at].inner = self.allocate();
-        let preferred_base = DisplayBase::Hexadecimal;
-        let integer = IntegerProperties { preferred_base, ..IntegerProperties::default() };
-        let bits = BitField::new(8, ByteOrder::LittleEndian, 8);
-        let element = Arc::new(FieldClass::new(FieldKind::Integer { bits, integer }));
-        FieldKind::Array { element, length, minimum_alignment: alignment, element_aligns: true }
-    }
-
-    fn bytes_or_blob(&mut self, at: usize, length: u64, alignment: u64) -> FieldKind {
-        let (length, alignment) = (Length::Static(length), alignment.max(8));
-        if !self.capabilities.blobs {
-            return self.bytes(at, length, alignment);
-        }
-        self.moves[at].kind = MoveKind::Bytes;
-        FieldKind::Blob { length, media_type: "application/octet-stream".to_owned(), alignment }
-    }
-
     /// The BLOB that the array of the bytes of a UUID becomes.
     fn uuid_blob(&mut self, at: usize, source: &FieldClass, alignment: u64) -> FieldClass {
         self.note(Fit::SameBits);
@@ -701,97 +365,6 @@ impl<'a> ClassLowerer<'a> {
         let media_type = "application/octet-stream".to_owned();
         let kind = FieldKind::Blob { length: Length::Static(16), media_type, alignment: alignment.max(8) };
         self.finish(source, kind)
-    }
-
-    fn variable_length(
-        &mut self,
-        at: usize,
-        source: &FieldClass,
-        value: &VariableLengthValue,
-        alignment: u64,
-    ) -> FieldKind {
-        let bits = |length: u64| BitField::new(length, ByteOrder::LittleEndian, alignment.max(8));
-        let has_integers = self.capabilities.variable_length_integers;
-        match value {
-            VariableLengthValue::Integer(integer) if has_integers => {
-                let value = VariableLengthValue::Integer(self.integer(integer, None));
-                FieldKind::VariableLength { value, alignment }
-            }
-            VariableLengthValue::Integer(integer) => {
-                self.lowered(Fit::Moved, source, "64-bit integer");
-                FieldKind::Integer { bits: bits(64), integer: self.integer(integer, Some(64)) }
-            }
-            VariableLengthValue::BitArray if self.capabilities.variable_length_bit_arrays => {
-                FieldKind::VariableLength { value: VariableLengthValue::BitArray, alignment }
-            }
-            VariableLengthValue::BitArray => {
-                self.moves[at].kind = MoveKind::Unsigned;
-                let integer = IntegerProperties::default();
-                if has_integers {
-                    self.lowered(Fit::SameBits, source, "variable-length unsigned integer");
-                    return FieldKind::VariableLength {
-                        value: VariableLengthValue::Integer(integer),
-                        alignment,
-                    };
-                }
-                self.lowered(Fit::Moved, source, "64-bit unsigned integer");
-                FieldKind::Integer { bits: bits(64), integer }
-            }
-            VariableLengthValue::Boolean if self.capabilities.variable_length_booleans => {
-                FieldKind::VariableLength { value: VariableLengthValue::Boolean, alignment }
-            }
-            VariableLengthValue::Boolean if self.capabilities.booleans => {
-                self.lowered(Fit::Moved, source, "8-bit boolean");
-                FieldKind::Boolean(bits(8))
-            }
-            VariableLengthValue::Boolean => {
-                self.lowered(Fit::Moved, source, "8-bit unsigned integer");
-                self.moves[at].kind = MoveKind::Unsigned;
-                FieldKind::Integer { bits: bits(8), integer: IntegerProperties::default() }
-            }
-        }
-    }
-
-    fn string(
-        &mut self,
-        at: usize,
-        source: &FieldClass,
-        encoding: StringEncoding,
-        length: &StringLength,
-        alignment: u64,
-        location: Option<FieldLocation>,
-    ) -> FieldKind {
-        let alignment = self.byte_alignment(alignment);
-        let has_encoding = self.capabilities.encodings.contains(&encoding);
-        let terminated = |this: &mut Self, kind| {
-            this.note(Fit::Moved);
-            this.moves[at].kind = kind;
-            StringLength::NullTerminated
-        };
-        if !has_encoding {
-            self.lowered(Fit::Moved, source, "UTF-8");
-            let length = match location {
-                Some(location) => {
-                    self.moves[at].kind = MoveKind::Transcoded;
-                    StringLength::Dynamic(Box::new(location))
-                }
-                None => terminated(self, MoveKind::Transcoded),
-            };
-            return FieldKind::String { encoding: StringEncoding::Utf8, length, alignment };
-        }
-        let length = match (length, location) {
-            (StringLength::NullTerminated, _) => StringLength::NullTerminated,
-            (StringLength::Static(length), _) => StringLength::Static(*length),
-            (_, Some(location)) => StringLength::Dynamic(Box::new(location)),
-            (StringLength::Dynamic(own), None) if !own.is_of_values() => {
-                StringLength::Dynamic(self.location(own))
-            }
-            (StringLength::Prefixed { length, gap }, None) if self.capabilities.prefixed_strings => {
-                StringLength::Prefixed { length: *length, gap: *gap }
-            }
-            _ => terminated(self, MoveKind::Terminated),
-        };
-        FieldKind::String { encoding, length, alignment }
     }
 
     fn optional(
@@ -826,52 +399,10 @@ impl<'a> ClassLowerer<'a> {
     }
 }
 
-/// The scope as users write it.
-pub(super) const fn short_name(scope: Scope) -> &'static str {
-    match scope {
-        Scope::PacketHeader => "packet.header",
-        Scope::PacketContext => "packet.context",
-        Scope::EventRecordHeader => "header",
-        Scope::CommonContext | Scope::SpecificContext => "ctx",
-        Scope::Payload => "payload",
-        Scope::Resource => "resource",
-    }
-}
-
 /// The set of one value.
 fn only(value: usize) -> RangeSet {
     let value = value as i128;
     RangeSet(vec![IntegerRange { lower: value, upper: value }])
-}
-
-/// Names of the options of a variant, which differ and are identifiers.
-fn option_names(
-    options: &[VariantOption],
-    is_reserved: fn(&str) -> bool,
-) -> impl Iterator<Item = Cow<'_, str>> {
-    let mut names = HashSet::new();
-    options.iter().enumerate().map(move |(index, option)| match &option.name {
-        Some(name) => Cow::Owned(unique(&identifier(name.trim_start_matches('_'), is_reserved), &mut names)),
-        None => Cow::Owned(unique(&format!("option{index}"), &mut names)),
-    })
-}
-
-/// An enumeration of these labels from 0 on.
-fn enumeration<'n>(labels: impl Iterator<Item = Cow<'n, str>>) -> FieldClass {
-    let mut mappings = MappingsBuilder::default();
-    let mut count = 0u64;
-    for (index, label) in labels.enumerate() {
-        mappings.add_name(&label);
-        mappings.add_range(IntegerRange { lower: index as i128, upper: index as i128 });
-        count += 1;
-    }
-    let length = match count {
-        0..=256 => 8,
-        257..=65_536 => 16,
-        _ => 32,
-    };
-    let integer = IntegerProperties { mappings: Some(mappings.finish()), ..IntegerProperties::default() };
-    FieldClass::new(FieldKind::Integer { bits: BitField::new(length, ByteOrder::LittleEndian, 8), integer })
 }
 
 /// Size in bits of a field of fixed layout that begins aligned.

@@ -29,13 +29,16 @@ pub use self::moves::{Fit, ScopeMoves};
 pub use self::trace::{EventLosses, LowerOptions, LoweredEvent, LoweredStream, LoweredTrace};
 
 mod annotations;
+mod before;
 mod capabilities;
 mod class;
+mod class_lowerer;
 mod loss_table;
 mod mover;
 mod moves;
 mod names;
 mod objects;
+mod scalar;
 mod trace;
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::annotations::annotate;
 use super::capabilities::Capabilities;
-use super::class::{ClassLowerer, short_name};
+use super::class_lowerer::{ClassLowerer, short_name};
 use super::loss_table::{Loss, LossKind, LossTable};
 use super::mover::{Ends, Mover, ValueLosses};
 use super::moves::{Fit, ScopeMoves};

@@ -1,0 +1,332 @@
+//! Classes as trees of text.
+
+use std::fmt::Write as _;
+
+use ichnos::export::rfc3339;
+use ichnos::model::*;
+
+use super::{clamped, clock_id};
+use crate::json as js;
+use crate::style::{Paint, safe};
+use crate::tree::Branch;
+
+/// A trace class for people.
+pub(super) fn trace_tree(class: &TraceClass, title: &str, paint: Paint) -> Branch {
+    let mut root = Branch::new(paint.title(&safe(title)));
+    let mut first = format!("{} trace class", class.dialect);
+    names(&mut first, &class.namespace, &class.name, &class.uid, paint);
+    if let Some(uuid) = class.uuid {
+        let _ = write!(first, ", UUID {uuid}");
+    }
+    if let Some(order) = class.default_byte_order {
+        let _ = write!(first, ", {} by default", order.name());
+    }
+    root.line(first);
+    if !class.environment.is_empty() {
+        let mut branch = Branch::new("environment");
+        for (name, value) in &class.environment {
+            branch.line(format!("{} = {}", paint.name(&safe(name)), value_text(value)));
+        }
+        root.add(branch);
+    }
+    attributes_tree(&mut root, &class.attributes, paint);
+    for clock in &class.clocks {
+        root.add(clock_tree(clock, paint));
+    }
+    scope_tree(&mut root, "packet header", &class.packet_header, class, paint);
+    for stream in &class.data_streams {
+        let mut text = format!("data stream class {}", stream.id);
+        names(&mut text, &stream.namespace, &stream.name, &stream.uid, paint);
+        if let Some(clock) = stream.default_clock.and_then(|index| clock_id(index, class)) {
+            let _ = write!(text, ", clock {}", paint.name(&safe(clock)));
+        }
+        let mut branch = Branch::new(text);
+        attributes_tree(&mut branch, &stream.attributes, paint);
+        scope_tree(&mut branch, "packet context", &stream.packet_context, class, paint);
+        scope_tree(&mut branch, "event record header", &stream.event_record_header, class, paint);
+        scope_tree(&mut branch, "event record common context", &stream.common_context, class, paint);
+        scope_tree(&mut branch, "resource", &stream.resource, class, paint);
+        for record in &stream.event_records {
+            let mut text = format!("event record class {}", record.id);
+            names(&mut text, &record.namespace, &record.name, &record.uid, paint);
+            if let Some(level) = record.log_level {
+                let _ = write!(text, ", log level {level}");
+            }
+            if record.role != EventRole::Instant {
+                let _ = write!(text, ", {}", record.role);
+            }
+            if let Some(uri) = &record.emf_uri {
+                let _ = write!(text, ", EMF URI {}", safe(uri));
+            }
+            let mut event = Branch::new(text);
+            attributes_tree(&mut event, &record.attributes, paint);
+            scope_tree(&mut event, "specific context", &record.specific_context, class, paint);
+            scope_tree(&mut event, "payload", &record.payload, class, paint);
+            branch.add(event);
+        }
+        root.add(branch);
+    }
+    root
+}
+
+fn names(
+    text: &mut String,
+    namespace: &Option<String>,
+    name: &Option<String>,
+    uid: &Option<String>,
+    paint: Paint,
+) {
+    if let Some(name) = name {
+        let _ = write!(text, " {}", paint.name(&safe(name)));
+    }
+    if let Some(namespace) = namespace {
+        let _ = write!(text, ", namespace {}", safe(namespace));
+    }
+    if let Some(uid) = uid {
+        let _ = write!(text, ", UID {}", safe(uid));
+    }
+}
+
+fn clock_tree(clock: &ClockClass, paint: Paint) -> Branch {
+    let mut text = format!("clock class {}", paint.name(&safe(&clock.id)));
+    let name = clock.name.as_ref().filter(|name| **name != clock.id).cloned();
+    names(&mut text, &clock.namespace, &name, &clock.uid, paint);
+    let mut branch = Branch::new(text);
+    branch.line(clock_text(clock));
+    if let Some(description) = &clock.description {
+        branch.line(safe(description).into_owned());
+    }
+    attributes_tree(&mut branch, &clock.attributes, paint);
+    branch
+}
+
+/// Frequency, origin and so on in one line.
+pub(crate) fn clock_text(clock: &ClockClass) -> String {
+    let mut text = format!("{} Hz", crate::style::grouped(clock.frequency));
+    match &clock.origin {
+        ClockOrigin::UnixEpoch => text.push_str(", from the Unix epoch"),
+        ClockOrigin::Named { namespace, name, uid } => {
+            let namespace = namespace.as_ref().map(|namespace| format!("{namespace}/")).unwrap_or_default();
+            let _ = write!(text, ", from the origin {}{}/{}", safe(&namespace), safe(name), safe(uid));
+        }
+        ClockOrigin::Unknown => text.push_str(", origin unknown"),
+    }
+    if clock.offset_seconds != 0 || clock.offset_cycles != 0 {
+        let _ = write!(text, ", offset {} s", clock.offset_seconds);
+        if clock.offset_cycles != 0 {
+            let _ = write!(text, " + {} cycles", clock.offset_cycles);
+        }
+    }
+    if let Some(precision) = clock.precision {
+        let _ = write!(text, ", precision {precision} cycles");
+    }
+    if let Some(accuracy) = clock.accuracy {
+        let _ = write!(text, ", accuracy {accuracy} cycles");
+    }
+    if let Some(uuid) = clock.uuid {
+        let _ = write!(text, ", UUID {uuid}");
+    }
+    text
+}
+
+fn attributes_tree(parent: &mut Branch, attributes: &Attributes, paint: Paint) {
+    if !attributes.is_empty() {
+        let mut branch = Branch::new("attributes");
+        for (namespace, value) in attributes {
+            branch.line(format!("{}: {}", paint.name(&safe(namespace)), value_text(value)));
+        }
+        parent.add(branch);
+    }
+}
+
+fn scope_tree(
+    parent: &mut Branch,
+    name: &str,
+    class: &Option<std::sync::Arc<FieldClass>>,
+    trace: &TraceClass,
+    paint: Paint,
+) {
+    if let Some(class) = class {
+        parent.add(field_tree(name, class, trace, paint));
+    }
+}
+
+fn field_tree(label: &str, class: &FieldClass, trace: &TraceClass, paint: Paint) -> Branch {
+    let mut text = format!("{label}: {}", class.describe());
+    let mut below = Vec::new();
+    match &class.kind {
+        FieldKind::BitArray(bits) | FieldKind::Boolean(bits) | FieldKind::Float(bits) => {
+            bits_text(&mut text, *bits);
+        }
+        FieldKind::BitMap { bits, flags } => {
+            bits_text(&mut text, *bits);
+            mappings_tree(&mut below, flags, paint);
+        }
+        FieldKind::Integer { bits, integer } => {
+            bits_text(&mut text, *bits);
+            integer_text(&mut text, &mut below, integer, paint);
+        }
+        FieldKind::VariableLength { value, alignment } => {
+            alignment_text(&mut text, *alignment, 8);
+            if let VariableLengthValue::Integer(integer) = value {
+                integer_text(&mut text, &mut below, integer, paint);
+            }
+        }
+        FieldKind::String { encoding, length, alignment } => {
+            let _ = write!(text, ", {}", encoding.name());
+            match length {
+                StringLength::NullTerminated => {}
+                StringLength::Static(bytes) => {
+                    let _ = write!(text, ", {bytes} bytes");
+                }
+                StringLength::Dynamic(location) => {
+                    let _ = write!(text, ", length from {}", safe(&location.to_string()));
+                }
+                StringLength::Prefixed { length, .. } => {
+                    let _ = write!(text, ", length in its first {} bits", length.length);
+                }
+            }
+            alignment_text(&mut text, *alignment, 8);
+        }
+        FieldKind::Blob { length, media_type, alignment } => {
+            length_text(&mut text, length, "bytes");
+            let _ = write!(text, ", {}", safe(media_type));
+            alignment_text(&mut text, *alignment, 8);
+        }
+        FieldKind::Guid { alignment } => alignment_text(&mut text, *alignment, 8),
+        FieldKind::Structure { members, minimum_alignment } => {
+            alignment_text(&mut text, *minimum_alignment, 1);
+            let shown = members.iter().filter(|member| !matches!(member.class.kind, FieldKind::Padding(_)));
+            below.extend(shown.map(|member| member_tree(member, trace, paint)));
+        }
+        FieldKind::Array { element, length, minimum_alignment, .. } => {
+            length_text(&mut text, length, "elements");
+            alignment_text(&mut text, *minimum_alignment, 1);
+            below.push(field_tree("each", element, trace, paint));
+        }
+        FieldKind::Optional { field, selector, ranges } => {
+            // What is a value, and no bits, has no selector.
+            if !selector.path.is_empty() {
+                let _ = write!(text, ", there if {}", safe(&selector.to_string()));
+                match ranges {
+                    Some(ranges) => {
+                        let _ = write!(text, " is {ranges}");
+                    }
+                    None => text.push_str(" is true"),
+                }
+            }
+            below.push(field_tree("field", field, trace, paint));
+        }
+        FieldKind::Variant { options, selector, alignment } => {
+            let _ = write!(text, ", selected by {}", safe(&selector.to_string()));
+            alignment_text(&mut text, *alignment, 1);
+            for (index, option) in options.iter().enumerate() {
+                let name = match &option.name {
+                    Some(name) => paint.name(&safe(name)),
+                    None => format!("option {index}"),
+                };
+                let label = format!("{name} [{}]", option.ranges);
+                let mut branch = field_tree(&label, &option.class, trace, paint);
+                attributes_tree(&mut branch, &option.attributes, paint);
+                below.push(branch);
+            }
+        }
+        FieldKind::Union { members, alignment } => {
+            alignment_text(&mut text, *alignment, 1);
+            below.extend(members.iter().map(|member| member_tree(member, trace, paint)));
+        }
+        FieldKind::Null { alignment } => alignment_text(&mut text, *alignment, 1),
+        _ => {}
+    }
+    if !class.roles.is_empty() {
+        let roles: Vec<&str> = class.roles.iter().map(Role::name).collect();
+        let clock = class.roles.clock.and_then(|index| clock_id(index, trace));
+        let clock = clock.map(|clock| format!(" of clock {}", safe(clock))).unwrap_or_default();
+        let _ = write!(text, " {}", paint.faint(&format!("<{}{clock}>", roles.join(", "))));
+    }
+    let mut branch = Branch::of_branches(text, below);
+    attributes_tree(&mut branch, &class.attributes, paint);
+    branch
+}
+
+fn member_tree(member: &Member, trace: &TraceClass, paint: Paint) -> Branch {
+    let mut branch = field_tree(&paint.name(&safe(&member.name)), &member.class, trace, paint);
+    attributes_tree(&mut branch, &member.attributes, paint);
+    branch
+}
+
+fn bits_text(text: &mut String, bits: BitField) {
+    if bits.length > 8 || bits.length % 8 != 0 {
+        let _ = write!(text, ", {}", bits.byte_order.name());
+    }
+    if bits.is_reversed() {
+        let _ = write!(text, ", bits {}", bits.bit_order.name());
+    }
+    alignment_text(text, bits.alignment, 1);
+}
+
+fn alignment_text(text: &mut String, alignment: u64, usual: u64) {
+    if alignment > usual {
+        let _ = write!(text, ", aligned to {alignment} bits");
+    }
+}
+
+fn length_text(text: &mut String, length: &Length, what: &str) {
+    match length {
+        Length::Static(length) => {
+            let _ = write!(text, ", {length} {what}");
+        }
+        // Values say themselves how many they are.
+        Length::Dynamic(location) if location.is_of_values() => {}
+        Length::Dynamic(location) => {
+            let _ = write!(text, ", length from {}", safe(&location.to_string()));
+        }
+    }
+}
+
+fn integer_text(text: &mut String, below: &mut Vec<Branch>, integer: &IntegerProperties, paint: Paint) {
+    if integer.preferred_base != DisplayBase::Decimal {
+        let _ = write!(text, ", base {}", integer.preferred_base.radix());
+    }
+    if let Some(clock) = integer.wall_clock {
+        let _ = write!(text, ", {}", wall_clock_text(clock));
+    }
+    if let Some(mappings) = &integer.mappings {
+        if integer.wide_ranges().is_empty() {
+            return mappings_tree(below, mappings, paint);
+        }
+        for (index, mapping) in mappings.iter().enumerate() {
+            let wide = || integer.wide_ranges().iter().filter(|range| range.mapping == index);
+            let is_narrow = |range: &IntegerRange| !wide().any(|wide| clamped(wide) == *range);
+            let narrow = mapping.ranges.iter().filter(is_narrow).map(|range| range.to_string());
+            let ranges: Vec<String> = narrow.chain(wide().map(ToString::to_string)).collect();
+            let name = paint.name(&safe(mapping.name)).to_string();
+            below.push(Branch::new(format!("{name} = {}", ranges.join(", "))));
+        }
+    }
+}
+
+/// What an integer counts that is the time of a wall clock.
+fn wall_clock_text(clock: WallClock) -> String {
+    let epoch = match rfc3339(i128::from(clock.epoch_seconds()) * 1_000_000_000) {
+        // A whole second.
+        Some(epoch) => epoch.replace(".000000000", ""),
+        None => format!("{} s after the Unix epoch", clock.epoch_seconds()),
+    };
+    format!("date at {} Hz from {epoch}", crate::style::grouped(clock.frequency()))
+}
+
+fn mappings_tree(below: &mut Vec<Branch>, mappings: &Mappings, paint: Paint) {
+    let mapping = |mapping: Mapping<'_>| {
+        Branch::new(format!("{} = {}", paint.name(&safe(mapping.name)), mapping.ranges))
+    };
+    below.extend(mappings.iter().map(mapping));
+}
+
+/// A value in one line.
+pub(crate) fn value_text(value: &Value) -> String {
+    match value {
+        Value::Text(text) => format!("\"{}\"", safe(text)),
+        value => safe(&js::value(value).to_string()).into_owned(),
+    }
+}

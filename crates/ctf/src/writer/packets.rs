@@ -1,0 +1,165 @@
+//! The packets of a data stream file that is written.
+
+use ichnos_io::EncodedPacket;
+use ichnos_model::plan::align;
+use ichnos_model::{BitField, ByteOrder, Role};
+
+use super::bit_writer::BitWriter;
+use super::frame;
+use super::placed::{Layout, Placed};
+use super::stream_rules::StreamRules;
+
+/// Packets of one file.
+#[derive(Debug, Default)]
+pub(super) struct Packets {
+    pub(super) out: BitWriter,
+    pub(super) open: Option<OpenPacket>,
+    pub(super) encoded: Vec<EncodedPacket>,
+    pub(super) events: u64,
+    pub(super) copied_packets: u64,
+    /// Number of the packet, where there are none in the source.
+    pub(super) sequence: u64,
+    pub(super) discarded: u64,
+    /// Value of the default clock at the end of the last packet.
+    pub(super) end: u64,
+    pub(super) has_packets: bool,
+    /// How many packets there are more than in the source.
+    pub(super) inserted: u64,
+    /// Size in bits of a packet that is larger than it can say, and the number of bits that it has for that.
+    pub(super) too_large: Option<(u64, u64)>,
+}
+
+/// A packet that is being encoded.
+#[derive(Debug, Default)]
+pub(super) struct OpenPacket {
+    pub(super) placed: Vec<Placed>,
+    /// Its header and context, to begin further packets with.
+    pub(super) head: Vec<u8>,
+    pub(super) head_bits: u64,
+    pub(super) begin: u64,
+    /// Value of the default clock behind the last event.
+    pub(super) now: u64,
+    pub(super) source_end: Option<u64>,
+    pub(super) events: u64,
+    /// How many bits its content can have, so that the fields of its size can say that.
+    pub(super) most_bits: u64,
+    /// No event can be later; see [`Repair`](super::repair::Repair).
+    pub(super) latest: u64,
+    /// Whether the end of the source can be right.
+    pub(super) has_end: bool,
+}
+
+impl Packets {
+    /// Opens a packet where the source has none.
+    pub(super) fn open_own(&mut self, rules: &StreamRules, lane: usize, begin: u64) {
+        let trace = rules.lowered.trace();
+        let has_clock = trace
+            .class
+            .data_streams
+            .get(rules.stream.class_index)
+            .is_some_and(|class| class.default_clock.is_some());
+        let header = rules.header;
+        let out = &mut self.out;
+        let mut placed = Vec::new();
+        out.begin_packet();
+        let order = ByteOrder::LittleEndian;
+        let bits = BitField::new(64, order, 8);
+        frame::put_packet_header(out, header.uuid, header.class_id, header.stream_id | lane as u64);
+        let mut put = |out: &mut BitWriter, role, value| {
+            placed.push(Placed { role, at: out.at(), layout: Layout::Bits(bits), value });
+            out.put(value, 64, order);
+        };
+        put(out, Role::PacketTotalLength, 0);
+        put(out, Role::PacketContentLength, 0);
+        if has_clock {
+            put(out, Role::Timestamp, begin);
+            put(out, Role::PacketEndTimestamp, begin);
+        }
+        put(out, Role::DiscardedEventCounter, self.discarded);
+        put(out, Role::PacketSequenceNumber, self.sequence);
+        self.has_packets = true;
+        let most_bits = u64::MAX;
+        self.open = Some(OpenPacket { placed, begin, now: begin, most_bits, ..OpenPacket::default() });
+    }
+
+    /// Ends the open packet, which is made of one of the source, and begins another one with the same context.
+    pub(super) fn split(&mut self, end: u64, begin: Option<u64>) {
+        let Some(open) = self.open.take() else { return };
+        let (head, head_bits, placed) = (open.head.clone(), open.head_bits, open.placed.clone());
+        let mut next = OpenPacket {
+            begin: begin.unwrap_or(open.begin),
+            now: begin.unwrap_or(open.now),
+            source_end: open.source_end,
+            head,
+            head_bits,
+            placed,
+            events: 0,
+            most_bits: open.most_bits,
+            latest: open.latest,
+            has_end: open.has_end,
+        };
+        self.close(open, Some(end));
+        self.inserted += 1;
+        let out = &mut self.out;
+        out.begin_packet();
+        out.bytes(&next.head);
+        out.go_back(next.head_bits);
+        for placed in &mut next.placed {
+            match placed.role {
+                Role::Timestamp => placed.patch(out, next.begin),
+                Role::PacketSequenceNumber => {
+                    // It has the number of the packet before.
+                    placed.value = placed.value.wrapping_add(1);
+                    placed.patch(out, placed.value);
+                }
+                _ => {}
+            }
+        }
+        self.open = Some(next);
+    }
+
+    pub(super) fn close_own(&mut self, end: u64) {
+        let Some(open) = self.open.take() else { return };
+        self.end = self.end.max(end);
+        self.close(open, Some(end));
+        self.sequence += 1;
+    }
+
+    /// Ends a packet; `end`: another time than the one that is written already.
+    pub(super) fn close(&mut self, open: OpenPacket, end: Option<u64>) {
+        let out = &mut self.out;
+        let content = out.at();
+        let total = align(content, 8).unwrap_or(content);
+        out.pad_to(total);
+        let mut encoded = EncodedPacket {
+            total,
+            content,
+            begin: open.begin,
+            end: end.or(open.source_end).unwrap_or(open.now),
+            discarded: 0,
+            sequence: u64::MAX,
+        };
+        for placed in &open.placed {
+            match placed.role {
+                Role::PacketTotalLength | Role::PacketContentLength => {
+                    let is_total = placed.role == Role::PacketTotalLength;
+                    let size = if is_total { total } else { content };
+                    let bits = placed.bits();
+                    if bits < 64 && size >> bits != 0 {
+                        self.too_large = Some((size, bits));
+                    }
+                    placed.patch(out, size);
+                }
+                Role::PacketEndTimestamp => {
+                    if let Some(end) = end {
+                        placed.patch(out, end);
+                    }
+                }
+                Role::DiscardedEventCounter => encoded.discarded = placed.value,
+                Role::PacketSequenceNumber => encoded.sequence = placed.value,
+                _ => {}
+            }
+        }
+        self.encoded.push(encoded);
+    }
+}

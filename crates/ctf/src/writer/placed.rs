@@ -1,0 +1,62 @@
+//! Fields that are written anew when their value is known.
+
+use ichnos_model::{BitField, ByteOrder, Role};
+
+use super::bit_writer::BitWriter;
+
+/// A field with a role that was written, where it can be written anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Placed {
+    pub(super) role: Role,
+    pub(super) at: u64,
+    pub(super) layout: Layout,
+    /// The value that it has.
+    pub(super) value: u64,
+}
+
+impl Placed {
+    /// How many bits a field has for its value.
+    pub(super) fn bits(&self) -> u64 {
+        match self.layout {
+            Layout::Bits(bits) => bits.length,
+            Layout::Groups(groups) => groups * 7,
+        }
+    }
+
+    /// Writes a field anew.
+    pub(super) fn patch(&self, out: &mut BitWriter, value: u64) {
+        match self.layout {
+            Layout::Bits(bits) => out.patch(self.at, value, bits),
+            Layout::Groups(groups) => {
+                for index in 0..groups {
+                    let more = if index + 1 < groups { 0x80 } else { 0 };
+                    let group = value.checked_shr(7 * index as u32).unwrap_or(0) & 0x7f;
+                    let bits = BitField::new(8, ByteOrder::LittleEndian, 8);
+                    out.patch(self.at + 8 * index, group | more, bits);
+                }
+            }
+        }
+    }
+}
+
+/// The layout of a field that can be written anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
+    Bits(BitField),
+    /// Groups of 7 bits.
+    Groups(u64),
+}
+
+/// How many bits a packet can have at most, so that its fields can say that.
+pub(super) fn most_bits(placed: &[Placed]) -> u64 {
+    let sizes = placed
+        .iter()
+        .filter(|placed| matches!(placed.role, Role::PacketTotalLength | Role::PacketContentLength));
+    let most = sizes.map(|placed| match placed.layout {
+        Layout::Bits(bits) if bits.length < 64 => (1 << bits.length) - 1,
+        Layout::Groups(groups) if groups < 9 => (1 << (7 * groups)) - 1,
+        _ => u64::MAX,
+    });
+    // Whole bytes, as packets have.
+    most.min().map_or(u64::MAX, |most| most & !7)
+}

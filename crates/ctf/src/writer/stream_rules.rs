@@ -1,0 +1,105 @@
+//! What all encoders of a data stream have in common.
+
+use std::sync::Arc;
+
+use ichnos_model::lower::LoweredTrace;
+use ichnos_model::{DataStream, FieldClass, FieldKind, Role, Uuid, Window};
+
+use super::field_encoder::RoleValues;
+
+/// What all encoders of a data stream have in common.
+#[derive(Debug)]
+pub(super) struct StreamRules {
+    pub(super) lowered: Arc<LoweredTrace>,
+    pub(super) stream: Arc<DataStream>,
+    /// Number of the data stream in the output.
+    pub(super) number: usize,
+    /// Number of its trace in the output.
+    pub(super) source: usize,
+    /// Whether packets are made of those of the source; otherwise it has none.
+    pub(super) mirrors: bool,
+    /// Whether contexts of packets get a further member: the value of the default clock at the beginning.
+    pub(super) adds_begin: bool,
+    /// Whether packets can be copied as they are.
+    pub(super) copies_packets: bool,
+    /// Whether events can be copied, if their class allows it.
+    pub(super) copies_events: bool,
+    /// Whether events are left out.
+    pub(super) leaves_out: bool,
+    /// Most bytes of a packet, if that is wanted.
+    pub(super) packet_size: Option<u64>,
+    /// Whether packets say how large they are: otherwise there can be only one in a file.
+    pub(super) can_split: bool,
+    /// Whether times, counters and texts are made valid.
+    pub(super) repairs: bool,
+    /// In which packets are to begin and end.
+    pub(super) window: Window,
+    /// How event record headers say their time.
+    pub(super) timestamp: Timestamps,
+    /// Whether a packet is given out as soon as it is complete.
+    pub(super) is_live: bool,
+    /// Whether an event that cannot be written is an error.
+    pub(super) must_fit: bool,
+    /// What packet headers say.
+    pub(super) header: HeaderRules,
+}
+
+impl StreamRules {
+    /// Whether packets can be encoded without those before: no packet is inserted, which would change the sequence
+    /// numbers behind it, and none begins when the one before ends.
+    pub(super) fn is_divisible(&self) -> bool {
+        let inserts = self.packet_size.is_some() || self.leaves_out && self.timestamp.bits < 64;
+        !self.repairs && self.mirrors && !self.adds_begin && !inserts
+    }
+
+    /// The lowered class of packet contexts.
+    pub(super) fn lowered_context(&self) -> Option<&FieldClass> {
+        let classes = &self.lowered.trace().class.data_streams;
+        classes.get(self.stream.class_index)?.packet_context.as_deref()
+    }
+}
+
+/// What packet headers of a data stream say.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct HeaderRules {
+    /// Whether they are those of [`frame::packet_header`]; otherwise they have the class of the source.
+    pub(super) is_common: bool,
+    /// What fields of a header that is kept say in place of what they said.
+    pub(super) replaced: RoleValues,
+    /// Id of the data stream class.
+    pub(super) class_id: u64,
+    /// Id of the data stream, or of the first of its lanes.
+    pub(super) stream_id: u64,
+    /// The UUID of the trace.
+    pub(super) uuid: Option<Uuid>,
+}
+
+/// How event records say their time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Timestamps {
+    /// Bits of the shortest field that does; 64 if none is shorter.
+    pub(super) bits: u64,
+}
+
+impl Timestamps {
+    /// Those of a data stream class.
+    pub(super) fn of(header: Option<&FieldClass>) -> Self {
+        fn shortest(class: &FieldClass) -> u64 {
+            let own = match &class.kind {
+                FieldKind::Integer { bits, .. } if class.roles.has(Role::Timestamp) => bits.length,
+                _ => 64,
+            };
+            match &class.kind {
+                FieldKind::Structure { members, .. } => {
+                    members.iter().map(|member| shortest(&member.class)).fold(own, u64::min)
+                }
+                FieldKind::Variant { options, .. } => {
+                    options.iter().map(|option| shortest(&option.class)).fold(own, u64::min)
+                }
+                FieldKind::Optional { field, .. } => own.min(shortest(field)),
+                _ => own,
+            }
+        }
+        Self { bits: header.map_or(64, shortest) }
+    }
+}

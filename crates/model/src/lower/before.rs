@@ -1,0 +1,177 @@
+//! What has to be said before a field, where the format has no other place for it.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use super::annotations::annotate_added;
+use super::capabilities::VariantSelection;
+use super::class_lowerer::ClassLowerer;
+use super::loss_table::LossKind;
+use super::moves::Fit;
+use super::names::{identifier, is_identifier, unique};
+use crate::plan::steps::{NodeId, Op, Slot};
+use crate::{
+    BitField, ByteOrder, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length,
+    MappingsBuilder, Member, StringLength, VariantOption,
+};
+
+/// What has to be said before a field.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Before {
+    /// Its length in bytes or elements.
+    Length,
+    /// Whether it is there.
+    Presence,
+    /// Which option it is.
+    Tag,
+}
+
+impl Before {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Length => "length",
+            Self::Presence => "present",
+            Self::Tag => "tag",
+        }
+    }
+}
+
+impl<'a> ClassLowerer<'a> {
+    /// The node of this scope that is saved in a slot.
+    pub(super) fn saved_in(&self, slot: Slot) -> Option<&'a crate::plan::Node> {
+        self.plan.nodes().find(|node| node.saves().contains(&slot))
+    }
+
+    /// Whether a location cannot be kept: values alone say what it would say, or it leads to what is left out
+    /// or is no unsigned integer.
+    pub(super) fn is_lost(&self, location: &FieldLocation, slot: Option<Slot>) -> bool {
+        if location.is_of_values() {
+            return true;
+        }
+        let Some(node) = slot.and_then(|slot| self.saved_in(slot)) else { return false };
+        match &node.class.kind {
+            FieldKind::Padding(_) => !self.capabilities.padding,
+            _ => {
+                location.any_option
+                    && !self.capabilities.any_option_locations
+                    && node.class.integer().is_some_and(|integer| integer.signed)
+            }
+        }
+    }
+
+    /// What has to be said before a field that nothing says yet; `is_member`: there can be a member before it.
+    pub(super) fn before(&self, id: NodeId, is_member: bool) -> Option<Before> {
+        let node = self.plan.node(id);
+        let is = |condition: bool, before| condition.then_some(before);
+        match (&node.class.kind, &node.op) {
+            (FieldKind::String { encoding, length, .. }, op) => match length {
+                StringLength::Prefixed { .. } => {
+                    is(!self.capabilities.prefixed_strings && is_member, Before::Length)
+                }
+                StringLength::Dynamic(location) => {
+                    let slot = if let Op::DynamicText(_, slot) = op { Some(*slot) } else { None };
+                    let stays = self.capabilities.encodings.contains(encoding);
+                    is(stays && is_member && self.is_lost(location, slot), Before::Length)
+                }
+                _ => None,
+            },
+            (FieldKind::Blob { length: Length::Dynamic(location), .. }, op) => {
+                let slot = if let Op::DynamicBlob(slot) = op { Some(*slot) } else { None };
+                is(self.is_lost(location, slot), Before::Length)
+            }
+            (FieldKind::Array { length: Length::Dynamic(location), .. }, op) => {
+                let slot = if let Op::DynamicArray { length, .. } = op { Some(*length) } else { None };
+                is(self.is_lost(location, slot), Before::Length)
+            }
+            (FieldKind::Optional { selector, .. }, op) => {
+                let slot = if let Op::Optional { selector, .. } = op { Some(*selector) } else { None };
+                let is_lost = !self.capabilities.optionals || self.is_lost(selector, slot);
+                is(is_lost, Before::Presence)
+            }
+            (FieldKind::Variant { options, selector, .. }, Op::Variant(variant)) => {
+                let several = !variant.choices.is_empty() && !self.capabilities.any_option_locations;
+                let stays = match self.capabilities.variants {
+                    VariantSelection::Labels => self.selects_by_labels(variant.selector, options),
+                    _ => true,
+                };
+                is(several || !stays || selector.is_of_values(), Before::Tag)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether options are selected by labels of an enumeration that are their names.
+    pub(super) fn selects_by_labels(&self, slot: Slot, options: &[VariantOption]) -> bool {
+        let mappings = self.saved_in(slot).and_then(|node| node.class.integer()?.mappings.as_ref());
+        let Some(mappings) = mappings else { return false };
+        let mut names = HashSet::new();
+        options.iter().all(|option| {
+            let Some(name) = &option.name else { return false };
+            let is_kept =
+                !self.capabilities.identifiers_only || is_identifier(name) && !name.starts_with('_');
+            is_kept
+                && !(self.capabilities.is_reserved)(name)
+                && names.insert(name)
+                && mappings.ranges_of(name).is_some_and(|ranges| ranges.to_set() == option.ranges)
+        })
+    }
+
+    /// The class of the field before a field, and how the field refers to it.
+    pub(super) fn extra(&mut self, id: NodeId, before: Before, name: &str) -> Member {
+        let node = self.plan.node(id);
+        self.note(Fit::Moved);
+        self.moves[id as usize].extra = self.allocate();
+        let class = match (before, &node.class.kind) {
+            (Before::Presence, _) if self.capabilities.optionals => FieldClass::unsigned(8),
+            (Before::Presence, _) => enumeration(["none", "some"].map(Cow::from).into_iter()),
+            (Before::Tag, FieldKind::Variant { options, .. }) => {
+                enumeration(option_names(options, self.capabilities.is_reserved))
+            }
+            _ => FieldClass::unsigned(32),
+        };
+        self.path.push(name.to_owned());
+        self.lose(LossKind::Lowered, format!("a member before it, its {}", before.name()));
+        self.path.pop();
+        let mut class = class;
+        if self.can_annotate() {
+            annotate_added(before.name(), &mut class.attributes);
+        }
+        Member::new(name, class)
+    }
+
+    /// The field in an optional field, if its length can be said before the optional field.
+    pub(super) fn hoisted(&self, id: NodeId) -> Option<NodeId> {
+        let Op::Optional { field, .. } = &self.plan.node(id).op else { return None };
+        (self.before(*field, true) == Some(Before::Length)).then_some(*field)
+    }
+}
+
+/// Names of the options of a variant, which differ and are identifiers.
+pub(super) fn option_names(
+    options: &[VariantOption],
+    is_reserved: fn(&str) -> bool,
+) -> impl Iterator<Item = Cow<'_, str>> {
+    let mut names = HashSet::new();
+    options.iter().enumerate().map(move |(index, option)| match &option.name {
+        Some(name) => Cow::Owned(unique(&identifier(name.trim_start_matches('_'), is_reserved), &mut names)),
+        None => Cow::Owned(unique(&format!("option{index}"), &mut names)),
+    })
+}
+
+/// An enumeration of these labels from 0 on.
+fn enumeration<'n>(labels: impl Iterator<Item = Cow<'n, str>>) -> FieldClass {
+    let mut mappings = MappingsBuilder::default();
+    let mut count = 0u64;
+    for (index, label) in labels.enumerate() {
+        mappings.add_name(&label);
+        mappings.add_range(IntegerRange { lower: index as i128, upper: index as i128 });
+        count += 1;
+    }
+    let length = match count {
+        0..=256 => 8,
+        257..=65_536 => 16,
+        _ => 32,
+    };
+    let integer = IntegerProperties { mappings: Some(mappings.finish()), ..IntegerProperties::default() };
+    FieldClass::new(FieldKind::Integer { bits: BitField::new(length, ByteOrder::LittleEndian, 8), integer })
+}

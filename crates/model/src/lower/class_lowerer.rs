@@ -1,0 +1,118 @@
+//! What lowers a class: where it is in it, and what it has lowered up to there.
+
+use std::borrow::Cow;
+
+use super::capabilities::Capabilities;
+use super::loss_table::{Loss, LossKind, LossTable};
+use super::moves::{Fit, NodeMove};
+use super::names::identifier;
+use crate::plan::steps::{NodeId, Plan};
+use crate::{FieldClass, FieldLocation, LocationStep, Scope};
+
+/// Lowers the root class of a scope.
+pub(super) struct ClassLowerer<'a> {
+    pub(super) capabilities: &'a Capabilities,
+    pub(super) plan: &'a Plan,
+    pub(super) scope: Scope,
+    /// The default clock of the data stream.
+    pub(super) default_clock: Option<u16>,
+    /// What the class is called in the loss table.
+    pub(super) class_name: &'a str,
+    pub(super) losses: &'a mut LossTable,
+    /// Whether to note what a field was beyond its lowered class.
+    pub(super) annotates: bool,
+    pub(super) moves: Vec<NodeMove>,
+    pub(super) members: Vec<Option<usize>>,
+    pub(super) next: NodeId,
+    pub(super) fit: Fit,
+    pub(super) path: Vec<String>,
+    /// Fields in optional fields whose length a member before the optional field says, with its name.
+    pub(super) hoists: Vec<(NodeId, String)>,
+}
+
+impl<'a> ClassLowerer<'a> {
+    pub(super) fn new(
+        capabilities: &'a Capabilities,
+        plan: &'a Plan,
+        scope: Scope,
+        default_clock: Option<u16>,
+        class_name: &'a str,
+        losses: &'a mut LossTable,
+        annotates: bool,
+    ) -> Self {
+        Self {
+            capabilities,
+            plan,
+            scope,
+            default_clock,
+            class_name,
+            losses,
+            annotates,
+            moves: vec![NodeMove::DROPPED; plan.nodes.len()],
+            members: Vec::new(),
+            next: 0,
+            fit: Fit::Same,
+            path: Vec::new(),
+            hoists: Vec::new(),
+        }
+    }
+
+    pub(super) fn allocate(&mut self) -> NodeId {
+        let id = self.next;
+        self.next = self.next.saturating_add(1);
+        id
+    }
+
+    pub(super) fn note(&mut self, fit: Fit) {
+        self.fit = self.fit.max(fit);
+    }
+
+    pub(super) fn lose(&mut self, kind: LossKind, what: String) {
+        let mut field = short_name(self.scope).to_owned();
+        for name in &self.path {
+            field.push('.');
+            field.push_str(name);
+        }
+        self.losses.add(Loss { kind, class: self.class_name.to_owned(), field, what }, 1);
+    }
+
+    pub(super) fn lowered(&mut self, fit: Fit, from: &FieldClass, to: &str) {
+        self.note(fit);
+        self.lose(LossKind::Lowered, format!("{} -> {to}", from.describe()));
+    }
+
+    /// A name as the format can have it.
+    pub(super) fn name<'n>(&self, name: &'n str) -> Cow<'n, str> {
+        // Members that are called as a reserved word can be written with an underscore.
+        if self.capabilities.identifiers_only { identifier(name, |_| false) } else { Cow::Borrowed(name) }
+    }
+
+    /// A location with names as the format can have them.
+    pub(super) fn location(&self, location: &FieldLocation) -> Box<FieldLocation> {
+        let mut location = location.clone();
+        location.any_option &= self.capabilities.any_option_locations;
+        for step in &mut location.path {
+            if let LocationStep::Member(name) = step {
+                *name = self.name(name).into_owned();
+            }
+        }
+        Box::new(location)
+    }
+
+    /// Where fields have no attributes, annotations are [taken out](super::take_annotations), but not of packet headers.
+    pub(super) fn can_annotate(&self) -> bool {
+        self.capabilities.attributes || self.scope != Scope::PacketHeader
+    }
+}
+
+/// The scope as users write it.
+pub(super) const fn short_name(scope: Scope) -> &'static str {
+    match scope {
+        Scope::PacketHeader => "packet.header",
+        Scope::PacketContext => "packet.context",
+        Scope::EventRecordHeader => "header",
+        Scope::CommonContext | Scope::SpecificContext => "ctx",
+        Scope::Payload => "payload",
+        Scope::Resource => "resource",
+    }
+}

@@ -1,0 +1,217 @@
+//! What fields become in which there are no other fields, but for the bytes of an array.
+
+use std::sync::Arc;
+
+use super::class_lowerer::ClassLowerer;
+use super::loss_table::LossKind;
+use super::moves::{Fit, MoveKind};
+use crate::{
+    BitField, ByteOrder, DisplayBase, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange,
+    Length, MappingsBuilder, StringEncoding, StringLength, VariableLengthValue,
+};
+
+impl ClassLowerer<'_> {
+    /// An unsigned integer of the same bits.
+    pub(super) fn unsigned(
+        &mut self,
+        at: usize,
+        source: &FieldClass,
+        bits: BitField,
+        preferred_base: DisplayBase,
+    ) -> FieldKind {
+        self.lowered(Fit::SameBits, source, "unsigned integer");
+        self.moves[at].kind = MoveKind::Unsigned;
+        let integer = IntegerProperties { preferred_base, ..IntegerProperties::default() };
+        FieldKind::Integer { bits: self.bits(bits), integer }
+    }
+
+    pub(super) fn bits(&mut self, bits: BitField) -> BitField {
+        if self.capabilities.bit_orders || !bits.is_reversed() {
+            return bits;
+        }
+        self.note(Fit::Moved);
+        self.lose(LossKind::Lowered, "bit order -> that of the byte order".to_owned());
+        BitField::new(bits.length, bits.byte_order, bits.alignment)
+    }
+
+    /// `length`: its bits, if these are fixed.
+    pub(super) fn integer(&mut self, integer: &IntegerProperties, length: Option<u64>) -> IntegerProperties {
+        let mut integer = integer.clone();
+        self.mappings(&mut integer, length);
+        if !self.capabilities.display_bases && integer.preferred_base != DisplayBase::Decimal {
+            self.note(Fit::SameBits);
+            self.lose(LossKind::Dropped, format!("preferred base {}", integer.preferred_base.radix()));
+            integer.preferred_base = DisplayBase::Decimal;
+        }
+        if !self.capabilities.wall_clocks && integer.wall_clock.take().is_some() {
+            self.note(Fit::SameBits);
+            self.lose(LossKind::Lowered, "date -> integer".to_owned());
+        }
+        integer
+    }
+
+    pub(super) fn mappings(&mut self, integer: &mut IntegerProperties, length: Option<u64>) {
+        let Some(mappings) = &integer.mappings else { return };
+        if let (Some(length @ 1..=126), false) = (length, self.capabilities.mappings_beyond_bits) {
+            let (least, most) = match integer.signed {
+                true => (-(1i128 << (length - 1)), (1i128 << (length - 1)) - 1),
+                false => (0, (1i128 << length) - 1),
+            };
+            let fits = |range: IntegerRange| range.lower >= least && range.upper <= most;
+            if integer.wide_ranges.is_some() || !mappings.iter().all(|one| one.ranges.iter().all(fits)) {
+                let mut within = MappingsBuilder::default();
+                for mapping in mappings.iter() {
+                    let ranges =
+                        mapping.ranges.iter().filter(|range| range.lower <= most && range.upper >= least);
+                    let mut ranges = ranges.peekable();
+                    if ranges.peek().is_some() {
+                        within.add_name(mapping.name);
+                    }
+                    for IntegerRange { lower, upper } in ranges {
+                        within.add_range(IntegerRange { lower: lower.max(least), upper: upper.min(most) });
+                    }
+                }
+                (integer.mappings, integer.wide_ranges) = (Some(within.finish()), None);
+                self.note(Fit::SameBits);
+                self.lose(LossKind::Dropped, format!("names of values beyond {length} bits"));
+            }
+        }
+        if !self.capabilities.empty_mappings && integer.mappings.as_ref().is_some_and(|all| all.is_empty()) {
+            integer.mappings = None;
+            self.note(Fit::SameBits);
+            self.lose(LossKind::Dropped, "mappings of which there is none".to_owned());
+        }
+    }
+
+    pub(super) fn byte_alignment(&mut self, alignment: u64) -> u64 {
+        if alignment < 8 && !self.capabilities.sub_byte_strings {
+            self.note(Fit::Moved);
+            return 8;
+        }
+        if alignment > 8 && !self.capabilities.wide_string_alignment {
+            self.note(Fit::Moved);
+            self.lose(LossKind::Lowered, format!("alignment {alignment} -> 8"));
+            return 8;
+        }
+        alignment
+    }
+
+    pub(super) fn length(&mut self, length: &Length, location: Option<FieldLocation>) -> Length {
+        match (length, location) {
+            (Length::Static(length), _) => Length::Static(*length),
+            (Length::Dynamic(_), Some(location)) => Length::Dynamic(Box::new(location)),
+            (Length::Dynamic(own), None) => Length::Dynamic(self.location(own)),
+        }
+    }
+
+    /// An array of bytes.
+    pub(super) fn bytes(&mut self, at: usize, length: Length, alignment: u64) -> FieldKind {
+        self.moves[at].kind = MoveKind::Bytes;
+        self.moves[at].inner = self.allocate();
+        let preferred_base = DisplayBase::Hexadecimal;
+        let integer = IntegerProperties { preferred_base, ..IntegerProperties::default() };
+        let bits = BitField::new(8, ByteOrder::LittleEndian, 8);
+        let element = Arc::new(FieldClass::new(FieldKind::Integer { bits, integer }));
+        FieldKind::Array { element, length, minimum_alignment: alignment, element_aligns: true }
+    }
+
+    pub(super) fn bytes_or_blob(&mut self, at: usize, length: u64, alignment: u64) -> FieldKind {
+        let (length, alignment) = (Length::Static(length), alignment.max(8));
+        if !self.capabilities.blobs {
+            return self.bytes(at, length, alignment);
+        }
+        self.moves[at].kind = MoveKind::Bytes;
+        FieldKind::Blob { length, media_type: "application/octet-stream".to_owned(), alignment }
+    }
+
+    pub(super) fn variable_length(
+        &mut self,
+        at: usize,
+        source: &FieldClass,
+        value: &VariableLengthValue,
+        alignment: u64,
+    ) -> FieldKind {
+        let bits = |length: u64| BitField::new(length, ByteOrder::LittleEndian, alignment.max(8));
+        let has_integers = self.capabilities.variable_length_integers;
+        match value {
+            VariableLengthValue::Integer(integer) if has_integers => {
+                let value = VariableLengthValue::Integer(self.integer(integer, None));
+                FieldKind::VariableLength { value, alignment }
+            }
+            VariableLengthValue::Integer(integer) => {
+                self.lowered(Fit::Moved, source, "64-bit integer");
+                FieldKind::Integer { bits: bits(64), integer: self.integer(integer, Some(64)) }
+            }
+            VariableLengthValue::BitArray if self.capabilities.variable_length_bit_arrays => {
+                FieldKind::VariableLength { value: VariableLengthValue::BitArray, alignment }
+            }
+            VariableLengthValue::BitArray => {
+                self.moves[at].kind = MoveKind::Unsigned;
+                let integer = IntegerProperties::default();
+                if has_integers {
+                    self.lowered(Fit::SameBits, source, "variable-length unsigned integer");
+                    return FieldKind::VariableLength {
+                        value: VariableLengthValue::Integer(integer),
+                        alignment,
+                    };
+                }
+                self.lowered(Fit::Moved, source, "64-bit unsigned integer");
+                FieldKind::Integer { bits: bits(64), integer }
+            }
+            VariableLengthValue::Boolean if self.capabilities.variable_length_booleans => {
+                FieldKind::VariableLength { value: VariableLengthValue::Boolean, alignment }
+            }
+            VariableLengthValue::Boolean if self.capabilities.booleans => {
+                self.lowered(Fit::Moved, source, "8-bit boolean");
+                FieldKind::Boolean(bits(8))
+            }
+            VariableLengthValue::Boolean => {
+                self.lowered(Fit::Moved, source, "8-bit unsigned integer");
+                self.moves[at].kind = MoveKind::Unsigned;
+                FieldKind::Integer { bits: bits(8), integer: IntegerProperties::default() }
+            }
+        }
+    }
+
+    pub(super) fn string(
+        &mut self,
+        at: usize,
+        source: &FieldClass,
+        encoding: StringEncoding,
+        length: &StringLength,
+        alignment: u64,
+        location: Option<FieldLocation>,
+    ) -> FieldKind {
+        let alignment = self.byte_alignment(alignment);
+        let has_encoding = self.capabilities.encodings.contains(&encoding);
+        let terminated = |this: &mut Self, kind| {
+            this.note(Fit::Moved);
+            this.moves[at].kind = kind;
+            StringLength::NullTerminated
+        };
+        if !has_encoding {
+            self.lowered(Fit::Moved, source, "UTF-8");
+            let length = match location {
+                Some(location) => {
+                    self.moves[at].kind = MoveKind::Transcoded;
+                    StringLength::Dynamic(Box::new(location))
+                }
+                None => terminated(self, MoveKind::Transcoded),
+            };
+            return FieldKind::String { encoding: StringEncoding::Utf8, length, alignment };
+        }
+        let length = match (length, location) {
+            (StringLength::NullTerminated, _) => StringLength::NullTerminated,
+            (StringLength::Static(length), _) => StringLength::Static(*length),
+            (_, Some(location)) => StringLength::Dynamic(Box::new(location)),
+            (StringLength::Dynamic(own), None) if !own.is_of_values() => {
+                StringLength::Dynamic(self.location(own))
+            }
+            (StringLength::Prefixed { length, gap }, None) if self.capabilities.prefixed_strings => {
+                StringLength::Prefixed { length: *length, gap: *gap }
+            }
+            _ => terminated(self, MoveKind::Terminated),
+        };
+        FieldKind::String { encoding, length, alignment }
+    }
+}
