@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Compares ichnos with babeltrace2 on a trace, and with itself: compare.py TRACE [RUNS]
+"""Compares ichnos with babeltrace2 on a trace, and with itself: compare.py TRACE [RUNS] [writing]
 
 Commands that are compared run in turns, so that other work on the machine affects all of them. Printed
 are medians of wall-clock time and CPU time in seconds, medians of the ratios of the pairs, and the most
-memory that a run had (RssAnon: without the mapped files of the trace)."""
+memory that a run had (RssAnon: without the mapped files of the trace). With `writing`, traces are written,
+beside the one that is read, and events selected: that takes a trace of `make_trace.py ... rare`."""
 import json, os, shutil, statistics, subprocess, sys, tempfile, time
 
 OURS, THEIRS = "target/release/ichnos", "babeltrace2"
@@ -22,9 +23,32 @@ ALONE = {
     "`info`": ([OURS, "info"], CAT + ["--format=null"]),
     "`cat` of 1 % of the time": (CAT + ["WINDOW"], CAT),
 }
+CONVERT = [OURS, "convert", "--threads=1", "--output=OUT"]
+CTF = [THEIRS, "--output-format=ctf", "--output=OUT"]
+WRITE = {
+    "packets copied": (CONVERT, CTF),
+    "events copied into new packets": (CONVERT + ["--packet-size=256K"], CTF),
+    "fields encoded anew (`repair`)": ([OURS, "repair", "--threads=1", "--output=OUT"], CTF),
+}
+NULL = CAT + ["--format=null"]
+SELECT = {
+    "1 % by class": (NULL + ['--filter=event == "bench:rare"'], NULL),
+    "none by a field of the payload": (NULL + ["--filter=i == -1"], NULL),
+    "`filter` of 1 % by class": ([OURS, "filter", "--threads=1", 'event == "bench:rare"', "--output=OUT"], CONVERT + ["--packet-size=256K"]),
+}
+TWICE = {
+    name: ([part.replace("--threads=1", "--threads=2") for part in side], side)
+    for name, side in {
+        "`convert`, events copied into new packets": CONVERT + ["--packet-size=256K"],
+        "`repair`": WRITE["fields encoded anew (`repair`)"][0],
+        "`filter` of one third by class": [OURS, "filter", "--threads=1", 'event == "bench:rich"', "--output=OUT"],
+        "`filter` of half by a field": [OURS, "filter", "--threads=1", "i % 2 == 0", "--output=OUT"],
+    }.items()
+}
 
 
-def run(command):
+def run(command, out):
+    shutil.rmtree(out, ignore_errors=True)
     begin = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     anonymous = 0
@@ -39,15 +63,18 @@ def run(command):
         except OSError:
             pass
         time.sleep(0.001)
-    assert status == 0, command
+    assert status in (0, 256), (command, status)
     return time.monotonic() - begin, usage.ru_utime + usage.ru_stime, anonymous / 1024
 
 
 def table(work, head, trace, runs, window):
     print(f"\n| | {head[0]} | {head[1]} | times faster | most RssAnon |\n|---|---|---|---|---|")
     for name, sides in work.items():
-        commands = [[window if part == "WINDOW" else part for part in side] + [trace] for side in sides if side]
-        rounds = [[run(command) for command in commands] for _ in range(runs)]
+        out = trace.rstrip("/") + ".written"
+        place = lambda part: window if part == "WINDOW" else part.replace("OUT", out)
+        commands = [[place(part) for part in side] + [trace] for side in sides if side]
+        rounds = [[run(command, out) for command in commands] for _ in range(runs)]
+        shutil.rmtree(out, ignore_errors=True)
         median = lambda side, what: statistics.median(one[side][what] for one in rounds)
         cells = [f"{median(side, 0):.3f} s ({median(side, 1):.3f})" for side in range(len(commands))]
         ratio = lambda what: statistics.median(one[1][what] / max(one[0][what], 1e-4) for one in rounds)
@@ -86,6 +113,11 @@ def main():
     middle, width = (begin + end) // 2, (end - begin) // 100
     window = f"--timerange=@{middle},@{middle + width}"
     print(f"{size / 1e6:.1f} MB; copying memory: {memory_bandwidth():.1f} GB/s read and as much written")
+    if "writing" in sys.argv[3:]:
+        table(WRITE, ("ichnos, 1 thread: wall (CPU)", "babeltrace2: wall (CPU)"), trace, runs, window)
+        table(SELECT, ("this: wall (CPU)", "all, 1 thread: wall (CPU)"), trace, runs, window)
+        table(TWICE, ("2 threads: wall (CPU)", "1 thread: wall (CPU)"), trace, runs, window)
+        return
     table(PEER, ("ichnos, 1 thread: wall (CPU)", "babeltrace2: wall (CPU)"), trace, runs, window)
     table(ALONE, ("this: wall (CPU)", "all, 1 thread: wall (CPU)"), trace, runs, window)
     directory = tempfile.mkdtemp(dir=os.path.dirname(os.path.abspath(trace)))

@@ -103,7 +103,8 @@ impl Selection {
             self.events.as_ref()?;
             let known = by_name.entry((Arc::as_ptr(&stream.trace).addr(), stream.class_index));
             let wants = |plans: &EventRecordPlans| self.wants_class(&plans.class);
-            let find = || ExcludedClasses::new(stream.plans().event_records.iter().map(|plans| !wants(plans)));
+            let find =
+                || ExcludedClasses::new(stream.plans().event_records.iter().map(|plans| !wants(plans)));
             known.or_insert_with(|| find().map(Arc::new)).clone()
         };
         if self.wants_all_events() {

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use ichnos_io::Bytes;
 use ichnos_model::decode::{PacketBits, Position, Slots, UNKNOWN, decode_all};
-use ichnos_model::{ClockValue, DamageKind, DataStream, Event, EventCounts, ExcludedClasses, Scopes, Skip, Window};
+use ichnos_model::{
+    ClockValue, DamageKind, DataStream, Event, EventCounts, ExcludedClasses, Scopes, Skip, Window,
+};
 
 use crate::event_class::Body;
 use crate::event_header::DecodedHeader;

@@ -4,7 +4,9 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ichnos_model::{Checkpoint, Cursor, EventCounts, ExcludedClasses, FastCursor, Head, Message, MessageKind, Window};
+use ichnos_model::{
+    Checkpoint, Cursor, EventCounts, ExcludedClasses, FastCursor, Head, Message, MessageKind, Window,
+};
 
 use crate::cursor::CtfCursor;
 use crate::resume::ResumePoint;
@@ -58,7 +60,8 @@ impl SmallCursor {
 
     /// The cursor at a message behind the beginning of the data stream; None: the first one.
     fn waiting(&self, at: Option<&ResumePoint>) -> Box<CtfCursor> {
-        let exclude = |cursor: &mut CtfCursor| self.excluded.iter().for_each(|classes| cursor.exclude(classes));
+        let exclude =
+            |cursor: &mut CtfCursor| self.excluded.iter().for_each(|classes| cursor.exclude(classes));
         if let Some(at) = at {
             let mut cursor = Box::new(self.input.cursor_resumed(self.shared.window, at));
             exclude(&mut cursor);

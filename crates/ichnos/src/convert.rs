@@ -1,12 +1,13 @@
 //! Writes what is read: conversions between formats, and parts of traces.
 
+mod turns;
+
 use std::io;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use ichnos_flow::{ChunkSender, in_order};
 use ichnos_io::{
     CreateError, EncodedBlock, Encoder, Lane, MessageOrder, OptionValue, TraceOutput, TraceWriter,
     WriteOptions, WriteReport, WriteSource, WriteTarget,
@@ -19,6 +20,7 @@ use ichnos_model::{
 
 use crate::Reader;
 use crate::format::FORMATS;
+use turns::{Part, Turns};
 
 /// How to convert traces.
 #[derive(Clone, Default)]
@@ -97,6 +99,10 @@ struct Job {
     /// Index of the data stream in its trace, and among those that are written.
     stream: usize,
     lane: usize,
+    /// Number of the data stream among all that are written.
+    number: usize,
+    /// Which part of the data stream.
+    part: usize,
     /// None: the whole data stream.
     packets: Option<std::ops::Range<u64>>,
 }
@@ -184,53 +190,49 @@ impl Reader<'_> {
 
     fn convert_streams(&self, output: &dyn TraceOutput, options: &ConvertOptions<'_>) -> io::Result<()> {
         let jobs = self.jobs(output, options.write.repair);
-        let run =
-            |job: &Job, take: &mut dyn FnMut(EncodedBlock) -> bool| self.run_job(job, output, options, take);
-        let mut written = 0u64;
-        let mut write = |block: EncodedBlock| {
-            written += block.bytes.len() as u64;
+        let turns = Turns::new(jobs.iter().map(|job| job.number + 1).max().unwrap_or(0));
+        let (next, written) = (AtomicUsize::new(0), AtomicU64::new(0));
+        let write = |block: EncodedBlock| {
+            let bytes = block.bytes.len() as u64;
             output.write(block)?;
-            if let Some(progress) = options.progress {
-                progress(written);
-            }
+            let written = written.fetch_add(bytes, Ordering::Relaxed) + bytes;
+            options.progress.iter().for_each(|progress| progress(written));
             io::Result::Ok(())
         };
-        let make = |index: usize, sender: &ChunkSender<io::Result<EncodedBlock>>| {
-            if let Some(job) = jobs.get(index)
-                && let Err(error) = run(job, &mut |block| sender.send(Ok(block)))
+        let run = |job: &Job| {
+            let mut part = Part::new(&turns, job.number, job.part);
+            let mut result = Ok(true);
+            self.run_job(job, output, options, &mut |block| {
+                result = part.put(block, &mut |block| write(block));
+                matches!(result, Ok(true))
+            })?;
+            if result? { part.finish(&mut |block| write(block)) } else { Ok(()) }
+        };
+        let failed = Mutex::new(None);
+        let work = || {
+            while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed))
+                && !turns.is_over()
             {
-                sender.send(Err(error));
+                if let Err(error) = run(job) {
+                    turns.end();
+                    failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                }
             }
         };
-        if options.threads > 1 && jobs.len() > 1 {
-            let mut result = Ok(());
-            let began = in_order(jobs.len(), options.threads, 4, make, |_, blocks| {
-                for block in blocks {
-                    result = block.and_then(&mut write);
-                    if result.is_err() {
-                        return false;
-                    }
-                }
-                true
-            });
-            if began.is_ok() {
-                return result;
-            }
-        }
-        for job in &jobs {
-            let mut result = Ok(());
-            run(job, &mut |block| {
-                result = write(block);
-                result.is_ok()
-            })?;
-            result?;
-        }
-        Ok(())
+        std::thread::scope(|scope| {
+            // If the system refuses some of the threads, the others do all of the work.
+            let more = 1..options.threads.min(jobs.len());
+            let _ = more
+                .map(|_| std::thread::Builder::new().spawn_scoped(scope, work))
+                .all(|began| began.is_ok());
+            work();
+        });
+        failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
     }
 
-    /// What there is to write: it does not depend on the number of threads.
+    /// What there is to write, in the order in which it is begun: it does not depend on the number of threads.
     fn jobs(&self, output: &dyn TraceOutput, whole_streams: bool) -> Vec<Job> {
-        let mut jobs = Vec::new();
+        let (mut jobs, mut number) = (Vec::new(), 0);
         for (source, (trace, wanted, window)) in self.wanted().enumerate() {
             let summaries = trace.streams();
             let wanted = summaries.iter().enumerate().zip(wanted).filter(|(_, is)| **is);
@@ -242,17 +244,20 @@ impl Reader<'_> {
                     && output.is_divisible(Lane::Stream { source, stream: lane })
                     && trace.packet_cursor(stream, window, 0..count).is_some();
                 if !can_split {
-                    jobs.push(Job { source, stream, lane, packets: None });
+                    jobs.push(Job { source, stream, lane, number, part: 0, packets: None });
+                    number += 1;
                     continue;
                 }
-                let mut first = 0;
-                while first < summary.packets {
+                for part in 0..usize::try_from(summary.packets.div_ceil(count)).unwrap_or(usize::MAX) {
+                    let first = part as u64 * count;
                     let packets = first..(first + count).min(summary.packets);
-                    first = packets.end;
-                    jobs.push(Job { source, stream, lane, packets: Some(packets) });
+                    jobs.push(Job { source, stream, lane, number, part, packets: Some(packets) });
                 }
+                number += 1;
             }
         }
+        // Of several data streams by turns: then none has to wait for the part before.
+        jobs.sort_by_key(|job| (job.part, job.number));
         jobs
     }
 

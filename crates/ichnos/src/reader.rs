@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use ichnos_flow::{DamageCursor, Merge};
 use ichnos_model::{
-    BoxedCursor, Cursor, DataStream, ExcludedClasses, FastCursor, Head, MessageKind, SplitPoint, StreamCursor,
-    TraceInput, Window,
+    BoxedCursor, Cursor, DataStream, ExcludedClasses, FastCursor, Head, MessageKind, SplitPoint,
+    StreamCursor, TraceInput, Window,
 };
 
 use crate::Session;

@@ -490,7 +490,13 @@ impl Session {
             .iter()
             .map(|trace| trace.data_streams().iter().map(|stream| wants(stream)).collect())
             .collect();
-        Reader { session: self, windows: vec![window; self.traces.len()], wanted, begin: None, excluded: Vec::new() }
+        Reader {
+            session: self,
+            windows: vec![window; self.traces.len()],
+            wanted,
+            begin: None,
+            excluded: Vec::new(),
+        }
     }
 }
 

@@ -162,8 +162,8 @@ pub enum Lane {
 
 /// Traces that are being written.
 ///
-/// Several encoders can work at the same time. What they have encoded is written by one thread, in the order of the
-/// messages of each data stream.
+/// Several encoders can work at the same time, on several threads, and what they have encoded can be written by these:
+/// that of a data stream in the order of its messages, that of several data streams in any order.
 ///
 /// # For implementations
 /// Nothing that is at the path may change before [`finish`](Self::finish): if the output is dropped instead, it has to be

@@ -56,7 +56,9 @@ mod wide_integer;
 pub use attribute::{Attributes, Value};
 pub use clock::{ClockArithmetic, ClockClass, ClockOrigin};
 pub use cost::Cost;
-pub use cursor::{BoxedCursor, Checkpoint, Cursor, Drained, ExcludedClasses, FastCursor, MessageHandler, StreamCursor};
+pub use cursor::{
+    BoxedCursor, Checkpoint, Cursor, Drained, ExcludedClasses, FastCursor, MessageHandler, StreamCursor,
+};
 pub use damage::{BrokenRule, Damage, DamageKind};
 pub use diagnostic::{Diagnostic, FileDiagnostic, FileRole, Severity};
 pub use dynamic_classes::{DynamicClass, DynamicClasses};

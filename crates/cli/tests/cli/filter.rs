@@ -124,7 +124,12 @@ fn skipped_classes_change_nothing_else() {
             for (window, expected) in [(&[][..], &all), (window, &read(window))] {
                 let options = [&["--filter", &filter], window].concat();
                 let one = read(&options);
-                assert_eq!(of_name(&one.out), of_name(&expected.out), "{filter} {window:?} {}", path.display());
+                assert_eq!(
+                    of_name(&one.out),
+                    of_name(&expected.out),
+                    "{filter} {window:?} {}",
+                    path.display()
+                );
                 let without_hints = |text: &str| {
                     let hints = ["--filter", "there are no events", "no event lies", "help: "];
                     let is_hint = |line: &&str| hints.iter().any(|hint| line.contains(hint));

@@ -34,7 +34,9 @@ fn tables() {
 fn counts_what_a_filter_selects() {
     let directory = trace("stats-filter");
     let path = directory.to_str().unwrap();
-    for filter in ["value == 2", "event == \"demo:tick\"", "time >= +1s", "event == \"demo:tock\" && small > 1"] {
+    for filter in
+        ["value == 2", "event == \"demo:tick\"", "time >= +1s", "event == \"demo:tock\" && small > 1"]
+    {
         let printed = ichnos(["cat", path, "--filter", filter]).expect(0, &[]).out.lines().count();
         let stats = ichnos(["stats", path, "--json", "--filter", filter]).expect(0, &[]).json();
         assert_eq!(stats["events"], printed, "{filter}");

@@ -13,6 +13,11 @@ pub(super) fn file_name(source: &str, names: &mut HashSet<String>) -> String {
     unique(name, names)
 }
 
+/// The name of another file of a data stream of which the first one is called `first`; `part` counts them from 0 on.
+pub(super) fn part_name(first: &str, part: usize, names: &mut HashSet<String>) -> String {
+    unique(format!("{first}_{}", part + 1), names)
+}
+
 /// The name that the directory of a trace gets among others.
 pub(super) fn directory_name(path: &str, names: &mut HashSet<String>) -> String {
     let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | "." | "..")).collect();
@@ -56,5 +61,7 @@ mod tests {
         assert_eq!(name("x/.."), "_.");
         assert_eq!(name(""), "stream");
         assert_eq!(name("a\u{1b}[2J.json"), "a__2J.json-stream");
+        assert_eq!(part_name("channel0_0", 1, &mut names), "channel0_0_2_2");
+        assert_eq!(part_name("channel0_0", 3, &mut names), "channel0_0_4");
     }
 }

@@ -14,6 +14,8 @@ pub(super) struct StreamRules {
     pub(super) stream: Arc<DataStream>,
     /// Number of the data stream in the output.
     pub(super) number: usize,
+    /// Name of its first file.
+    pub(super) file: String,
     /// Number of its trace in the output.
     pub(super) source: usize,
     /// Whether packets are made of those of the source; otherwise it has none.

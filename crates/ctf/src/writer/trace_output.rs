@@ -21,7 +21,7 @@ use super::capabilities::capabilities;
 use super::frame::{add_begin, add_frame};
 use super::index_file;
 use super::merged_output::{MergeInput, MergeRules, merged, plan};
-use super::names::{directory_name, file_name};
+use super::names::{directory_name, file_name, part_name};
 use super::stream_encoder::StreamEncoder;
 use super::stream_rules::{HeaderRules, StreamRules, Timestamps};
 use super::versions::Versions;
@@ -39,6 +39,8 @@ pub(super) struct CtfOutput {
     traces: Vec<OutputTrace>,
     /// The rules of all data streams, by their numbers.
     streams: RwLock<Vec<Arc<StreamRules>>>,
+    /// None: nothing is written.
+    directory: Option<OutputDirectory>,
     files: Mutex<Files>,
     target: Target,
     options: WriteOptions,
@@ -57,29 +59,32 @@ struct OutputTrace {
     directory: PathBuf,
     /// The numbers of its data streams.
     streams: RwLock<Vec<usize>>,
+    /// The names of its files.
+    names: Mutex<HashSet<String>>,
 }
 
 /// The files that are being written.
 #[derive(Debug, Default)]
 struct Files {
-    /// None: nothing is written.
-    directory: Option<OutputDirectory>,
     /// By number of the data stream and part.
-    streams: HashMap<(usize, usize), StreamFile>,
-    /// The files that are open, the one that was used last at the end.
-    open: Vec<((usize, usize), File)>,
-    names: HashMap<usize, HashSet<String>>,
+    streams: HashMap<(usize, usize), Arc<Mutex<StreamFile>>>,
+    /// Those of which files are open, the one that was used last at the end.
+    open: Vec<(usize, usize)>,
     report: WriteReport,
     /// How many classes the metadata had when it was written, by trace.
     described: Vec<Option<usize>>,
 }
 
+/// A file of a data stream. Several threads write several of them at the same time.
 #[derive(Debug)]
 struct StreamFile {
+    /// In the directory.
     path: PathBuf,
     name: String,
     size: u64,
     index: Vec<u8>,
+    /// None: it is not open, or not there yet.
+    file: Option<File>,
 }
 
 impl CtfOutput {
@@ -93,11 +98,11 @@ impl CtfOutput {
         let merges = options.merge && sources.len() > 1;
         let is_single = sources.len() == 1 || merges;
         let is_live = matches!(target, WriteTarget::Live(_));
-        let (files, streams) = (Mutex::default(), RwLock::default());
         let mut output = Self {
             traces: Vec::new(),
-            streams,
-            files,
+            streams: RwLock::default(),
+            directory: None,
+            files: Mutex::default(),
             target: dialect,
             options: options.clone(),
             is_live,
@@ -109,8 +114,14 @@ impl CtfOutput {
                 true => PathBuf::new(),
                 false => PathBuf::from(directory_name(&path, &mut names)),
             };
-            let (format, versions, streams) = (source.format, RwLock::default(), RwLock::default());
-            output.traces.push(OutputTrace { path, format, versions, directory, streams });
+            output.traces.push(OutputTrace {
+                path,
+                format: source.format,
+                versions: RwLock::default(),
+                directory,
+                streams: RwLock::default(),
+                names: Mutex::default(),
+            });
             output.lower(number, &source.trace)?;
         }
         let mut headers = output.headers(&sources)?;
@@ -132,7 +143,7 @@ impl CtfOutput {
         }
         let with_path =
             |path: &Path, error: io::Error| CreateError::Io { path: path.display().to_string(), error };
-        let directory = match &target {
+        output.directory = match &target {
             WriteTarget::Complete(path) => {
                 Some(OutputDirectory::create(path, is_ctf).map_err(|error| with_path(path, error))?)
             }
@@ -142,16 +153,14 @@ impl CtfOutput {
             }
             WriteTarget::Nowhere => None,
         };
-        let described = vec![None; output.traces.len()];
-        *output.lock() = Files { directory, described, ..Files::default() };
+        output.lock().described = vec![None; output.traces.len()];
         Ok(output)
     }
 
     fn lock(&self) -> MutexGuard<'_, Files> {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.files)
     }
 
-    /// The rules of a data stream.
     /// The rules of the data stream that a lane is.
     fn rules_of(&self, lane: Lane) -> Option<Arc<StreamRules>> {
         let number = match lane {
@@ -246,7 +255,9 @@ impl CtfOutput {
         let mut streams = self.streams.write().unwrap_or_else(PoisonError::into_inner);
         let number = streams.len();
         let header = header.unwrap_or_else(|| self.header(&lowered, stream, number));
-        let rules = rules(source, &lowered, stream, number, self, header);
+        let written_in = &self.traces[self.written_in(source)];
+        let file = file_name(&stream.name, &mut lock(&written_in.names));
+        let rules = rules(source, &lowered, stream, (number, file), self, header);
         let mut numbers = trace.streams.write().unwrap_or_else(PoisonError::into_inner);
         numbers.push(number);
         streams.push(Arc::new(rules));
@@ -285,8 +296,8 @@ impl CtfOutput {
         Ok(files)
     }
 
-    fn write_metadata(&self, files: &Files, trace: usize) -> Result<(), CreateError> {
-        let Some(directory) = &files.directory else { return Ok(()) };
+    fn write_metadata(&self, trace: usize) -> Result<(), CreateError> {
+        let Some(directory) = &self.directory else { return Ok(()) };
         for (path, bytes) in self.metadata(trace)? {
             directory.write_file(&path, &bytes).map_err(|error| CreateError::Io {
                 path: directory.path().join(&path).display().to_string(),
@@ -297,12 +308,12 @@ impl CtfOutput {
     }
 
     /// Writes the call stacks of a trace, if its events have any.
-    fn write_stacks(&self, files: &Files, trace: usize) -> Result<(), CreateError> {
+    fn write_stacks(&self, trace: usize) -> Result<(), CreateError> {
         let trace = &self.traces[trace];
         let versions = trace.versions.read().unwrap_or_else(PoisonError::into_inner);
         let mut sources = versions.with_stacks();
         // Those of several would have the same numbers: they are in the table of losses.
-        let (Some(directory), Some(source), None) = (&files.directory, sources.next(), sources.next()) else {
+        let (Some(directory), Some(source), None) = (&self.directory, sources.next(), sources.next()) else {
             return Ok(());
         };
         let path = trace.directory.join(STACK_FILE);
@@ -326,31 +337,39 @@ impl CtfOutput {
 }
 
 impl Files {
-    /// Appends to a file.
-    fn append(&mut self, key: (usize, usize), bytes: &[u8]) -> io::Result<()> {
-        let Some(directory) = &self.directory else { return Ok(()) };
-        let Some(stream) = self.streams.get(&key) else { return Ok(()) };
-        let mut file = match self.open.iter().position(|(open, _)| *open == key) {
-            Some(at) => self.open.remove(at).1,
-            None if stream.size == 0 => directory.create_file(&stream.path)?,
-            None => File::options().append(true).open(directory.path().join(&stream.path))?,
+    /// Notes that a file is used, and gives one that is to be closed for it if too many are open.
+    fn open(&mut self, key: (usize, usize)) -> Option<Arc<Mutex<StreamFile>>> {
+        self.open.retain(|open| *open != key);
+        self.open.push(key);
+        let unused = (self.open.len() > MOST_OPEN).then(|| self.open.remove(0));
+        self.streams.get(&unused?).map(Arc::clone)
+    }
+}
+
+impl StreamFile {
+    /// Appends to it.
+    fn append(&mut self, directory: &OutputDirectory, bytes: &[u8]) -> io::Result<()> {
+        let place = |error: io::Error| {
+            let path = directory.path().join(&self.path);
+            io::Error::new(error.kind(), format!("{}: {error}", path.display()))
         };
-        if self.open.len() >= MOST_OPEN {
-            self.open.remove(0);
-        }
+        let mut file = match self.file.take() {
+            Some(file) => file,
+            None if self.size == 0 => directory.create_file(&self.path)?,
+            None => File::options().append(true).open(directory.path().join(&self.path)).map_err(place)?,
+        };
         let result = file.write_all(bytes).inspect_err(|_| {
             // What was written before is a whole; if the rest cannot be removed, readers skip it.
-            let _ = file.set_len(stream.size);
+            let _ = file.set_len(self.size);
         });
-        self.open.push((key, file));
-        let place = |error: io::Error| {
-            io::Error::new(
-                error.kind(),
-                format!("{}: {error}", directory.path().join(&stream.path).display()),
-            )
-        };
-        result.map_err(place)
+        result.map_err(place)?;
+        self.file = Some(file);
+        Ok(())
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl TraceOutput for CtfOutput {
@@ -376,35 +395,45 @@ impl TraceOutput for CtfOutput {
     fn write(&self, block: EncodedBlock) -> io::Result<()> {
         let Some(rules) = self.rules(block.stream) else { return Ok(()) };
         let mut files = self.lock();
-        let files = &mut *files;
         let trace = self.written_in(rules.source);
         if self.is_live {
             // A packet is never there before what describes it.
             let classes = self.class_count(trace);
             if files.described[trace] != Some(classes) {
-                self.write_metadata(files, trace).map_err(io::Error::other)?;
+                self.write_metadata(trace).map_err(io::Error::other)?;
                 files.described[trace] = Some(classes);
             }
         }
         let key = (block.stream, block.part);
-        if !files.streams.contains_key(&key) {
-            let names = files.names.entry(trace).or_default();
-            let name = file_name(&rules.stream.name, names);
-            let path = self.traces[trace].directory.join(&name);
-            let index = index_file::header();
-            files.streams.insert(key, StreamFile { path, name, size: 0, index });
+        let stream = files.streams.entry(key).or_insert_with(|| {
+            let name = match block.part {
+                0 => rules.file.clone(),
+                part => part_name(&rules.file, part, &mut lock(&self.traces[trace].names)),
+            };
+            let (path, index) = (self.traces[trace].directory.join(&name), index_file::header());
+            Arc::new(Mutex::new(StreamFile { path, name, size: 0, index, file: None }))
+        });
+        let stream = Arc::clone(stream);
+        let unused = files.open(key);
+        drop(files);
+        if let Some(unused) = unused {
+            lock(&unused).file = None;
         }
-        files.append(key, &block.bytes)?;
-        if let Some(stream) = files.streams.get_mut(&key) {
-            let class_id = rules.header.class_id;
-            let stream_id = rules.header.written_stream_id(&rules, block.part);
-            for packet in &block.packets {
-                if self.options.index {
-                    index_file::push_entry(&mut stream.index, stream.size, packet, class_id, stream_id);
-                }
-                stream.size += packet.total / 8;
+        let mut stream = lock(&stream);
+        if let Some(directory) = &self.directory {
+            stream.append(directory, &block.bytes)?;
+        }
+        let class_id = rules.header.class_id;
+        let stream_id = rules.header.written_stream_id(&rules, block.part);
+        for packet in &block.packets {
+            let offset = stream.size;
+            if self.options.index {
+                index_file::push_entry(&mut stream.index, offset, packet, class_id, stream_id);
             }
+            stream.size += packet.total / 8;
         }
+        drop(stream);
+        let mut files = self.lock();
         files.report.bytes += block.bytes.len() as u64;
         files.report.packets += block.packets.len() as u64;
         files.report.events += block.events;
@@ -422,27 +451,27 @@ impl TraceOutput for CtfOutput {
 
     fn finish(self: Box<Self>) -> Result<WriteReport, CreateError> {
         let losses = self.losses();
-        let mut files = std::mem::take(&mut *self.lock());
         for trace in self.written_traces() {
-            self.write_metadata(&files, trace)?;
-            self.write_stacks(&files, trace)?;
+            self.write_metadata(trace)?;
+            self.write_stacks(trace)?;
         }
-        files.open.clear();
-        let mut report = std::mem::take(&mut files.report);
+        let Files { streams, mut report, .. } = std::mem::take(&mut *self.lock());
         report.losses = losses;
-        let Some(directory) = files.directory.take() else { return Ok(report) };
+        let Some(directory) = &self.directory else { return Ok(report) };
         let with_path = |path: &Path, error| CreateError::Io { path: path.display().to_string(), error };
         if self.options.index {
-            for ((number, _), stream) in &files.streams {
+            for ((number, _), stream) in &streams {
                 let Some(rules) = self.rules(*number) else { continue };
-                let trace = &self.traces[rules.source];
+                let (trace, stream) = (&self.traces[rules.source], lock(stream));
                 let path = trace.directory.join("index").join(format!("{}.idx", stream.name));
                 directory.write_file(&path, &stream.index).map_err(|error| with_path(&path, error))?;
             }
         }
+        drop(streams);
         let at = directory.path().to_owned();
-        let path = directory.finish().map_err(|error| with_path(&at, error))?;
-        report.paths.push(path);
+        if let Some(directory) = self.directory {
+            report.paths.push(directory.finish().map_err(|error| with_path(&at, error))?);
+        }
         Ok(report)
     }
 }
@@ -540,7 +569,7 @@ fn rules(
     source: usize,
     lowered: &Arc<LoweredTrace>,
     stream: &Arc<DataStream>,
-    number: usize,
+    (number, file): (usize, String),
     output: &CtfOutput,
     header: HeaderRules,
 ) -> StreamRules {
@@ -562,6 +591,7 @@ fn rules(
         lowered: Arc::clone(lowered),
         stream: Arc::clone(stream),
         number,
+        file,
         source,
         mirrors,
         adds_begin,

@@ -1,0 +1,160 @@
+//! The order in which several threads write the parts of data streams.
+
+use std::io;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Whose turn it is, by data stream: parts of each are written one after the other, those of several at the same time.
+///
+/// Parts must be begun in their order, so that the one whose turn it is never has to wait.
+pub(super) struct Turns {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    /// By data stream, the number of the part that is written now.
+    next: Vec<usize>,
+    is_over: bool,
+}
+
+impl Turns {
+    /// For this many data streams.
+    pub(super) fn new(streams: usize) -> Self {
+        let state = State { next: vec![0; streams], is_over: false };
+        Self { state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nothing more is written, and nothing is waited for.
+    pub(super) fn end(&self) {
+        self.lock().is_over = true;
+        self.changed.notify_all();
+    }
+
+    /// Whether nothing more is written.
+    pub(super) fn is_over(&self) -> bool {
+        self.lock().is_over
+    }
+}
+
+/// What a thread writes of a part: items wait here until it is its turn.
+pub(super) struct Part<'t, T> {
+    turns: &'t Turns,
+    stream: usize,
+    number: usize,
+    waiting: Vec<T>,
+}
+
+impl<'t, T> Part<'t, T> {
+    /// How many items wait at most.
+    const ROOM: usize = 4;
+
+    /// The part of this number, from 0 on, of a data stream.
+    pub(super) fn new(turns: &'t Turns, stream: usize, number: usize) -> Self {
+        Self { turns, stream, number, waiting: Vec::new() }
+    }
+
+    /// Writes an item by `write`, or keeps it; false if nothing more is written.
+    ///
+    /// # Errors
+    /// Those of `write`.
+    pub(super) fn put(&mut self, item: T, write: &mut dyn FnMut(T) -> io::Result<()>) -> io::Result<bool> {
+        self.waiting.push(item);
+        self.advance(self.waiting.len() > Self::ROOM, write)
+    }
+
+    /// Writes what is kept, if it is the turn of the part, which is waited for if `waits` is set.
+    fn advance(&mut self, waits: bool, write: &mut dyn FnMut(T) -> io::Result<()>) -> io::Result<bool> {
+        let mut state = self.turns.lock();
+        let is_due = |state: &State| state.next.get(self.stream) == Some(&self.number);
+        while waits && !state.is_over && !is_due(&state) {
+            state = self.turns.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        if state.is_over {
+            return Ok(false);
+        }
+        let is_due = is_due(&state);
+        drop(state);
+        if is_due {
+            self.waiting.drain(..).try_for_each(write)?;
+        }
+        Ok(true)
+    }
+
+    /// Writes the rest; then it is the turn of the next part.
+    ///
+    /// # Errors
+    /// Those of `write`.
+    pub(super) fn finish(mut self, write: &mut dyn FnMut(T) -> io::Result<()>) -> io::Result<()> {
+        if self.advance(true, write)? {
+            if let Some(next) = self.turns.lock().next.get_mut(self.stream) {
+                *next += 1;
+            }
+            self.turns.changed.notify_all();
+        }
+        Ok(())
+    }
+}
+
+impl<T> Drop for Part<'_, T> {
+    /// A part that is never finished is not waited for.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.turns.end();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    /// Two data streams with eight parts each, of ten items.
+    #[test]
+    fn parts_are_written_in_order() {
+        let (turns, taken) = (Turns::new(2), AtomicUsize::new(0));
+        let written: Mutex<[Vec<usize>; 2]> = Mutex::default();
+        let work = || {
+            loop {
+                let job = taken.fetch_add(1, Ordering::SeqCst);
+                let (stream, number) = (job % 2, job / 2);
+                if number >= 8 {
+                    return;
+                }
+                let write = &mut |item| {
+                    written.lock().unwrap()[stream].push(item);
+                    Ok(())
+                };
+                let mut part = Part::new(&turns, stream, number);
+                for item in 0..10 {
+                    assert!(part.put(10 * number + item, write).unwrap());
+                    assert!(part.waiting.len() <= Part::<usize>::ROOM);
+                }
+                part.finish(write).unwrap();
+            }
+        };
+        std::thread::scope(|scope| (0..3).for_each(|_| drop(scope.spawn(work))));
+        let expected: Vec<usize> = (0..80).collect();
+        assert_eq!(*written.lock().unwrap(), [expected.clone(), expected]);
+    }
+
+    #[test]
+    fn nothing_waits_after_the_end() {
+        let turns = Turns::new(1);
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| {
+                let mut part = Part::new(&turns, 0, 1);
+                let mut write = |_: u8| panic!("it was not its turn");
+                (0..100).all(|item| part.put(item, &mut write).unwrap())
+            });
+            turns.end();
+            assert!(!waiting.join().unwrap());
+        });
+        assert!(turns.is_over());
+    }
+}
