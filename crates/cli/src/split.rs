@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use ichnos::convert::{ConvertError, ConvertOptions, Select};
-use ichnos::io::{OutputDirectory, TraceWriter, WriteReport};
+use ichnos::io::{FileNames, OutputDirectory, TraceWriter, WriteReport};
 use ichnos::model::{DataStream, Event, FieldRef, FieldValue, Message, Window};
 use ichnos::{Reader, Session};
 
@@ -275,7 +275,7 @@ impl Splitter<'_> {
 
     fn parts_of_streams(&self) -> Result<Vec<Part>, Failure> {
         let mut parts = Vec::new();
-        let mut names = HashSet::new();
+        let mut names = FileNames::default();
         let streams = self.session.traces().iter().flat_map(|trace| trace.data_streams());
         for stream in streams.filter(|stream| self.selection.wants_file(&stream.name)) {
             let streams = Streams::Only(stream.key);
@@ -286,7 +286,7 @@ impl Splitter<'_> {
                 return Err(too_many(&format!("more than {}", grouped(MOST_PARTS as u64))));
             }
             let name = stream.name.rsplit('/').next().unwrap_or_default();
-            let name = unique(safe_name(name), &mut names);
+            let name = names.add(name);
             parts.push(Part { name, streams, window: self.window, key: None });
         }
         Ok(parts)
@@ -305,14 +305,14 @@ impl Splitter<'_> {
         if keys.len() > MOST_PARTS {
             return Err(too_many(&format!("more than {}", grouped(MOST_PARTS as u64))));
         }
-        let mut names = HashSet::new();
+        let mut names = FileNames::default();
         let part = |key: Key| {
             let name = match &key {
                 Key::Name(name) => name.clone(),
                 Key::Value(Some(value)) => format!("{field}={value}"),
                 Key::Value(None) => format!("without-{field}"),
             };
-            let name = unique(safe_name(&name), &mut names);
+            let name = names.add(&name);
             Part { name, streams: Streams::All, window: self.window, key: Some(key) }
         };
         Ok(keys.into_keys().map(part).collect())
@@ -413,42 +413,9 @@ fn hexadecimal(bytes: impl Iterator<Item = u8>) -> String {
     })
 }
 
-/// A name without anything that means more than a name, and that is not too long for a file.
-fn safe_name(name: &str) -> String {
-    const LONGEST: usize = 60;
-    let is_safe = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '+' | '@' | '=');
-    let mut name: String = name.chars().map(|c| if is_safe(c) { c } else { '_' }).take(LONGEST).collect();
-    if name.starts_with('.') {
-        name.replace_range(..1, "_");
-    }
-    if name.is_empty() { "_".to_owned() } else { name }
-}
-
-fn unique(name: String, names: &mut HashSet<String>) -> String {
-    let mut unique = name.clone();
-    let mut number = 2u64;
-    // Some file systems do not distinguish capitals.
-    while !names.insert(unique.to_lowercase()) {
-        unique = format!("{name}_{number}");
-        number += 1;
-    }
-    unique
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_of_parts_are_safe_and_differ() {
-        let mut names = HashSet::new();
-        let mut name = |name: &str| unique(safe_name(name), &mut names);
-        assert_eq!(name("lttng_ust:open"), "lttng_ust_open");
-        assert_eq!(name("lttng_ust open"), "lttng_ust_open_2");
-        assert_eq!(name("../x"), "_._x");
-        assert_eq!(name(""), "_");
-        assert_eq!(name(&"é".repeat(200)).chars().count(), 60);
-    }
 
     #[test]
     fn values_as_texts() {

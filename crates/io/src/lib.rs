@@ -29,6 +29,7 @@ mod datagrams;
 mod decompress;
 mod entry;
 mod error;
+mod file_names;
 mod format;
 mod format_option;
 mod hint;
@@ -60,6 +61,7 @@ pub use create::{
 pub use datagrams::{Datagram, Datagrams};
 pub use entry::{Entry, FileId, FileStatus};
 pub use error::IoError;
+pub use file_names::FileNames;
 pub use format::{EnclosingTrace, Format, Listen, OpenedTraces, OptionConflict, ReadOptions, Refused};
 pub use format_option::{FormatOption, FormatOptions, OptionError, OptionKind, OptionValue};
 pub use hint::{Hint, OptionHint};

@@ -1,50 +1,28 @@
 //! Names of the files and directories of traces.
 
-use std::collections::HashSet;
+use ichnos_io::FileNames;
 
 /// The name that a data stream file gets: that of the file that it is made of, if a data stream file can have it.
-pub(super) fn file_name(source: &str, names: &mut HashSet<String>) -> String {
+pub(super) fn file_name(source: &str, names: &mut FileNames) -> String {
     let last = source.rsplit(['/', '\\']).next().unwrap_or_default();
-    let mut name = safe(last);
-    let is_taken = |name: &str| matches!(name, "metadata" | "index") || name.ends_with(".json");
-    if is_taken(&name) {
-        name.push_str("-stream");
-    }
-    unique(name, names)
+    let name = names.add(if last.is_empty() { NO_NAME } else { last });
+    let is_reserved = matches!(&*name, "metadata" | "index") || name.ends_with(".json");
+    if is_reserved { names.add(&format!("{name}-stream")) } else { name }
 }
 
 /// The name of another file of a data stream of which the first one is called `first`; `part` counts them from 0 on.
-pub(super) fn part_name(first: &str, part: usize, names: &mut HashSet<String>) -> String {
-    unique(format!("{first}_{}", part + 1), names)
+pub(super) fn part_name(first: &str, part: usize, names: &mut FileNames) -> String {
+    names.add(&format!("{first}_{}", part + 1))
 }
 
 /// The name that the directory of a trace gets among others.
-pub(super) fn directory_name(path: &str, names: &mut HashSet<String>) -> String {
-    let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | "." | "..")).collect();
-    unique(safe(parts.last().copied().unwrap_or_default()), names)
+pub(super) fn directory_name(path: &str, names: &mut FileNames) -> String {
+    let mut parts = path.split('/').filter(|part| !matches!(*part, "" | "." | ".."));
+    names.add(parts.next_back().unwrap_or(NO_NAME))
 }
 
-/// A name without anything that means more than a name.
-fn safe(name: &str) -> String {
-    let is_safe = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '+' | '@' | ' ' | '(' | ')');
-    let mut name: String = name.chars().map(|c| if is_safe(c) { c } else { '_' }).take(120).collect();
-    // Such files are hidden: they are not looked for.
-    if name.starts_with('.') {
-        name.replace_range(..1, "_");
-    }
-    if name.is_empty() { "stream".to_owned() } else { name }
-}
-
-fn unique(name: String, names: &mut HashSet<String>) -> String {
-    let mut unique = name.clone();
-    let mut number = 2u64;
-    // Some file systems do not distinguish capitals.
-    while !names.insert(unique.to_lowercase()) {
-        unique = format!("{name}_{number}");
-        number += 1;
-    }
-    unique
-}
+/// What is called so has no name in the source.
+const NO_NAME: &str = "stream";
 
 #[cfg(test)]
 mod tests {
@@ -52,7 +30,7 @@ mod tests {
 
     #[test]
     fn names_are_safe_and_differ() {
-        let mut names = HashSet::new();
+        let mut names = FileNames::default();
         let mut name = |source| file_name(source, &mut names);
         assert_eq!(name("/a/b/channel0_0"), "channel0_0");
         assert_eq!(name("c/channel0_0"), "channel0_0_2");

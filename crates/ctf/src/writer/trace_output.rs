@@ -1,15 +1,15 @@
 //! The files of the traces that are written.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use ichnos_io::{
-    CreateError, EncodedBlock, Encoder, Lane, OutputDirectory, TraceOutput, WriteOptions, WriteReport,
-    WriteSource, WriteTarget,
+    CreateError, EncodedBlock, Encoder, FileNames, Lane, OutputDirectory, TraceOutput, WriteOptions,
+    WriteReport, WriteSource, WriteTarget,
 };
 use ichnos_model::lower::{LossTable, LowerOptions, LoweredTrace, take_annotations};
 use ichnos_model::{
@@ -60,7 +60,7 @@ struct OutputTrace {
     /// The numbers of its data streams.
     streams: RwLock<Vec<usize>>,
     /// The names of its files.
-    names: Mutex<HashSet<String>>,
+    names: Mutex<FileNames>,
 }
 
 /// The files that are being written.
@@ -94,7 +94,7 @@ impl CtfOutput {
         options: &WriteOptions,
         dialect: Target,
     ) -> Result<Self, CreateError> {
-        let mut names = HashSet::new();
+        let mut names = FileNames::default();
         let merges = options.merge && sources.len() > 1;
         let is_single = sources.len() == 1 || merges;
         let is_live = matches!(target, WriteTarget::Live(_));
