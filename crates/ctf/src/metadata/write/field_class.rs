@@ -1,6 +1,5 @@
 //! Field classes of PROP-2.0 and SPEC-2.0.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use ichnos_model::{
@@ -9,8 +8,9 @@ use ichnos_model::{
     VariantOption, WideRange,
 };
 
+use super::aliases::Aliases;
 use super::json::{self, Object};
-use super::places::{Place, Roots};
+use super::places::{Place, Roots, Target};
 use super::ranges::{self, Bounds};
 use super::sizes::Sizes;
 use super::unsupported::Refusals;
@@ -29,10 +29,8 @@ pub(super) struct ClassWriter<'c> {
     pub(super) default_clock: Option<u16>,
     /// How many classes may still be looked at to follow locations.
     pub(super) visits: u64,
-    /// Names of the aliases that shared classes have.
-    aliases: HashMap<*const FieldClass, String>,
-    /// Fragments of aliases that are not written yet.
-    pub(super) new_aliases: Vec<(String, Value)>,
+    /// Names of shared classes.
+    pub(super) aliases: Aliases,
     place: Place<'c>,
 }
 
@@ -44,8 +42,7 @@ impl<'c> ClassWriter<'c> {
             sizes,
             default_clock: None,
             visits,
-            aliases: HashMap::new(),
-            new_aliases: Vec::new(),
+            aliases: Aliases::new("class"),
             place: Place::new(Scope::PacketHeader, [None; 6]),
         }
     }
@@ -66,15 +63,11 @@ impl<'c> ClassWriter<'c> {
         if self.vocabulary == Vocabulary::Prop2 || !self.sizes.is_shared(class) {
             return self.object(class);
         }
-        let key = Arc::as_ptr(class);
-        if let Some(name) = self.aliases.get(&key) {
-            return json::text(name);
+        if let Some(name) = self.aliases.get(class) {
+            return name;
         }
         let object = self.object(class);
-        let name = format!("class-{}", self.aliases.len() + 1);
-        self.aliases.insert(key, name.clone());
-        self.new_aliases.push((name.clone(), object));
-        Value::Text(name)
+        self.aliases.add(class, object)
     }
 
     fn object(&mut self, class: &'c FieldClass) -> Value {
@@ -308,29 +301,15 @@ impl<'c> ClassWriter<'c> {
     }
 
     fn location(&mut self, name: &str, location: &FieldLocation, object: &mut Object) {
-        if let Some(location) = self.field_location(location) {
-            object.set(name, location);
+        let target = self.place.single_target(location, &mut self.visits, &mut self.refusals);
+        if let Some(target) = target {
+            object.set(name, self.field_location(location, &target));
         }
     }
 
-    fn field_location(&mut self, location: &FieldLocation) -> Option<Value> {
-        if location.is_of_values() {
-            self.refuse("a field that values alone describe: nothing in the data says how many there are");
-            return None;
-        }
-        let Some(target) = self.place.find(location, &mut self.visits) else {
-            self.refuse(format!("the field location {location}, which leads to no field"));
-            return None;
-        };
-        if target.members.is_empty() {
-            self.refuse("the location of a root field itself");
-            return None;
-        }
-        if location.any_option && (!target.fits_all || !agree(&target.classes)) {
-            self.refuse(format!("the field location {location}, which fits only some options of a variant"));
-        }
+    fn field_location(&self, location: &FieldLocation, target: &Target<'c>) -> Value {
         let names = target.members.iter().map(|member| json::text(&member.name));
-        Some(match self.vocabulary {
+        match self.vocabulary {
             Vocabulary::Prop2 => {
                 Value::Array(std::iter::once(json::text(target.scope.name())).chain(names).collect())
             }
@@ -346,7 +325,7 @@ impl<'c> ClassWriter<'c> {
                 object.set("path", Value::Array(path));
                 object.finish()
             }
-        })
+        }
     }
 
     fn members(&mut self, members: &'c [Member]) -> Option<Value> {
@@ -429,13 +408,6 @@ fn relative(location: &FieldLocation, members: &[&Member]) -> Vec<Value> {
         LocationStep::Member(name) => rest.next().map_or_else(|| json::text(name), |it| json::text(&it.name)),
     };
     location.path.iter().map(step).collect()
-}
-
-/// Whether it does not matter which of several fields is the one that is needed.
-pub(super) fn agree(classes: &[&FieldClass]) -> bool {
-    let mut mappings = classes.iter().map(|class| class.integer().map(|integer| &integer.mappings));
-    let first = mappings.next();
-    mappings.all(|other| Some(other) == first)
 }
 
 /// Whether a class is that of the 16 bytes of a UUID, as CTF 1.8 and PROP-1.0 write them, which lie like a BLOB.

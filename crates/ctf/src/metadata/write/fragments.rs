@@ -62,7 +62,7 @@ impl<'c> Writer<'c> {
 
     /// Adds a fragment, after those of the aliases that it uses.
     fn add(&mut self, fragment: Object) {
-        for (name, class) in std::mem::take(&mut self.classes.new_aliases) {
+        for (name, class) in self.classes.aliases.take_new() {
             let mut alias = fragment_of("field-class-alias");
             alias.set("name", &name);
             alias.set("field-class", class);

@@ -85,6 +85,7 @@
 //! less cycles than a second, but for PROP-1.0. What is not metadata is not looked at: meanings, roles of events, log
 //! roles, the namespace that is implied, the clocks of a data stream besides its default one.
 
+mod aliases;
 mod attributes;
 mod clocks;
 mod field_class;
@@ -100,7 +101,7 @@ mod unsupported;
 pub use tsdl::tsdl_name_of_role;
 pub use unsupported::Unsupported;
 
-use ichnos_model::{EventRecordClass, Limits, RangeSet, Severity, TraceClass, Value};
+use ichnos_model::{ByteOrder, EventRecordClass, Limits, RangeSet, Severity, TraceClass, Value};
 
 use self::sizes::Sizes;
 use self::unsupported::Refusals;
@@ -207,6 +208,14 @@ fn label_of(event: &EventRecordClass) -> String {
     match &event.name {
         Some(name) => format!("event record class {} `{name}`", event.id),
         None => format!("event record class {}", event.id),
+    }
+}
+
+/// How TSDL and PROP-1.0 call a byte order.
+const fn be_or_le(byte_order: ByteOrder) -> &'static str {
+    match byte_order {
+        ByteOrder::BigEndian => "be",
+        ByteOrder::LittleEndian => "le",
     }
 }
 

@@ -2,6 +2,8 @@
 
 use ichnos_model::{FieldClass, FieldKind, FieldLocation, LocationStep, Member, Scope};
 
+use super::unsupported::Refusals;
+
 /// The classes of the root fields, by scope.
 pub(super) type Roots<'c> = [Option<&'c FieldClass>; 6];
 
@@ -67,9 +69,47 @@ impl<'c> Place<'c> {
         self.path.pop();
     }
 
-    /// What a location leads to. None: nothing, or to fields whose names on the way differ. `visits` is how many
-    /// more classes may be looked at.
-    pub(super) fn find(&self, location: &FieldLocation, visits: &mut u64) -> Option<Target<'c>> {
+    /// What a location leads to; none that can be written is refused. `visits` is how many more classes may be
+    /// looked at.
+    pub(super) fn target(
+        &self,
+        location: &FieldLocation,
+        visits: &mut u64,
+        refusals: &mut Refusals,
+    ) -> Option<Target<'c>> {
+        if location.is_of_values() {
+            refusals
+                .refuse("a field that values alone describe: nothing in the data says how many there are");
+            return None;
+        }
+        let target = self.find(location, visits);
+        if target.is_none() {
+            refusals.refuse(format!("the field location {location}, which leads to no field"));
+        }
+        target
+    }
+
+    /// The same for dialects whose locations lead to the same field whatever variants on the way select.
+    pub(super) fn single_target(
+        &self,
+        location: &FieldLocation,
+        visits: &mut u64,
+        refusals: &mut Refusals,
+    ) -> Option<Target<'c>> {
+        let target = self.target(location, visits, refusals)?;
+        if target.members.is_empty() {
+            refusals.refuse("the location of a root field itself");
+            return None;
+        }
+        if location.any_option && (!target.fits_all || !agree(&target.classes)) {
+            refusals
+                .refuse(format!("the field location {location}, which fits only some options of a variant"));
+        }
+        Some(target)
+    }
+
+    /// None: it leads to nothing, or to fields whose names on the way differ.
+    fn find(&self, location: &FieldLocation, visits: &mut u64) -> Option<Target<'c>> {
         let innermost = self.frames.last().map(|frame| frame.depth);
         let mut level = self.frames.len().checked_sub(1);
         let mut names: Vec<&str> = Vec::new();
@@ -120,6 +160,13 @@ impl<'c> Place<'c> {
         let root = self.roots.get(scope as usize).copied().flatten()?;
         Some(Target { scope, ..follow(root, names, visits)? })
     }
+}
+
+/// Whether it does not matter which of several fields is the one that is needed.
+fn agree(classes: &[&FieldClass]) -> bool {
+    let mut mappings = classes.iter().map(|class| class.integer().map(|integer| &integer.mappings));
+    let first = mappings.next();
+    mappings.all(|other| Some(other) == first)
 }
 
 fn follow_member<'c>(members: &'c [Member], names: &[&str], visits: &mut u64) -> Option<Target<'c>> {

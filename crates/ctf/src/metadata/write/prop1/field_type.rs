@@ -10,13 +10,14 @@ use ichnos_model::{
 
 use crate::metadata::choices;
 use crate::metadata::json::SCOPES;
+use crate::metadata::write::aliases::Aliases;
 use crate::metadata::write::field_class::ANY_BYTES;
 use crate::metadata::write::json::{self, Object};
 use crate::metadata::write::places::{Place, Roots, Target};
 use crate::metadata::write::ranges::{self, Bounds};
 use crate::metadata::write::sizes::Sizes;
 use crate::metadata::write::unsupported::Refusals;
-use crate::metadata::write::{attributes, range_lists_agree};
+use crate::metadata::write::{attributes, be_or_le, range_lists_agree};
 
 /// Writes field types.
 pub(super) struct TypeWriter<'c> {
@@ -26,9 +27,8 @@ pub(super) struct TypeWriter<'c> {
     pub(super) byte_order: Option<ByteOrder>,
     /// How many classes may still be looked at to follow locations.
     pub(super) visits: u64,
-    /// Fragments of aliases that are not written yet.
-    pub(super) new_aliases: Vec<(String, Value)>,
-    aliases: HashMap<*const FieldClass, String>,
+    /// Names of shared classes.
+    pub(super) aliases: Aliases,
     place: Place<'c>,
 }
 
@@ -39,8 +39,7 @@ impl<'c> TypeWriter<'c> {
             sizes,
             byte_order,
             visits,
-            new_aliases: Vec::new(),
-            aliases: HashMap::new(),
+            aliases: Aliases::new("type"),
             place: Place::new(Scope::PacketHeader, [None; 6]),
         }
     }
@@ -60,15 +59,11 @@ impl<'c> TypeWriter<'c> {
         if !self.sizes.is_shared(class) || self.sizes.has_relative(class) {
             return self.object(class);
         }
-        let key = Arc::as_ptr(class);
-        if let Some(name) = self.aliases.get(&key) {
-            return json::text(name);
+        if let Some(name) = self.aliases.get(class) {
+            return name;
         }
         let object = self.object(class);
-        let name = format!("type-{}", self.aliases.len() + 1);
-        self.aliases.insert(key, name.clone());
-        self.new_aliases.push((name.clone(), object));
-        Value::Text(name)
+        self.aliases.add(class, object)
     }
 
     fn object(&mut self, class: &'c FieldClass) -> Value {
@@ -174,7 +169,7 @@ impl<'c> TypeWriter<'c> {
         object.set("field-type", name);
         object.set("size", bits.length);
         if Some(bits.byte_order) != self.byte_order {
-            object.set("byte-order", name_of(bits.byte_order));
+            object.set("byte-order", be_or_le(bits.byte_order));
         }
         if bits.is_reversed() {
             let (bit_order, byte_order) = (bits.bit_order.name(), bits.byte_order.name());
@@ -230,14 +225,7 @@ impl<'c> TypeWriter<'c> {
     }
 
     fn location(&mut self, name: &str, location: &FieldLocation, object: &mut Object) -> Option<Target<'c>> {
-        if location.is_of_values() {
-            self.refuse("a field that values alone describe: nothing in the data says how many there are");
-            return None;
-        }
-        let Some(target) = self.place.find(location, &mut self.visits) else {
-            self.refuse(format!("the field location {location}, which leads to no field"));
-            return None;
-        };
+        let target = self.place.target(location, &mut self.visits, &mut self.refusals)?;
         object.set(name, path(target.scope, target.members.iter().map(|member| member.name.as_str())));
         Some(target)
     }
@@ -325,14 +313,6 @@ pub(super) fn path<'n>(scope: Scope, names: impl Iterator<Item = &'n str>) -> Va
     path.set("scope", name);
     path.set("path", Value::Array(names.map(json::text).collect()));
     path.finish()
-}
-
-/// `be` or `le`.
-pub(super) const fn name_of(byte_order: ByteOrder) -> &'static str {
-    match byte_order {
-        ByteOrder::BigEndian => "be",
-        ByteOrder::LittleEndian => "le",
-    }
 }
 
 fn value_or_range(bounds: &Bounds) -> Value {

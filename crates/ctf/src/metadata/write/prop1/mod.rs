@@ -16,7 +16,7 @@ use self::tags::{Clocks, Tags};
 use super::json::{self, Fragments, Object};
 use super::sizes::{Sizes, roots_of};
 use super::unsupported::{Refusals, Unsupported};
-use super::{attributes, clocks};
+use super::{attributes, be_or_le, clocks};
 
 /// Writes all of a trace class.
 pub(super) fn write(
@@ -74,7 +74,7 @@ type Root<'c> = (&'static str, Scope, &'c Option<Arc<FieldClass>>);
 impl<'c> Writer<'c> {
     /// Adds a fragment, after those of the aliases that it uses.
     fn add(&mut self, fragment: Object) {
-        for (name, class) in std::mem::take(&mut self.types.new_aliases) {
+        for (name, class) in self.types.aliases.take_new() {
             let mut alias = fragment_of("field-type-alias");
             alias.set("name", &name);
             alias.set("field-type", class);
@@ -127,7 +127,7 @@ impl<'c> Writer<'c> {
         refusals.refuse_if(!trace.call_sites.is_empty(), "call sites");
         let mut fragment = fragment_of("trace-class");
         fragment.set_some("uuid", trace.uuid.map(|uuid| json::text(&uuid.hyphenated().to_string())));
-        fragment.set_some("default-byte-order", trace.default_byte_order.map(field_type::name_of));
+        fragment.set_some("default-byte-order", trace.default_byte_order.map(be_or_le));
         let fields = [("packet-header-field-type", Scope::PacketHeader, &trace.packet_header)];
         let [header_clock, ..] = self.roots(&fields, None, None, &mut fragment);
         self.header_clock = header_clock;

@@ -15,11 +15,11 @@ use ichnos_model::{
     Limits, Role, Scope, TraceClass, Value,
 };
 
-use self::types::{TypeWriter, is_constant, name_of};
+use self::types::{TypeWriter, is_constant};
 use super::places::Place;
 use super::sizes::roots_of;
 use super::unsupported::{Refusals, Unsupported};
-use super::{attributes, clocks};
+use super::{attributes, be_or_le, clocks};
 use crate::metadata::json::root::has_role;
 
 /// Writes a trace class.
@@ -117,7 +117,7 @@ impl<'c> Writer<'c> {
         if let Some(uuid) = trace.uuid {
             self.set_text("uuid", &uuid.hyphenated().to_string());
         }
-        self.set("byte_order", name_of(self.types.byte_order));
+        self.set("byte_order", be_or_le(self.types.byte_order));
         if let Some(header) = &trace.packet_header {
             self.types.root("packet.header", header, Scope::PacketHeader, roots_of(trace, None, None));
         }

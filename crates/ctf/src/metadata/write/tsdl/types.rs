@@ -11,11 +11,11 @@ use ichnos_model::{
 use super::names;
 use super::roles::{self, Slot};
 use crate::metadata::choices;
-use crate::metadata::write::field_class::{ANY_BYTES, agree};
+use crate::metadata::write::field_class::ANY_BYTES;
 use crate::metadata::write::places::{Place, Roots, Target};
 use crate::metadata::write::ranges::{self, Bounds};
 use crate::metadata::write::unsupported::Refusals;
-use crate::metadata::write::{attributes, range_lists_agree};
+use crate::metadata::write::{attributes, be_or_le, range_lists_agree};
 
 /// Writes types.
 pub(super) struct TypeWriter<'c> {
@@ -199,7 +199,7 @@ impl<'c> TypeWriter<'c> {
 
     fn byte_order(&mut self, byte_order: ByteOrder) {
         if byte_order != self.byte_order {
-            let _ = write!(self.out, " byte_order = {};", name_of(byte_order));
+            let _ = write!(self.out, " byte_order = {};", be_or_le(byte_order));
         }
     }
 
@@ -325,24 +325,7 @@ impl<'c> TypeWriter<'c> {
 
     /// What a location leads to, if it can be written.
     fn target(&mut self, location: &FieldLocation) -> Option<Target<'c>> {
-        if location.is_of_values() {
-            self.refusals
-                .refuse("a field that values alone describe: nothing in the data says how many there are");
-            return None;
-        }
-        let Some(target) = self.place.find(location, &mut self.visits) else {
-            self.refusals.refuse(format!("the field location {location}, which leads to no field"));
-            return None;
-        };
-        if target.members.is_empty() {
-            self.refusals.refuse("the location of a root field itself");
-            return None;
-        }
-        if location.any_option && (!target.fits_all || !agree(&target.classes)) {
-            self.refusals
-                .refuse(format!("the field location {location}, which fits only some options of a variant"));
-        }
-        Some(target)
+        self.place.single_target(location, &mut self.visits, &mut self.refusals)
     }
 
     /// Counts the labels that are looked at. False: it takes too long.
@@ -465,14 +448,6 @@ enum Base {
 
 const fn uuid() -> ichnos_model::Roles {
     ichnos_model::Roles::only(Role::MetadataStreamUuid)
-}
-
-/// `le` or `be`.
-pub(super) const fn name_of(byte_order: ByteOrder) -> &'static str {
-    match byte_order {
-        ByteOrder::LittleEndian => "le",
-        ByteOrder::BigEndian => "be",
-    }
 }
 
 /// Whether an integer can be written.
