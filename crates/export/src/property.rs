@@ -2,10 +2,8 @@
 
 use std::borrow::Cow;
 
-use ichnos_model::plan::{Node, Plan};
-use ichnos_model::{
-    Attributes, DataStream, EventRecordClass, Field, FieldClass, FieldKind, TraceClass, UuidOf,
-};
+use ichnos_model::plan::Plan;
+use ichnos_model::{Attributes, DataStream, EventRecordClass, Field, FieldKind, TraceClass, UuidOf};
 
 /// Namespaces of attributes that carry log levels and EMF URIs in CTF 2.
 const NAMESPACES: [&str; 2] = ["babeltrace.org,2020", "lttng.org,2009"];
@@ -104,9 +102,23 @@ impl Hidden {
         let Some(plan) = plan else {
             return Self::default();
         };
-        let nodes: Vec<&Node> = plan.nodes().collect();
-        let mut hidden = vec![false; nodes.len()];
-        mark(&nodes, 0, &mut hidden);
+        let mut hidden = vec![false; plan.nodes().count()];
+        // Fields come behind those that they are in.
+        for index in (0..hidden.len()).rev() {
+            let Some(node) = plan.get(index) else { continue };
+            hidden[index] = match &node.class.kind {
+                FieldKind::Structure { .. }
+                | FieldKind::Array { .. }
+                | FieldKind::Optional { .. }
+                | FieldKind::Variant { .. }
+                | FieldKind::Union { .. } => {
+                    let mut within = plan.children(index).peekable();
+                    within.peek().is_some() && within.all(|child| hidden[child])
+                }
+                FieldKind::Padding(_) => true,
+                _ => !node.roles.is_empty() && !node.is_needed(),
+            };
+        }
         if !hidden.contains(&true) {
             hidden.clear();
         }
@@ -130,32 +142,6 @@ impl Hidden {
     }
 }
 
-/// Marks a node and those within it; gives the index after them.
-fn mark(nodes: &[&Node], index: usize, hidden: &mut [bool]) -> usize {
-    let Some(node) = nodes.get(index) else {
-        return index;
-    };
-    let mut next = index + 1;
-    let mut count = 0;
-    let mut all = true;
-    for _ in 0..child_count(&node.class) {
-        let child = next;
-        next = mark(nodes, next, hidden);
-        count += 1;
-        all &= hidden.get(child).copied().unwrap_or(false);
-    }
-    hidden[index] = match &node.class.kind {
-        FieldKind::Structure { .. }
-        | FieldKind::Array { .. }
-        | FieldKind::Optional { .. }
-        | FieldKind::Variant { .. }
-        | FieldKind::Union { .. } => count > 0 && all,
-        FieldKind::Padding(_) => true,
-        _ => !node.roles.is_empty() && !node.is_needed(),
-    };
-    next
-}
-
 /// Whether a field of a scope has a value of its own and no role.
 pub(crate) fn has_plain_field(plan: &Plan) -> bool {
     plan.nodes().any(|node| {
@@ -170,14 +156,4 @@ pub(crate) fn has_plain_field(plan: &Plan) -> bool {
         );
         has_value && node.roles.is_empty()
     })
-}
-
-/// How many nodes lie directly within that of a class.
-pub(crate) fn child_count(class: &FieldClass) -> usize {
-    match &class.kind {
-        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => members.len(),
-        FieldKind::Variant { options, .. } => options.len(),
-        FieldKind::Array { .. } | FieldKind::Optional { .. } => 1,
-        _ => 0,
-    }
 }

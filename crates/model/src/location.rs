@@ -62,6 +62,20 @@ impl Scope {
         }
     }
 
+    /// A short name for people, for instance before the name of a field that was lost; both contexts of events
+    /// have the same.
+    #[must_use]
+    pub const fn short_name(self) -> &'static str {
+        match self {
+            Self::PacketHeader => "packet.header",
+            Self::PacketContext => "packet.context",
+            Self::EventRecordHeader => "header",
+            Self::CommonContext | Self::SpecificContext => "ctx",
+            Self::Payload => "payload",
+            Self::Resource => "resource",
+        }
+    }
+
     /// The decoded scope of that name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {

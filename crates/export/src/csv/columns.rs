@@ -6,7 +6,6 @@ use std::sync::Arc;
 use ichnos_model::{DataStreamClass, Event, EventRecordClass, FieldClass, FieldKind, Scope};
 
 use crate::jsonl::keys::mappings;
-use crate::property::child_count;
 use crate::time::JsonTime;
 
 /// A property of an event that is none of its fields.
@@ -297,9 +296,9 @@ impl<'c> Tree<'c> {
 
     /// The fields right within one.
     fn children(&self, node: usize) -> impl Iterator<Item = usize> {
-        let count = self.0.get(node).map_or(0, |branch| child_count(branch.class));
-        let next = |child: &usize| self.0.get(*child).map(|branch| branch.end);
-        std::iter::successors(Some(node + 1), next).take(count)
+        let end = self.end(node);
+        std::iter::successors(Some(node + 1), |child| Some(self.end(*child)).filter(|next| next > child))
+            .take_while(move |child| *child < end)
     }
 
     /// Takes a path from a field on, and adds the fields that it leads to.
@@ -347,12 +346,19 @@ impl<'c> Tree<'c> {
 
     /// Whether a field, or one within it, does not only serve decoding.
     fn has_value(&self, node: usize) -> bool {
-        let end = self.0.get(node).map_or(node, |branch| branch.end);
-        self.0.get(node..end).unwrap_or_default().iter().any(|branch| {
-            let is_value =
-                child_count(branch.class) == 0 && !matches!(branch.class.kind, FieldKind::Padding(_));
-            is_value && branch.class.roles.is_empty()
+        (node..self.end(node)).any(|index| {
+            let is_leaf = self.end(index) == index + 1;
+            self.0.get(index).is_some_and(|branch| {
+                is_leaf
+                    && !matches!(branch.class.kind, FieldKind::Padding(_))
+                    && branch.class.roles.is_empty()
+            })
         })
+    }
+
+    /// The index of what comes behind a field and all that is within it.
+    fn end(&self, node: usize) -> usize {
+        self.0.get(node).map_or(node, |branch| branch.end)
     }
 
     /// Calls `take` with the path of each field that is a column by default.

@@ -4,7 +4,7 @@ use ichnos_model::plan::{Node, Plan};
 use ichnos_model::{Field, FieldKind, Meaning, Meanings, Real, Scope, Text, Uuid, Visitor, Wide};
 
 use super::parts::{Number, NumberPart, Parts, TextPart};
-use crate::property::{self, child_count};
+use crate::property;
 
 /// What becomes of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,17 +50,15 @@ impl Treatments {
         let nodes: Vec<&Node> = plan.nodes().collect();
         let hidden = property::Hidden::of(Some(plan));
         let mut treatments = vec![Treatment::Through; nodes.len()];
-        let mut next = 1;
-        for member in 0..child_count(&nodes.first()?.class) {
-            let begin = next;
-            next = end_of(&nodes, begin);
+        for (member, begin) in plan.children(0).enumerate() {
+            let within = plan.within(begin);
             let treatment = match meanings.map(|meanings| meanings.of(scope, member)) {
                 // Only payloads are pairs, if there are things that mean something.
                 Some(None) if scope != Scope::Payload => Treatment::Skip,
                 None | Some(None) => Treatment::Pair,
-                Some(Some(meaning)) => treatment_of(meaning, nodes.get(begin..next)?, shown),
+                Some(Some(meaning)) => treatment_of(meaning, nodes.get(within.clone())?, shown),
             };
-            let all = treatments.get_mut(begin..next)?;
+            let all = treatments.get_mut(within)?;
             let is_part = matches!(treatment, Treatment::Number(_) | Treatment::Text(_));
             // Of an optional, the part is what is in it.
             if is_part && let [optional, field] = all {
@@ -79,12 +77,6 @@ impl Treatments {
     fn get(&self, field: Field<'_>) -> Treatment {
         self.nodes.get(field.index()).copied().unwrap_or(Treatment::Skip)
     }
-}
-
-/// The index behind a node and all that is in it.
-fn end_of(nodes: &[&Node], index: usize) -> usize {
-    let Some(node) = nodes.get(index) else { return index };
-    (0..child_count(&node.class)).fold(index + 1, |next, _| end_of(nodes, next))
 }
 
 /// What becomes of a member that means something: `nodes` are its own and those within it. What is not of

@@ -1,13 +1,12 @@
 //! What an event says of tasks and operations.
 
-use ichnos_model::plan::{Node, Plan};
+use ichnos_model::plan::Plan;
 use ichnos_model::{
     CauseKind, Event, Field, FieldKind, FieldValue, FindMentions, Identifier, Meaning, Mention, Scope,
     StringEncoding, Text, Uuid, Visitor, Wide,
 };
 
 use crate::number;
-use crate::property::child_count;
 
 /// What becomes of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,10 +51,9 @@ impl TaskFields {
         let meanings = &event.class.meanings;
         let scopes = SCOPES.into_iter().filter_map(|scope| {
             let plan = event.plan(scope)?;
-            let nodes: Vec<&Node> = plan.nodes().collect();
-            let mut uses = vec![Use::Nothing; nodes.len()];
+            let mut uses = vec![Use::Nothing; plan.nodes().count()];
             if searches {
-                for (node, place) in nodes.iter().zip(&mut uses) {
+                for (node, place) in plan.nodes().zip(&mut uses) {
                     if matches!(node.class.kind, FieldKind::String { .. } | FieldKind::Blob { .. }) {
                         *place = Use::Search;
                     }
@@ -63,7 +61,7 @@ impl TaskFields {
             }
             let members = meanings.iter().filter(|(member, _)| member.scope == scope);
             for (member, meaning) in members {
-                mark(plan, &nodes, member.index as usize, meaning, &mut uses);
+                mark(plan, member.index as usize, meaning, &mut uses);
             }
             uses.iter().any(|found| *found != Use::Nothing).then(|| (scope, uses.into()))
         });
@@ -93,7 +91,7 @@ impl TaskFields {
 }
 
 /// Says what becomes of a member, and of all that is in it.
-fn mark(plan: &Plan, nodes: &[&Node], member: usize, meaning: Meaning, uses: &mut [Use]) {
+fn mark(plan: &Plan, member: usize, meaning: Meaning, uses: &mut [Use]) {
     let wanted = match meaning {
         Meaning::TaskId => Use::Task,
         Meaning::OperationId => Use::Operation,
@@ -107,19 +105,12 @@ fn mark(plan: &Plan, nodes: &[&Node], member: usize, meaning: Meaning, uses: &mu
         _ => return,
     };
     let Some(begin) = plan.member(member) else { return };
-    let end = end_of(nodes, begin);
-    for place in uses.get_mut(begin..end).unwrap_or_default() {
+    for place in uses.get_mut(plan.within(begin)).unwrap_or_default() {
         *place = match (wanted, *place) {
             (Use::Message { .. }, Use::Search) => Use::Message { searched: true },
             _ => wanted,
         };
     }
-}
-
-/// The index behind a node and all that is in it.
-fn end_of(nodes: &[&Node], index: usize) -> usize {
-    let Some(node) = nodes.get(index) else { return index };
-    (0..child_count(&node.class)).fold(index + 1, |next, _| end_of(nodes, next))
 }
 
 /// What an event says.

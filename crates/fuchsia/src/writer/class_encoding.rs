@@ -3,7 +3,7 @@
 use ichnos_model::lower::{Loss, LossKind, LossTable};
 use ichnos_model::plan::{Node, Plan};
 use ichnos_model::{
-    DataStream, Event, FieldClass, FieldKind, LogLevel, LogRole, LogSeverity, Meaning, Meanings, Scope,
+    DataStream, Event, FieldKind, LogLevel, LogRole, LogSeverity, Meaning, Meanings, Scope,
     Value, VariableLengthValue,
 };
 
@@ -182,18 +182,6 @@ pub(super) fn severity(role: &LogRole, member: Option<i64>) -> u8 {
     severity.raw()
 }
 
-/// The name of a scope in a loss.
-pub(super) const fn scope_name(scope: Scope) -> &'static str {
-    match scope {
-        Scope::PacketHeader => "packet.header",
-        Scope::PacketContext => "packet.context",
-        Scope::EventRecordHeader => "header",
-        Scope::CommonContext | Scope::SpecificContext => "ctx",
-        Scope::Payload => "payload",
-        Scope::Resource => "resource",
-    }
-}
-
 impl ScopeEncoding {
     /// None if nothing of the scope is written.
     fn of(
@@ -208,15 +196,12 @@ impl ScopeEncoding {
         let mut treatments = vec![Treatment::Through; nodes.len()];
         let mut names: Vec<Box<str>> = vec![Box::default(); nodes.len()];
         let mut members = vec![0; nodes.len()];
-        let mut next = 1;
-        let count = child_count(&nodes.first()?.class);
-        for member in 0..count {
-            let begin = next;
-            next = end_of(&nodes, begin);
-            let within = nodes.get(begin..next)?;
-            members.get_mut(begin..next)?.fill(begin as u32);
+        for (member, begin) in plan.children(0).enumerate() {
+            let range = plan.within(begin);
+            let within = nodes.get(range.clone())?;
+            members.get_mut(range.clone())?.fill(begin as u32);
             let own = within.first()?.name.as_deref().unwrap_or_default();
-            let field = format!("{}.{own}", scope_name(scope));
+            let field = format!("{}.{own}", scope.short_name());
             let is_hidden = within.iter().all(|node| is_hidden(node));
             let meaning = meanings.of(scope, member);
             let treatment = match meaning {
@@ -240,7 +225,7 @@ impl ScopeEncoding {
             } else {
                 *names.get_mut(begin)? = own.into();
             }
-            let all = treatments.get_mut(begin..next)?;
+            let all = treatments.get_mut(range)?;
             let is_part = matches!(treatment, Treatment::Number(_) | Treatment::Text(_));
             // Of an optional, the part is what is in it.
             if is_part && let [optional, inner] = all {
@@ -408,32 +393,14 @@ fn leaf_kinds(nodes: &[&Node]) -> LeafKinds {
     kinds
 }
 
-/// Whether a field only serves decoding.
+/// Whether a field only serves decoding, if all that is in it does.
 fn is_hidden(node: &Node) -> bool {
     match &node.class.kind {
-        FieldKind::Structure { .. }
-        | FieldKind::Array { .. }
-        | FieldKind::Optional { .. }
-        | FieldKind::Variant { .. }
-        | FieldKind::Union { .. } => child_count(&node.class) > 0,
+        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => !members.is_empty(),
+        FieldKind::Variant { options, .. } => !options.is_empty(),
+        FieldKind::Array { .. } | FieldKind::Optional { .. } => true,
         FieldKind::Padding(_) => true,
         _ => !node.roles.is_empty() && !node.is_needed(),
-    }
-}
-
-/// The index behind a node and all that is in it.
-fn end_of(nodes: &[&Node], index: usize) -> usize {
-    let Some(node) = nodes.get(index) else { return index };
-    (0..child_count(&node.class)).fold(index + 1, |next, _| end_of(nodes, next))
-}
-
-/// How many nodes lie directly within that of a class.
-fn child_count(class: &FieldClass) -> usize {
-    match &class.kind {
-        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => members.len(),
-        FieldKind::Variant { options, .. } => options.len(),
-        FieldKind::Array { .. } | FieldKind::Optional { .. } => 1,
-        _ => 0,
     }
 }
 
@@ -449,7 +416,7 @@ pub(super) fn note_outside(stream: &DataStream, table: &mut LossTable) {
     for (scope, plan) in scopes.into_iter().chain([header]) {
         let Some(plan) = plan else { continue };
         for name in plain_members(plan) {
-            let field = format!("{}.{name}", scope_name(scope));
+            let field = format!("{}.{name}", scope.short_name());
             let what = "what is outside of events".to_owned();
             table.add(Loss { kind: LossKind::Dropped, class: String::new(), field, what }, 1);
         }
@@ -460,15 +427,12 @@ pub(super) fn note_outside(stream: &DataStream, table: &mut LossTable) {
 fn plain_members(plan: &Plan) -> Vec<String> {
     let nodes: Vec<&Node> = plan.nodes().collect();
     let mut names = Vec::new();
-    let mut next = 1;
-    while next < nodes.len() {
-        let end = end_of(&nodes, next);
-        let within = nodes.get(next..end).unwrap_or_default();
+    for member in plan.children(0) {
+        let within = nodes.get(plan.within(member)).unwrap_or_default();
         let has_role = within.first().is_some_and(|node| !node.roles.is_empty());
         if !has_role && !within.iter().all(|node| is_hidden(node) || node.is_needed()) {
             names.extend(within.first().and_then(|node| node.name.as_deref()).map(str::to_owned));
         }
-        next = end.max(next + 1);
     }
     names
 }

@@ -8,7 +8,7 @@ use ichnos_model::lower::{Loss, LossKind};
 use ichnos_model::{Discarded, Event, Message, Scope};
 
 use super::arguments::{ArgumentWriter, Parts, push_text};
-use super::class_encoding::{ClassEncoding, RoleEncoding, note_outside, scope_name, severity};
+use super::class_encoding::{ClassEncoding, RoleEncoding, note_outside, severity};
 use super::components::{Component, Tags};
 use super::copy::{Copy, message_bytes};
 use super::losses::{Change, ClassNumber, Losses, Place};
@@ -314,7 +314,7 @@ fn names_of(groups: &[Group], place: Place) -> (String, String) {
     // Nodes within a member are counted with it.
     let field = scopes
         .next()
-        .map(|scope| format!("{}.{}", scope_name(place.scope), scope.member_name(place.node as usize)));
+        .map(|scope| format!("{}.{}", place.scope.short_name(), scope.member_name(place.node as usize)));
     (encoding.name.clone(), field.unwrap_or_default())
 }
 

@@ -68,7 +68,7 @@ impl<'a> ClassLowerer<'a> {
     }
 
     pub(super) fn lose(&mut self, kind: LossKind, what: String) {
-        let mut field = short_name(self.scope).to_owned();
+        let mut field = self.scope.short_name().to_owned();
         for name in &self.path {
             field.push('.');
             field.push_str(name);
@@ -102,17 +102,5 @@ impl<'a> ClassLowerer<'a> {
     /// Where fields have no attributes, annotations are [taken out](super::take_annotations), but not of packet headers.
     pub(super) fn can_annotate(&self) -> bool {
         self.capabilities.attributes || self.scope != Scope::PacketHeader
-    }
-}
-
-/// The scope as users write it.
-pub(super) const fn short_name(scope: Scope) -> &'static str {
-    match scope {
-        Scope::PacketHeader => "packet.header",
-        Scope::PacketContext => "packet.context",
-        Scope::EventRecordHeader => "header",
-        Scope::CommonContext | Scope::SpecificContext => "ctx",
-        Scope::Payload => "payload",
-        Scope::Resource => "resource",
     }
 }

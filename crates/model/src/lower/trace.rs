@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::annotations::annotate;
 use super::capabilities::Capabilities;
-use super::class_lowerer::{ClassLowerer, short_name};
+use super::class_lowerer::ClassLowerer;
 use super::loss_table::{Loss, LossKind, LossTable};
 use super::mover::{Ends, Mover, ValueLosses};
 use super::moves::{Fit, ScopeMoves};
@@ -395,7 +395,7 @@ fn path_of(plan: &Plan, node: NodeId, scope: Scope) -> String {
         names.extend(node.name.as_deref());
         next = node.parent;
     }
-    let mut path = short_name(scope).to_owned();
+    let mut path = scope.short_name().to_owned();
     for name in names.iter().rev() {
         let _ = write!(path, ".{name}");
     }
@@ -541,7 +541,7 @@ impl TraceLowerer<'_> {
                     None => ScopeMoves { fit: Fit::Moved, ..ScopeMoves::default() },
                 };
                 let what = "resource -> common context".to_owned();
-                let field = short_name(Scope::Resource).to_owned();
+                let field = Scope::Resource.short_name().to_owned();
                 self.losses.add(Loss { kind: LossKind::Moved, class: String::new(), field, what }, 1);
                 let root = FieldClass::new(FieldKind::Structure { members, minimum_alignment });
                 class.common_context = Some(Arc::new(root));

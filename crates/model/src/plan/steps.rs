@@ -236,6 +236,16 @@ impl Plan {
         one.into_iter().chain(several.iter().copied()).map(|id| id as usize)
     }
 
+    /// Which of [`Plan::nodes`] are the one of this index and all that is within it; none if there is no such node.
+    #[must_use]
+    pub fn within(&self, index: usize) -> Range<usize> {
+        let mut last = index;
+        while let Some(child) = self.children(last).last() {
+            last = child;
+        }
+        index..if index < self.nodes.len() { last + 1 } else { index }
+    }
+
     /// Which of [`Plan::nodes`] is the member of this index of the structure that the root is; None if
     /// there is none.
     #[must_use]
