@@ -34,6 +34,15 @@ impl Before {
             Self::Tag => "tag",
         }
     }
+
+    /// What the added member says, for people.
+    const fn what(self) -> &'static str {
+        match self {
+            Self::Length => "the length of the next member",
+            Self::Presence => "whether the next member is there",
+            Self::Tag => "which option of the next member is selected",
+        }
+    }
 }
 
 impl<'a> ClassLowerer<'a> {
@@ -130,7 +139,7 @@ impl<'a> ClassLowerer<'a> {
             _ => FieldClass::unsigned(32),
         };
         self.path.push(name.to_owned());
-        self.lose(LossKind::Lowered, format!("a member before it, its {}", before.name()));
+        self.lose(LossKind::Lowered, format!("added: {}", before.what()));
         self.path.pop();
         let mut class = class;
         if self.can_annotate() {

@@ -279,7 +279,7 @@ fn what_only_values_say_is_said_before() {
     });
     assert_eq!(member(&payload, 0).0, "m_length");
     assert_eq!(moved, "{m_length=u2 m=[u7 u8]}");
-    assert_eq!(losses, ["lowered payload.m.m_length: a member before it, its length (1)"]);
+    assert_eq!(losses, ["lowered payload.m.m_length: added: the length of the next member (1)"]);
     let optional = FieldKind::Optional { field: byte(), selector: nowhere(), ranges: None };
     for (present, expected) in
         [(true, "{m_present=u1 m=?true,1(u7)}"), (false, "{m_present=u0 m=?false,0()}")]
