@@ -64,7 +64,7 @@ pub(crate) fn check(args: &LowArgs, matches: &ArgMatches) -> Result<(), Failure>
                 ));
                 match *id {
                     "clock_gmt" => failure.help(
-                        "leave it out, or give a time of day to --begin, --end or --timerange that it is to be for",
+                        "leave it out, or give a time of day to --begin, --end, --timerange or --filter that it is to be for",
                     ),
                     _ => failure.help(format!("leave it out, or choose the format {names} by --format")),
                 }
@@ -114,9 +114,9 @@ fn applies(id: &str, cat: &Cat) -> bool {
     formats.is_none_or(|(_, formats)| formats.contains(&cat.format())) || (id == "clock_gmt" && has_times)
 }
 
-/// Whether times are read.
+/// Whether times are read, or can be: an expression may have some.
 fn has_times(selecting: &Selecting) -> bool {
-    selecting.begin().is_some() || selecting.end().is_some()
+    selecting.begin().is_some() || selecting.end().is_some() || selecting.filter.is_some()
 }
 
 fn name(format: CatFormat) -> String {

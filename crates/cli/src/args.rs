@@ -28,7 +28,7 @@ mod stacks;
 mod stats;
 mod task;
 
-/// Describe, print and check structured traces: CTF 1.8 and 2 (LTTng, barectf), Fuchsia logs
+/// Describe, print, check, convert and edit traces: CTF 1.8 and 2 (LTTng, barectf), .NET, X-Trace, logs
 #[derive(Debug, Parser)]
 #[command(
     name = "ichnos",
@@ -96,7 +96,7 @@ pub(crate) enum Verb {
     Index(Index),
     /// Write the call stacks of events as a profile
     Stacks(Box<Stacks>),
-    /// Count events, by name or by whatever they have: how many, when, how long between two
+    /// Count events, by name or by a field: how many, when, how long between two
     Stats(Box<Stats>),
     /// Show tasks: which operations caused which, in whatever traces they are
     Task(Box<Task>),
@@ -106,7 +106,7 @@ pub(crate) enum Verb {
     Check(Check),
     /// Print the event record classes of a trace, with their fields
     Schema(Schema),
-    /// List the formats that can be read and printed
+    /// List the formats that can be read, written and printed
     Formats(Formats),
     /// Print a completion script for a shell
     Completions(Completions),
@@ -133,9 +133,6 @@ pub(crate) struct Info {
     /// Times of other clocks are always written in nanoseconds.
     #[arg(long, value_enum, value_name = "FORM", default_value_t = TimeForm::Ns, requires = "json")]
     pub(crate) time: TimeForm,
-    /// Print and read times in GMT instead of the local time zone
-    #[arg(long, visible_alias = "gmt")]
-    pub(crate) clock_gmt: bool,
 }
 
 #[derive(Args, Debug)]
@@ -149,9 +146,6 @@ pub(crate) struct Check {
     pub(crate) reading: Reading,
     #[command(flatten)]
     pub(crate) selecting: Selecting,
-    /// Read times in GMT instead of the local time zone
-    #[arg(long, visible_alias = "gmt", help_heading = "Selection")]
-    pub(crate) clock_gmt: bool,
     /// Check the metadata only, not the data streams
     #[arg(long)]
     pub(crate) metadata_only: bool,
@@ -200,9 +194,6 @@ pub(crate) struct Schema {
     pub(crate) language: Option<String>,
     #[command(flatten)]
     pub(crate) selecting: Selecting,
-    /// Read times in GMT instead of the local time zone
-    #[arg(long, visible_alias = "gmt", help_heading = "Selection")]
-    pub(crate) clock_gmt: bool,
     #[command(flatten)]
     pub(crate) report: JsonReport,
 }

@@ -24,7 +24,7 @@ use crate::unmatched;
 
 pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, Failure> {
     // Before anything is read: mistakes in patterns should not take an hour to be reported.
-    let mut selection = Selection::new(&args.selecting, args.clock_gmt, args.limit)?;
+    let mut selection = Selection::new(&args.selecting, args.limit)?;
     selection.reads_all &= args.tail.is_none();
     let arithmetic = match args.format() {
         CatFormat::Pretty | CatFormat::Details => Arithmetic::Babeltrace,
@@ -46,16 +46,7 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
     };
     let mut damaged = input::report_problems(&session, report);
     let window = selection.prepare(&session, report)?;
-    let mut reader = session
-        .reader(window, |stream| selection.wants_file(&stream.name))
-        .map_err(|error| input::failure(&error))?;
-    if selection.stream_intersection {
-        reader.intersect_streams().map_err(|error| {
-            Failure::new(format!("--stream-intersection: {error}"))
-                .help("leave it out, or leave out this trace; `ichnos info` says when each data stream begins and ends")
-        })?;
-    }
-    selection.exclude(&mut reader);
+    let mut reader = selection.reader(&session, window)?;
     input::report_empty_traces(&session, report);
     report_clockless_streams(&session, &selection, report);
     interrupt::watch();

@@ -25,7 +25,7 @@ pub(crate) fn run(args: &Check, global: &Global, report: Report) -> Result<Exit,
     if args.fails_on(FailOn::Never) && args.fail_on.len() > 1 {
         return Err(Failure::new("`--fail-on never` cannot be combined with other values of --fail-on"));
     }
-    let selection = Selection::new(&args.selecting, args.clock_gmt, None)?;
+    let selection = Selection::new(&args.selecting, None)?;
     let mut found = Findings { most_damages: args.reading.limits().report.damage, ..Findings::default() };
     match input::try_open(&args.reading, Arithmetic::Exact, true, scan::progress(global.progress, report))? {
         Ok(session) => {

@@ -8,7 +8,6 @@ use ichnos::model::{Damage, Message, Sink, Window};
 
 use crate::damage;
 use crate::exit::{Exit, Failure};
-use crate::input;
 use crate::interrupt;
 use crate::progress::Progress;
 use crate::report::Report;
@@ -65,15 +64,7 @@ impl<S: Sink> Collecting<S> {
         progress: &mut Progress,
         report: Report,
     ) -> Result<(), Failure> {
-        let mut reader = session
-            .reader(window, |stream| self.selection.wants_file(&stream.name))
-            .map_err(|error| input::failure(&error))?;
-        if self.selection.stream_intersection {
-            reader
-                .intersect_streams()
-                .map_err(|error| Failure::new(format!("--stream-intersection: {error}")))?;
-        }
-        self.selection.exclude(&mut reader);
+        let reader = self.selection.reader(session, window)?;
         let mut failed = Ok(());
         reader.cursor().drain_all(&mut |message| match self.take(message, progress, report) {
             Ok(flow) => flow,

@@ -76,7 +76,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
             .help("--dry-run only says what would be lost; `ichnos cat PATH` prints traces as `babeltrace2 convert` does"));
     }
     let (_, writer) = writer(args)?;
-    let mut selection = Selection::new(&args.selecting, args.clock_gmt, None)?;
+    let mut selection = Selection::new(&args.selecting, None)?;
     if let Some(expression) = edit.expression {
         selection.filter = Some(filtering::parse(expression)?);
     }

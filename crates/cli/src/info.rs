@@ -26,7 +26,7 @@ use crate::tree::Branch;
 use crate::{input, output, scan, unmatched};
 
 pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, Failure> {
-    let selection = Selection::new(&args.selecting, args.clock_gmt, None)?;
+    let selection = Selection::new(&args.selecting, None)?;
     let session =
         input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
     let mut damaged = input::report_problems(&session, report);
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, 
         if let Some(clocks) = session.uncorrelated() {
             report.note(&clocks.to_string());
         }
-        output::print_trees(traces.iter().map(|trace| trace.branch(args.clock_gmt, paint)), paint)?;
+        output::print_trees(traces.iter().map(|trace| trace.branch(args.selecting.clock_gmt, paint)), paint)?;
     }
     Ok(if traces.is_empty() || (is_nothing && !damaged) {
         Exit::Nothing

@@ -101,7 +101,7 @@ fn pretty_options(args: &Cat, style: Style, global: &Global) -> PrettyOptions {
     let mut options = PrettyOptions::default();
     options.clock_cycles = args.clock_cycles;
     options.clock_date = args.clock_date;
-    options.clock_gmt = args.clock_gmt;
+    options.clock_gmt = args.selecting.clock_gmt;
     options.clock_seconds = args.clock_seconds;
     options.no_delta = args.no_delta;
     options.color = style.paint.is_on();

@@ -23,7 +23,7 @@ pub(crate) use json::clock_json;
 pub(crate) use text::{clock_text, value_text};
 
 pub(crate) fn run(args: &args::Schema, global: &Global, report: Report) -> Result<Exit, Failure> {
-    let selection = Selection::new(&args.selecting, args.clock_gmt, None)?;
+    let selection = Selection::new(&args.selecting, None)?;
     let session =
         input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
     let damaged = input::report_problems(&session, report);

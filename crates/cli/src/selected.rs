@@ -4,7 +4,6 @@ use ichnos::Session;
 use ichnos::model::{BoxedCursor, EventCounts, Head, Message, MessageKind, StreamCursor, TraceInput, Window};
 
 use crate::exit::Failure;
-use crate::input;
 use crate::report::Report;
 use crate::selection::Selection;
 
@@ -24,15 +23,7 @@ impl Selected {
         let window = selection.prepare(session, report)?;
         let mut windows = vec![window; session.traces().len()];
         if selection.has_times() {
-            let mut reader = session
-                .reader(window, |stream| selection.wants_file(&stream.name))
-                .map_err(|error| input::failure(&error))?;
-            if selection.stream_intersection {
-                reader
-                    .intersect_streams()
-                    .map_err(|error| Failure::new(format!("--stream-intersection: {error}")))?;
-            }
-            windows = reader.windows().to_vec();
+            windows = selection.reader(session, window)?.windows().to_vec();
         }
         Ok(Self { selection, window, windows })
     }

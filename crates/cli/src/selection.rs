@@ -11,6 +11,7 @@ use ichnos::{Expression, Reader, Selector, Session};
 use crate::args::Selecting;
 use crate::exit::Failure;
 use crate::filtering;
+use crate::input;
 use crate::report::Report;
 use crate::time_range::TimeRange;
 
@@ -68,11 +69,11 @@ pub(crate) struct Selection {
 
 impl Selection {
     /// What options select; `gmt`: times of day are of GMT.
-    pub(crate) fn new(args: &Selecting, gmt: bool, limit: Option<u64>) -> Result<Self, Failure> {
+    pub(crate) fn new(args: &Selecting, limit: Option<u64>) -> Result<Self, Failure> {
         Ok(Self {
             streams: Patterns::new(&args.stream, "--stream")?,
             events: Patterns::new(&args.event, "--event")?,
-            times: TimeRange { begin: args.begin(), end: args.end(), gmt },
+            times: TimeRange { begin: args.begin(), end: args.end(), gmt: args.clock_gmt },
             filter: args.filter.as_deref().map(filtering::parse).transpose()?,
             selector: None,
             stream_intersection: args.stream_intersection,
@@ -93,6 +94,46 @@ impl Selection {
         let filter = filtering::filter(expression, session, self.times.gmt, report)?;
         self.selector = Some(filter.selector());
         Ok(filtering::both(window, filter.window()))
+    }
+
+    /// Reads the selected data streams in a window.
+    ///
+    /// # Errors
+    /// If the clocks of the traces have nothing in common, or if there is no time in which all data streams of a trace
+    /// are active, and that is selected.
+    pub(crate) fn reader<'s>(&self, session: &'s Session, window: Window) -> Result<Reader<'s>, Failure> {
+        self.reader_of(session, window, |_| true)
+    }
+
+    /// The same of those data streams of which `is_in` is true.
+    ///
+    /// # Errors
+    /// The same.
+    pub(crate) fn reader_of<'s>(
+        &self,
+        session: &'s Session,
+        window: Window,
+        is_in: impl Fn(&DataStream) -> bool,
+    ) -> Result<Reader<'s>, Failure> {
+        let wants = |stream: &DataStream| is_in(stream) && self.wants_file(&stream.name);
+        let mut reader = session.reader(window, wants).map_err(|error| input::failure(&error))?;
+        self.intersect(&mut reader)?;
+        self.exclude(&mut reader);
+        Ok(reader)
+    }
+
+    /// Restricts a reader to the time in which all data streams of a trace are active, if that is selected.
+    ///
+    /// # Errors
+    /// If it is not known.
+    pub(crate) fn intersect(&self, reader: &mut Reader<'_>) -> Result<(), Failure> {
+        if !self.stream_intersection {
+            return Ok(());
+        }
+        reader.intersect_streams().map_err(|error| {
+            Failure::new(format!("--stream-intersection: {error}"))
+                .help("leave it out, or leave out this trace; `ichnos info` says when each data stream begins and ends")
+        })
     }
 
     /// Has a reader leave out events of classes that are not selected.

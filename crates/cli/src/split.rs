@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use ichnos::convert::{ConvertError, ConvertOptions, Select};
 use ichnos::io::{FileNames, OutputDirectory, TraceWriter, WriteReport};
-use ichnos::model::{DataStream, Event, FieldRef, FieldValue, Message, Window};
+use ichnos::model::{Event, FieldRef, FieldValue, Message, Window};
 use ichnos::{Reader, Session};
 
 use crate::args::{Arithmetic, Global, Split, SplitBy};
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit,
         return Err(Failure::new("expected the name of the directory to write, -o OUT"));
     }
     let (_, writer) = convert::writer(&args.convert)?;
-    let mut selection = Selection::new(&args.convert.selecting, args.convert.clock_gmt, None)?;
+    let mut selection = Selection::new(&args.convert.selecting, None)?;
     let progress = scan::progress(global.progress, report);
     let session = input::open(&args.convert.reading, Arithmetic::Exact, progress, report)?;
     if session.is_live() {
@@ -131,23 +131,13 @@ struct Splitter<'a> {
 }
 
 impl Splitter<'_> {
-    /// A reader of some data streams in a time; None if no event is there.
+    /// A reader of some of the selected data streams in a time.
     fn reader(&self, window: Window, streams: Streams) -> Result<Reader<'_>, Failure> {
-        let wants = |stream: &DataStream| {
-            let is_in = match streams {
-                Streams::All => true,
-                Streams::Only(key) => stream.key == key,
-                Streams::Clocked(clocked) => stream.clock().is_some() == clocked,
-            };
-            is_in && self.selection.wants_file(&stream.name)
-        };
-        let mut reader = self.session.reader(window, wants).map_err(|error| input::failure(&error))?;
-        if self.selection.stream_intersection {
-            reader
-                .intersect_streams()
-                .map_err(|error| Failure::new(format!("--stream-intersection: {error}")))?;
-        }
-        Ok(reader)
+        self.selection.reader_of(self.session, window, |stream| match streams {
+            Streams::All => true,
+            Streams::Only(key) => stream.key == key,
+            Streams::Clocked(clocked) => stream.clock().is_some() == clocked,
+        })
     }
 
     /// Passes all events that are selected to a function, until that gives false.

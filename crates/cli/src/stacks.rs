@@ -23,7 +23,7 @@ use crate::unmatched;
 
 pub(crate) fn run(args: &Stacks, global: &Global, report: Report) -> Result<Exit, Failure> {
     // Before anything is read: mistakes in patterns should not take an hour to be reported.
-    let mut selection = Selection::new(&args.selecting, args.clock_gmt, None)?;
+    let mut selection = Selection::new(&args.selecting, None)?;
     let threads = ThreadSelection::new(args)?;
     let session =
         input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;

@@ -25,22 +25,14 @@ use table::Times;
 pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit, Failure> {
     check(args)?;
     // Before anything is read: mistakes in patterns should not take an hour to be reported.
-    let mut selection = Selection::new(&args.selecting, args.clock_gmt, None)?;
+    let mut selection = Selection::new(&args.selecting, None)?;
     let pairs = pair_options(args)?;
     let session =
         input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
     let mut damaged = input::report_problems(&session, report);
     let window = selection.prepare(&session, report)?;
     field_names::check(&session, &selection, field_names_of(args), false)?;
-    let mut reader = session
-        .reader(window, |stream| selection.wants_file(&stream.name))
-        .map_err(|error| input::failure(&error))?;
-    if selection.stream_intersection {
-        reader
-            .intersect_streams()
-            .map_err(|error| Failure::new(format!("--stream-intersection: {error}")))?;
-    }
-    selection.exclude(&mut reader);
+    let reader = selection.reader(&session, window)?;
     input::report_empty_traces(&session, report);
     interrupt::watch();
     let mut progress = Progress::new(global.progress, &session, false, report);
@@ -89,7 +81,7 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
     let times = Times {
         has_dates: !args.clock_seconds && clocks.all(|clock| clock.origin == ClockOrigin::UnixEpoch),
         date: args.clock_date,
-        gmt: args.clock_gmt,
+        gmt: args.selecting.clock_gmt,
     };
     let found = Found::new(args, &stats, pairs.as_ref(), &job.options);
     let paint = Paint::stdout(global.color);

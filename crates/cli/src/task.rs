@@ -53,7 +53,7 @@ fn read(
     global: &Global,
     report: Report,
 ) -> Result<Result<Found, Exit>, Failure> {
-    let mut selection = Selection::new(&args.selecting, args.clock_gmt, None)?;
+    let mut selection = Selection::new(&args.selecting, None)?;
     let session =
         input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
     let mut damaged = input::report_problems(&session, report);

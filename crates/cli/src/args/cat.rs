@@ -64,11 +64,6 @@ pub(crate) struct Cat {
     /// Print the date before the time
     #[arg(long, help_heading = "Format pretty")]
     pub(crate) clock_date: bool,
-    /// Print and read times in GMT instead of the local time zone
-    ///
-    /// Also those of --begin, --end and --timerange.
-    #[arg(long, visible_alias = "gmt", help_heading = "Format pretty")]
-    pub(crate) clock_gmt: bool,
     /// Print times as seconds since the origin of the clock
     #[arg(long, help_heading = "Format pretty")]
     pub(crate) clock_seconds: bool,

@@ -18,6 +18,8 @@ pub(crate) struct Writing {
     #[arg(short, long, value_name = "OUT", value_hint = clap::ValueHint::AnyPath)]
     pub(crate) output: Option<PathBuf>,
     /// Output format [default: by the extension of OUT]
+    ///
+    /// An OUT without an extension is a directory, a trace of CTF.
     #[arg(long, value_name = "FORMAT", value_parser = format_names())]
     pub(crate) to: Option<String>,
     /// Dialect of the output; `ichnos formats` lists them
@@ -29,6 +31,8 @@ pub(crate) struct Writing {
     #[arg(long, value_name = "BYTES", value_parser = size::parse)]
     pub(crate) packet_size: Option<u64>,
     /// Write an index of the packets, too
+    ///
+    /// The output is opened faster with it.
     #[arg(long)]
     pub(crate) index: bool,
     /// Print what was lowered, renamed, rounded or dropped, by class and field
@@ -57,9 +61,6 @@ pub(crate) struct Convert {
     pub(crate) reading: Reading,
     #[command(flatten)]
     pub(crate) selecting: Selecting,
-    /// Read times in GMT instead of the local time zone
-    #[arg(long, visible_alias = "gmt", help_heading = "Selection")]
-    pub(crate) clock_gmt: bool,
 }
 
 #[derive(Args, Debug)]
@@ -94,10 +95,11 @@ pub(crate) struct Repair {
 one of them."
 )]
 pub(crate) struct Split {
-    /// Begin a new part: size=100M, time=10s, stream, event, or the value of a field
+    /// What makes a part: size=100M, time=10s, stream, event, or the name of a field
     ///
-    /// `size` is that of the data, about; `time` begins at the first event. A field is named as for `--fields`
-    /// of `ichnos cat`; events without it are a part of their own.
+    /// With `size`, a part has about this much data. With `time`, parts begin at the first event and every 10 s
+    /// from then on. A field, named as for `--fields` of `ichnos cat`, makes a part of each of its values; events
+    /// without it are a part of their own.
     #[arg(long, value_name = "WHAT", value_parser = SplitBy::parse)]
     pub(crate) by: SplitBy,
     #[command(flatten)]
@@ -146,7 +148,7 @@ impl SplitBy {
 #[command(after_help = "docs/expressions.md describes expressions. For instance:\n  \
 ichnos filter 'event == \"sched_switch\" && next_tid in [1, 2]' TRACE -o OUT")]
 pub(crate) struct Filter {
-    /// Which events to write: an expression, as of --filter
+    /// Which events to write: an expression as for --filter
     #[arg(value_name = "EXPRESSION")]
     pub(crate) expression: String,
     #[command(flatten)]

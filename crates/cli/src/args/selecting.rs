@@ -46,13 +46,17 @@ pub(crate) struct Selecting {
     pub(crate) event: Vec<String>,
     /// Only events of which EXPRESSION is true: 'fd in [1, 2]', see --help
     ///
-    /// For instance 'event == "sched_*" && next_tid in [1, 2]'. It compares fields, the name and the time of events, log levels and more; docs/expressions.md has the language. The
-    /// expression is checked against the classes of the traces before these are read. Events have to match --event, too.
+    /// For instance 'event == "sched_*" && next_tid in [1, 2]'. It compares fields, the name and the time of
+    /// events, log levels and more; docs/expressions.md describes the language. The expression is checked against
+    /// the classes of the traces before these are read. Events have to match --event, too.
     #[arg(long, value_name = "EXPRESSION", allow_hyphen_values = true, help_heading = "Selection")]
     pub(crate) filter: Option<String>,
     /// Only the time range in which all data streams of a trace are active
     #[arg(long, conflicts_with = "listen", help_heading = "Selection")]
     pub(crate) stream_intersection: bool,
+    /// Print and read times in GMT instead of the local time zone
+    #[arg(long, visible_alias = "gmt", help_heading = "Selection")]
+    pub(crate) clock_gmt: bool,
 }
 
 impl Selecting {

@@ -57,9 +57,6 @@ pub(crate) struct Stacks {
     /// field, one of its values is enough; of several fields, all must hold.
     #[arg(long = "where", value_name = "FIELD=VALUE", value_parser = field_value, help_heading = "Selection")]
     pub(crate) only: Vec<(String, String)>,
-    /// Read times in GMT instead of the local time zone
-    #[arg(long, visible_alias = "gmt", help_heading = "Selection")]
-    pub(crate) clock_gmt: bool,
 }
 
 impl Stacks {

@@ -63,9 +63,6 @@ pub(crate) struct Stats {
     /// Print the date before the time
     #[arg(long, help_heading = "Times")]
     pub(crate) clock_date: bool,
-    /// Print and read times in GMT instead of the local time zone
-    #[arg(long, visible_alias = "gmt", help_heading = "Times")]
-    pub(crate) clock_gmt: bool,
     /// Print times as seconds since the origin of the clock
     #[arg(long, help_heading = "Times")]
     pub(crate) clock_seconds: bool,

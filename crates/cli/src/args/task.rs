@@ -45,9 +45,6 @@ pub(crate) struct TaskReading {
     /// Only events that say themselves of which task they are, not those whose texts name one
     #[arg(long, help_heading = "Selection")]
     pub(crate) no_search: bool,
-    /// Read and print times in GMT instead of the local time zone
-    #[arg(long, visible_alias = "gmt", help_heading = "Selection")]
-    pub(crate) clock_gmt: bool,
 }
 
 #[derive(Args, Debug)]

@@ -38,7 +38,7 @@ pub(super) fn run(args: &TaskListArgs, global: &Global, report: Report) -> Resul
     ];
     for task in &summaries {
         let begin = match task.begin {
-            Some(begin) if found.tasks.has_dates() => time::show(begin, args.input.clock_gmt),
+            Some(begin) if found.tasks.has_dates() => time::show(begin, args.input.selecting.clock_gmt),
             Some(begin) => time::show_seconds(begin),
             None => String::new(),
         };

@@ -49,7 +49,13 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
     let paint = Paint::stdout(global.color);
     let mut out = String::new();
     if let Some(summary) = graph.summary() {
-        push_heading(&mut out, &summary, found.tasks.has_dates(), args.choice.input.clock_gmt, paint);
+        push_heading(
+            &mut out,
+            &summary,
+            found.tasks.has_dates(),
+            args.choice.input.selecting.clock_gmt,
+            paint,
+        );
     }
     for (index, node) in path.iter().enumerate() {
         let Some(member) = graph.member(*node) else { continue };

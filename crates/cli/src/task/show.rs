@@ -38,7 +38,13 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
     let summary = graph.summary();
     let mut out = String::new();
     if let Some(summary) = &summary {
-        push_heading(&mut out, summary, found.tasks.has_dates(), args.choice.input.clock_gmt, paint);
+        push_heading(
+            &mut out,
+            summary,
+            found.tasks.has_dates(),
+            args.choice.input.selecting.clock_gmt,
+            paint,
+        );
     }
     let first = summary.as_ref().and_then(|summary| summary.begin);
     let since = |time: Option<i128>| match time.zip(first) {
