@@ -70,7 +70,7 @@ def run(command, out):
 def table(work, head, trace, runs, window):
     print(f"\n| | {head[0]} | {head[1]} | times faster | most RssAnon |\n|---|---|---|---|---|")
     for name, sides in work.items():
-        out = trace.rstrip("/") + ".written"
+        out = trace.rstrip("/") + "-written"
         place = lambda part: window if part == "WINDOW" else part.replace("OUT", out)
         commands = [[place(part) for part in side] + [trace] for side in sides if side]
         rounds = [[run(command, out) for command in commands] for _ in range(runs)]

@@ -87,16 +87,22 @@ impl BitWriter {
     /// Appends the lower bits of a value, at most 64.
     #[inline]
     pub(super) fn put(&mut self, value: u64, length: u64, order: ByteOrder) {
+        use ByteOrder::{BigEndian, LittleEndian};
         if self.at % 8 == 0 && length % 8 == 0 {
-            let count = (length / 8) as usize;
-            match order {
-                ByteOrder::LittleEndian => self.bytes.extend_from_slice(&value.to_le_bytes()[..count.min(8)]),
-                ByteOrder::BigEndian => {
-                    self.bytes.extend_from_slice(&value.to_be_bytes()[8 - count.min(8)..]);
-                }
-            }
             self.at += length;
-            return;
+            // Of sizes that are known, no copying is called.
+            return match (length, order) {
+                (8, _) => self.bytes.push(value as u8),
+                (16, LittleEndian) => self.bytes.extend_from_slice(&(value as u16).to_le_bytes()),
+                (32, LittleEndian) => self.bytes.extend_from_slice(&(value as u32).to_le_bytes()),
+                (64, LittleEndian) => self.bytes.extend_from_slice(&value.to_le_bytes()),
+                (_, LittleEndian) => {
+                    self.bytes.extend_from_slice(&value.to_le_bytes()[..(length / 8).min(8) as usize]);
+                }
+                (_, BigEndian) => {
+                    self.bytes.extend_from_slice(&value.to_be_bytes()[8 - (length / 8).min(8) as usize..]);
+                }
+            };
         }
         let at = self.at;
         self.at += length;
@@ -168,15 +174,21 @@ impl BitWriter {
         }
     }
 
+    /// Sets bits, at most 64, byte by byte.
     fn set(packet: &mut [u8], at: u64, value: u64, length: u64, order: ByteOrder) {
-        for index in 0..length {
-            let (bit, position) = match order {
-                ByteOrder::LittleEndian => (value >> index & 1, (at + index) % 8),
-                ByteOrder::BigEndian => (value >> (length - 1 - index) & 1, 7 - (at + index) % 8),
+        let mut done = 0;
+        while done < length {
+            let begin = (at + done) % 8;
+            let count = (8 - begin).min(length - done);
+            let (bits, position) = match order {
+                ByteOrder::LittleEndian => (value >> done, begin),
+                ByteOrder::BigEndian => (value >> (length - done - count), 8 - begin - count),
             };
-            if let Some(byte) = packet.get_mut(((at + index) / 8) as usize) {
-                *byte = *byte & !(1 << position) | (bit as u8) << position;
+            let mask = (0xff >> (8 - count)) as u8;
+            if let Some(byte) = packet.get_mut(((at + done) / 8) as usize) {
+                *byte = *byte & !(mask << position) | (bits as u8 & mask) << position;
             }
+            done += count;
         }
     }
 
@@ -204,6 +216,8 @@ impl BitWriter {
 
 #[cfg(test)]
 mod tests {
+    use ichnos_testing::cases;
+
     use super::*;
 
     #[test]
@@ -220,6 +234,28 @@ mod tests {
         assert_eq!(writer.at(), 64);
         let expected = [0b0001_1101, 0b1010_0001, 0xff, 1, 2, 2, 1, 1];
         assert_eq!(writer.take(), expected);
+    }
+
+    /// Fields at any bit, compared with one bit after the other.
+    #[test]
+    fn fields_are_set_as_single_bits_are() {
+        cases(5_000, |random| {
+            let order = if random.below(2) == 0 { ByteOrder::LittleEndian } else { ByteOrder::BigEndian };
+            let (at, length, value) = (random.below(40), random.below(65), random.number());
+            let before = random.bytes(16);
+            let mut expected = before.clone();
+            for index in 0..length {
+                let (bit, position) = match order {
+                    ByteOrder::LittleEndian => (value >> index & 1, (at + index) % 8),
+                    ByteOrder::BigEndian => (value >> (length - 1 - index) & 1, 7 - (at + index) % 8),
+                };
+                let byte = &mut expected[((at + index) / 8) as usize];
+                *byte = *byte & !(1 << position) | (bit as u8) << position;
+            }
+            let mut packet = before;
+            BitWriter::set(&mut packet, at, value, length, order);
+            assert_eq!(packet, expected, "{length} bits at {at}, {order:?}");
+        });
     }
 
     #[test]

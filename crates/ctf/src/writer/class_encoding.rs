@@ -1,10 +1,11 @@
 //! How the event records of a class are encoded or copied.
 
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 use ichnos_model::lower::{EventLosses, Fit, LoweredEvent};
-use ichnos_model::{ByteOrder, Event, FieldClass, FieldKind, Scope};
+use ichnos_model::{ByteOrder, Event, FieldClass, FieldKind, Scope, Scopes};
 
 use super::bit_writer::BitWriter;
 use super::field_encoder::{EncodeError, FieldEncoder, RoleValues};
@@ -17,26 +18,80 @@ pub(super) struct ClassEncoding {
     id: u64,
     /// The largest alignment of anything in its records, if these can be copied.
     copy: Option<u64>,
+    /// How its contexts and its payload are encoded.
+    scopes: [ScopeEncoding; 3],
     pub(super) losses: EventLosses,
 }
 
+/// How a scope of event records is encoded.
+#[derive(Clone, Copy, Debug)]
+struct ScopeEncoding {
+    scope: Scope,
+    /// The largest alignment of anything in it, if its bytes can be copied.
+    copy: Option<u64>,
+    /// Whether it has the bits that it had: then its own class says as well as the lowered one how they lie.
+    keeps_bits: bool,
+}
+
+impl ScopeEncoding {
+    fn new(lowered: &LoweredEvent, scope: Scope, class: Option<&FieldClass>, rules: &StreamRules) -> Self {
+        // Classes of other formats can have fields that CTF does not have, and say less of where their scopes end.
+        let keeps_bits =
+            rules.mirrors && rules.lowered.fit(lowered, scope).is_some_and(|fit| fit <= Fit::SameBits);
+        let copy = class.filter(|class| keeps_bits && !(rules.repairs && has_text(class, 0)));
+        Self { scope, copy: copy.map(|class| most_alignment(class, 0)), keeps_bits }
+    }
+
+    /// Copies the bytes of the scope, if they mean the same there.
+    #[inline]
+    fn copy(&self, out: &mut BitWriter, event: &Event<'_>) -> bool {
+        let (Some(most), scopes) = (self.copy, &event.scopes) else { return false };
+        let index = self.scope as usize;
+        let Some(begin) = scopes.begins.get(index) else { return false };
+        // Behind the last scope comes the end of the record.
+        let end = scopes.begins.get(index + 1).map_or(scopes.end, |next| next.bit);
+        (1..=end).contains(&begin.bit)
+            && !scopes.values.is_some_and(|values| values.has(self.scope))
+            && copy_bits(out, scopes, begin.bit..end, most)
+    }
+}
+
+/// Copies whole bytes of a packet, if what is in them is aligned there in the same way.
+#[inline]
+fn copy_bits(out: &mut BitWriter, scopes: &Scopes<'_>, bits: Range<u64>, most_alignment: u64) -> bool {
+    if (bits.start ^ out.at()) & (most_alignment - 1) != 0 || bits.start % 8 != 0 || bits.end % 8 != 0 {
+        return false;
+    }
+    let bytes = usize::try_from(bits.start / 8).ok().zip(usize::try_from(bits.end / 8).ok());
+    let bytes = bytes.and_then(|(begin, end)| scopes.bits.bytes().get(begin..end));
+    if let Some(bytes) = bytes {
+        out.bytes(bytes);
+    }
+    bytes.is_some()
+}
+
 impl ClassEncoding {
-    /// How events of the class of `event` are encoded; `copies`: whether their bytes can be copied, if they stay as
-    /// they are.
-    pub(super) fn new(lowered: Arc<LoweredEvent>, event: &Event<'_>, copies: bool) -> io::Result<Self> {
+    /// How events of the class of `event` are encoded by these rules.
+    pub(super) fn new(
+        lowered: Arc<LoweredEvent>,
+        event: &Event<'_>,
+        rules: &StreamRules,
+    ) -> io::Result<Self> {
         let id = u64::try_from(lowered.class().id)
             .map_err(|_| io::Error::other("the id of an event record class has more than 64 bits"))?;
-        let copy = (copies && lowered.fit() <= Fit::SameBits).then(|| {
-            let stream = event.stream.class();
-            let classes = [
-                stream.event_record_header.as_ref(),
-                stream.common_context.as_ref(),
-                event.class.specific_context.as_ref(),
-                event.class.payload.as_ref(),
-            ];
-            classes.into_iter().flatten().map(|class| most_alignment(class, 0)).fold(8, u64::max)
+        let stream = event.stream.class();
+        let classes = [
+            (Scope::CommonContext, stream.common_context.as_deref()),
+            (Scope::SpecificContext, event.class.specific_context.as_deref()),
+            (Scope::Payload, event.class.payload.as_deref()),
+        ];
+        let copy = (rules.copies_events && lowered.fit() <= Fit::SameBits).then(|| {
+            let all = classes.iter().filter_map(|(_, class)| *class);
+            let all = all.chain(stream.event_record_header.as_deref());
+            all.map(|class| most_alignment(class, 0)).fold(8, u64::max)
         });
-        Ok(Self { lowered, id, copy, losses: EventLosses::default() })
+        let scopes = classes.map(|(scope, class)| ScopeEncoding::new(&lowered, scope, class, rules));
+        Ok(Self { lowered, id, copy, scopes, losses: EventLosses::default() })
     }
 
     /// Copies the bytes of an event record, if they mean the same there.
@@ -50,16 +105,7 @@ impl ClassEncoding {
         }
         // Between the record before and this one there are only bits of alignment, which are the same if both begin at
         // the same place between two of the largest alignments.
-        let begin = header.bit;
-        if (begin ^ out.at()) & (most - 1) != 0 || begin % 8 != 0 || scopes.end % 8 != 0 {
-            return false;
-        }
-        let (Ok(begin), Ok(end)) = (usize::try_from(begin / 8), usize::try_from(scopes.end / 8)) else {
-            return false;
-        };
-        let Some(bytes) = scopes.bits.bytes().get(begin..end) else { return false };
-        out.bytes(bytes);
-        true
+        copy_bits(out, scopes, header.bit..scopes.end, most)
     }
 
     /// Encodes an event record; gives how many of its texts are not what they were.
@@ -71,7 +117,7 @@ impl ClassEncoding {
         event: &Event<'_>,
         cycles: Option<u64>,
     ) -> Result<ChangedTexts, String> {
-        let Self { lowered, losses, id, .. } = self;
+        let Self { lowered, losses, id, scopes, .. } = self;
         let problem =
             |visited: Result<(), ichnos_model::decode::DecodeError>, error: Option<EncodeError>| match (
                 visited, error,
@@ -94,10 +140,17 @@ impl ClassEncoding {
                 out.put(cycles, 64, ByteOrder::LittleEndian);
             }
         }
-        for scope in [Scope::CommonContext, Scope::SpecificContext, Scope::Payload] {
+        for encoding in scopes {
+            if encoding.copy(out, event) {
+                continue;
+            }
             let mut encoder = FieldEncoder::new(out, RoleValues::default(), None, lengths);
             encoder.replaces_invalid = rules.repairs;
-            let visited = rules.lowered.visit(lowered, event, scope, &mut encoder, losses);
+            let scope = encoding.scope;
+            let visited = match encoding.keeps_bits {
+                true => event.visit(scope, &mut encoder),
+                false => rules.lowered.visit(lowered, event, scope, &mut encoder, losses),
+            };
             changed.cut += encoder.cut;
             changed.replaced += encoder.replaced;
             problem(visited, encoder.error.take())?;
@@ -111,6 +164,22 @@ impl ClassEncoding {
 pub(super) struct ChangedTexts {
     pub(super) cut: u64,
     pub(super) replaced: u64,
+}
+
+/// Whether there is a string in a class.
+fn has_text(class: &FieldClass, depth: u32) -> bool {
+    let of = |class: &FieldClass| has_text(class, depth + 1);
+    match &class.kind {
+        _ if depth > 64 => true,
+        FieldKind::String { .. } => true,
+        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
+            members.iter().any(|member| of(&member.class))
+        }
+        FieldKind::Array { element, .. } => of(element),
+        FieldKind::Optional { field, .. } => of(field),
+        FieldKind::Variant { options, .. } => options.iter().any(|option| of(&option.class)),
+        _ => false,
+    }
 }
 
 /// The largest alignment of anything in a class.

@@ -381,7 +381,10 @@ impl Visitor for FieldEncoder<'_> {
 
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
         if self.replaces_invalid && value.encoding == StringEncoding::Utf8 {
-            let (bytes, raw) = (valid(value.bytes), valid(value.raw));
+            let raw = valid(value.raw);
+            // The bytes are mostly the beginning of the others, up to a zero.
+            let is_begin = matches!(raw, Cow::Borrowed(_)) && value.raw.starts_with(value.bytes);
+            let bytes = if is_begin { Cow::Borrowed(value.bytes) } else { valid(value.bytes) };
             self.replaced += u64::from(bytes != value.bytes);
             return self.put_text(field, Text { bytes: &bytes, raw: &raw, ..value });
         }

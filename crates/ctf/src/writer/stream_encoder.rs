@@ -67,7 +67,7 @@ impl StreamEncoder {
         }
         let lowered = self.rules.lowered.event(event).map_err(io::Error::other)?;
         let Some(lowered) = lowered else { return Ok(None) };
-        let class = ClassEncoding::new(lowered, event, self.rules.copies_events)?;
+        let class = ClassEncoding::new(lowered, event, &self.rules)?;
         if self.classes.len() <= index {
             self.classes.resize_with(index + 1, || None);
         }

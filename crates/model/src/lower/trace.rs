@@ -236,6 +236,23 @@ impl LoweredTrace {
         packet.visit(scope, &mut Mover::new(visitor, &moves.moves, target, bytes, losses, ends))
     }
 
+    /// How far the event record header, a context or the payload of a class of events is from what it was; None: there
+    /// is no such scope in events.
+    #[inline]
+    #[must_use]
+    pub fn fit(&self, lowered: &LoweredEvent, scope: Scope) -> Option<Fit> {
+        let stream = self.streams.get(lowered.data_stream_class)?;
+        match scope {
+            Scope::EventRecordHeader => Some(stream.event_record_header.fit),
+            Scope::CommonContext if stream.resource.is_some() => Some(Fit::Moved),
+            Scope::CommonContext => Some(stream.common_context.fit),
+            Scope::SpecificContext => Some(lowered.specific_context.fit),
+            Scope::Payload if lowered.text.is_some() => Some(Fit::Moved),
+            Scope::Payload => Some(lowered.payload.fit),
+            _ => None,
+        }
+    }
+
     /// Passes the fields of a scope of an event to `visitor`, as fields of the lowered class: the event record header,
     /// a context or the payload.
     ///
@@ -251,15 +268,10 @@ impl LoweredTrace {
         losses: &mut EventLosses,
     ) -> Result<(), DecodeError> {
         let Some(stream) = self.streams.get(lowered.data_stream_class) else { return Ok(()) };
-        let is_same = match scope {
-            Scope::EventRecordHeader => stream.event_record_header.fit == Fit::Same,
-            Scope::CommonContext => stream.common_context.fit == Fit::Same && stream.resource.is_none(),
-            Scope::SpecificContext => lowered.specific_context.fit == Fit::Same,
-            Scope::Payload => lowered.payload.fit == Fit::Same && lowered.text.is_none(),
-            _ => return Ok(()),
-        };
-        if is_same {
-            return event.visit(scope, visitor);
+        match self.fit(lowered, scope) {
+            None => return Ok(()),
+            Some(Fit::Same) => return event.visit(scope, visitor),
+            Some(_) => {}
         }
         self.visit_moved(stream, lowered, event, scope, visitor, losses)
     }
