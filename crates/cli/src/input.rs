@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ichnos::io::{Datagrams, IoError, ScanProgress};
 use ichnos::model::{ClockArithmetic, EventCounts, FileDiagnostic, FileRole, Severity, TraceInput, Window};
-use ichnos::{NoTrace, OpenError, OpenOptions, OptionError, Session};
+use ichnos::{ClockOffset, NoTrace, OpenError, OpenOptions, OptionError, Session};
 
 use crate::applicable;
 use crate::args::{self, Arithmetic, Reading};
@@ -114,14 +114,14 @@ fn options(reading: &Reading, arithmetic: Arithmetic) -> Result<OpenOptions, Fai
         Arithmetic::Exact => ClockArithmetic::Exact,
         Arithmetic::Babeltrace => ClockArithmetic::Double,
     };
-    options.read.clock_offset =
+    options.read.clock_offsets.all =
         i128::from(reading.clock_offset) * 1_000_000_000 + i128::from(reading.clock_offset_ns);
     for (pattern, offset) in &reading.offset {
         let glob = pattern.compile_matcher();
         let before = options.clock_offsets.len();
         let named =
             reading.paths.iter().filter(|path| glob.is_match(path) || path.as_os_str() == pattern.glob());
-        options.clock_offsets.extend(named.map(|path| (path.clone(), *offset)));
+        options.clock_offsets.extend(named.map(|path| ClockOffset::new(path, *offset)));
         if options.clock_offsets.len() == before {
             return Err(Failure::new(format!("--offset: none of the paths is `{}`", pattern.glob()))
                 .help("the pattern is compared with the paths as they are written on the command line"));

@@ -51,7 +51,7 @@ pub use ichnos_io::{Format, FormatOption, OptionError, OptionKind, OptionValue, 
 pub use ichnos_model as model;
 #[cfg(feature = "xtrace")]
 pub use ichnos_xtrace as xtrace;
-pub use open_options::OpenOptions;
+pub use open_options::{ClockOffset, OpenOptions};
 pub use reader::{IntersectionError, Merged, Reader};
 pub use session::{NoTrace, OpenError, Session, UncorrelatedClocks, listen, open};
 
