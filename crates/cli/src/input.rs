@@ -12,7 +12,8 @@ use crate::exit::Failure;
 use crate::format_flags;
 use crate::interrupt;
 use crate::limits;
-use crate::nearest::nearest;
+use crate::manifest::Manifest;
+use crate::nearest::{alternatives, nearest};
 use crate::report::Report;
 use crate::style::count;
 
@@ -72,7 +73,8 @@ pub(crate) fn try_open(
         )
         .help("send an archive of a trace into it: `tar c TRACE | ichnos info -`"));
     }
-    let mut options = options(reading, arithmetic)?;
+    let manifest = reading.manifest.as_deref().map(Manifest::read).transpose()?.unwrap_or_default();
+    let mut options = options(reading, &manifest, arithmetic)?;
     options.read.check = check;
     options.require_all = reading.strict;
     options.read.progress = progress;
@@ -83,7 +85,14 @@ pub(crate) fn try_open(
             Err(error) => Err(error.into()),
         });
     }
-    Ok(ichnos::open(&reading.paths, &options))
+    let opened = ichnos::open(reading.paths.iter().chain(&manifest.paths), &options);
+    if let Err(error @ OpenError::NoClock { clock, .. }) = &opened
+        && let Some(place) = manifest.place_of_clock(clock)
+    {
+        let failure = failure(error);
+        return Err(Failure { message: format!("{place}: {}", failure.message), ..failure });
+    }
+    Ok(opened)
 }
 
 /// Opens no more than the first `beginning` bytes of each packed file; None if that cannot be.
@@ -93,7 +102,7 @@ pub(crate) fn open_beginnings(
     beginning: u64,
     progress: ScanProgress,
 ) -> Result<Option<Session>, Failure> {
-    let mut options = options(reading, arithmetic)?;
+    let mut options = options(reading, &Manifest::default(), arithmetic)?;
     options.require_all = reading.strict;
     options.read.progress = progress;
     options.beginning = Some(beginning);
@@ -105,8 +114,9 @@ pub(crate) fn open_beginnings(
     }
 }
 
-fn options(reading: &Reading, arithmetic: Arithmetic) -> Result<OpenOptions, Failure> {
+fn options(reading: &Reading, manifest: &Manifest, arithmetic: Arithmetic) -> Result<OpenOptions, Failure> {
     let mut options = OpenOptions::default();
+    options.clock_offsets.clone_from(&manifest.offsets);
     options.assume_correlated = reading.assume_correlated;
     options.read.strict = reading.strict;
     options.read.unsorted = reading.unsorted;
@@ -116,11 +126,11 @@ fn options(reading: &Reading, arithmetic: Arithmetic) -> Result<OpenOptions, Fai
     };
     options.read.clock_offsets.all =
         i128::from(reading.clock_offset) * 1_000_000_000 + i128::from(reading.clock_offset_ns);
+    let all = || reading.paths.iter().chain(&manifest.paths);
     for (pattern, offset) in &reading.offset {
         let glob = pattern.compile_matcher();
         let before = options.clock_offsets.len();
-        let named =
-            reading.paths.iter().filter(|path| glob.is_match(path) || path.as_os_str() == pattern.glob());
+        let named = all().filter(|path| glob.is_match(path) || path.as_os_str() == pattern.glob());
         options.clock_offsets.extend(named.map(|path| ClockOffset::new(path, *offset)));
         if options.clock_offsets.len() == before {
             return Err(Failure::new(format!("--offset: none of the paths is `{}`", pattern.glob()))
@@ -184,6 +194,15 @@ pub(crate) fn failure(error: &OpenError) -> Failure {
         OpenError::Uncorrelated(_) => Failure::new(message).help(
             "read the traces one by one, or put them on one timeline all the same with --assume-correlated",
         ),
+        OpenError::NoClock { clock, known, .. } => {
+            let near = nearest(clock, known.iter().map(String::as_str));
+            let names =
+                if near.is_empty() { known.iter().map(String::as_str).take(SHOWN).collect() } else { near };
+            match names.is_empty() {
+                true => Failure::new(message).help("there are no clocks at all"),
+                false => Failure::new(message).help(format!("there is {}", alternatives(names))),
+            }
+        }
         OpenError::Several(errors) => {
             Failure::all(errors.iter().map(failure)).unwrap_or_else(|| Failure::new(message))
         }

@@ -30,6 +30,7 @@ mod interrupt;
 mod job;
 mod json;
 mod limits;
+mod manifest;
 mod nearest;
 mod outcome;
 mod output;

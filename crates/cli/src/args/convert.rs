@@ -156,6 +156,10 @@ pub(crate) struct Filter {
 }
 
 #[derive(Args, Debug)]
+#[command(
+    after_help = "--offset PATH=TIME says where the clocks of a trace are, and --manifest FILE those of several: \
+--help describes both."
+)]
 pub(crate) struct Merge {
     #[command(flatten)]
     pub(crate) convert: Convert,
