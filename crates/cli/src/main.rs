@@ -54,6 +54,7 @@ mod time;
 mod time_range;
 mod tree;
 mod unmatched;
+mod write_progress;
 mod written_schema;
 
 use std::process::ExitCode;
