@@ -73,7 +73,7 @@ mod documents {
     mod contributing {}
     #[doc = include_str!("../../../README.md")]
     mod readme {}
-    #[cfg(feature = "ctf")]
+    #[cfg(all(feature = "ctf", feature = "fuchsia-log"))]
     #[doc = include_str!("../../../docs/writing.md")]
     mod writing {}
 }
