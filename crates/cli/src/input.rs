@@ -192,7 +192,8 @@ pub(crate) fn failure(error: &OpenError) -> Failure {
             Failure::new(message).help(format!("{}; or leave out {option}", conflict.help))
         }
         OpenError::Uncorrelated(_) => Failure::new(message).help(
-            "read the traces one by one, or put them on one timeline all the same with --assume-correlated",
+            "read the traces one by one, say where their clocks are with --offset PATH=TIME or --manifest FILE, or put them on one \
+             timeline all the same with --assume-correlated",
         ),
         OpenError::NoClock { clock, known, .. } => {
             let near = nearest(clock, known.iter().map(String::as_str));
