@@ -113,11 +113,11 @@ impl Shown {
                 if bar.is_hidden() {
                     bar.set_draw_target(ProgressDrawTarget::stderr());
                 }
-                bar.set_message(message);
                 match permille {
                     Some(permille) => bar.set_position(permille),
                     None => bar.tick(),
                 }
+                bar.set_message(message);
                 self.next = now + Duration::from_millis(100);
             }
             Kind::Plain(report) => {
