@@ -36,7 +36,12 @@ pub(crate) fn open(
     let is_packed = |path: &std::path::PathBuf| path.as_os_str() != "-" && path.is_file();
     // Where all data streams are active depends on where they end.
     let needs_ends = selection.stream_intersection;
-    if !is_few || needs_ends || reading.paths.is_empty() || !reading.paths.iter().all(is_packed) {
+    if !is_few
+        || needs_ends
+        || reading.paths.is_empty()
+        || reading.manifest.is_some()
+        || !reading.paths.iter().all(is_packed)
+    {
         return Ok(None);
     }
     let session = input::open_beginnings(reading, arithmetic, BEGINNING, progress.clone())?;

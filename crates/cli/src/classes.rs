@@ -2,17 +2,19 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use ichnos::Session;
-use ichnos::model::{EventCounts, MessageKind, TraceClass, TraceInput, Window};
+use ichnos::model::{EventCounts, ExcludedClasses, MessageKind, TraceClass, TraceInput, Window};
 
 use crate::args::Global;
 use crate::progress::Progress;
 use crate::report::Report;
-use crate::selected::Selected;
+use crate::selected::{Selected, count_selected};
 
 /// The classes of the traces with the selected data stream classes and event record classes only: where times are
-/// selected, those of which there are events then.
+/// selected, those of which there are events then; where events are selected by an expression, those of which it can
+/// select some, and of classes that are only known by their events, those of which it does.
 pub(crate) fn selected<'s>(
     session: &'s Session,
     selected: &Selected,
@@ -21,11 +23,16 @@ pub(crate) fn selected<'s>(
 ) -> Vec<Cow<'s, TraceClass>> {
     let mut progress = Progress::new(global.progress, session, false, report);
     let has_times = selected.selection.has_times();
+    let has_filter = selected.selection.filter.is_some();
     let of_trace = |(number, trace): (usize, &'s dyn TraceInput)| {
         let streams = trace.data_streams();
         let wanted = streams.iter().map(|stream| selected.wants_stream(&stream.name));
         // By data stream class: by event record class, whether there is an event.
         let mut occurring: HashMap<usize, Vec<bool>> = HashMap::new();
+        // By data stream class: of which event record classes, by their indexes, no data stream can have a selected event.
+        let mut excluded: HashMap<usize, Vec<Option<Arc<ExcludedClasses>>>> = HashMap::new();
+        let selects_each = has_filter && trace.has_dynamic_classes();
+        let mut selection = selected.selection.clone();
         let mut cursors =
             (has_times || trace.has_dynamic_classes()).then(|| selected.cursors(number, trace).into_iter());
         for (stream, is_wanted) in streams.iter().zip(wanted) {
@@ -33,10 +40,17 @@ pub(crate) fn selected<'s>(
             if !is_wanted {
                 continue;
             }
+            if has_filter {
+                let by_filter = selected.selection.excluded_by_filter(stream);
+                excluded.entry(stream.class_index).or_default().push(by_filter);
+            }
             let occurring = occurring.entry(stream.class_index).or_default();
             let mut counts = EventCounts::default();
             let Some(mut cursor) = cursor else { continue };
-            while let Some(head) = cursor.count_events(AT_ONCE, &mut counts) {
+            while let Some(head) = match selects_each {
+                true => count_selected(&mut selection, &mut *cursor, AT_ONCE, &mut counts),
+                false => cursor.count_events(AT_ONCE, &mut counts),
+            } {
                 progress.add(head.nanoseconds(), 0);
             }
             occurring.resize(occurring.len().max(counts.by_class.len()), false);
@@ -45,12 +59,19 @@ pub(crate) fn selected<'s>(
         let trace = trace.trace();
         let mut class = trace.class_with_dynamic().into_owned();
         for (index, stream) in class.data_streams.iter_mut().enumerate() {
-            let ids = occurring.get(&index).filter(|_| has_times).map(|occurring| {
+            let ids = occurring.get(&index).filter(|_| has_times || selects_each).map(|occurring| {
                 let records = trace.event_records(index).zip(occurring).filter(|(_, any)| **any);
                 records.map(|(record, _)| record.id).collect::<HashSet<u128>>()
             });
+            let excluded_ids = excluded.get(&index).map(|excluded| {
+                let is_excluded =
+                    |class: usize| excluded.iter().all(|by| by.as_ref().is_some_and(|by| by.has(class)));
+                let records = trace.event_records(index).enumerate().filter(|(class, _)| is_excluded(*class));
+                records.map(|(_, record)| record.id).collect::<HashSet<u128>>()
+            });
             stream.event_records.retain(|record| {
                 ids.as_ref().is_none_or(|ids| ids.contains(&record.id))
+                    && excluded_ids.as_ref().is_none_or(|ids| !ids.contains(&record.id))
                     && selected.selection.wants_class(record)
             });
         }

@@ -1,13 +1,14 @@
 //! `ichnos convert` and the verbs that edit traces: what is read is written.
 
+use std::io::IsTerminal as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use ichnos::convert::{ConvertError, ConvertOptions, Select};
 use ichnos::io::{MessageOrder, TraceWriter, WriteReport};
-use ichnos::model::lower::{LossKind, LossTable};
-use ichnos::model::{Damage, Window};
+use ichnos::model::lower::{Loss, LossKind};
+use ichnos::model::{Damage, DataStream, StreamSummary, Window};
 use ichnos::{Reader, Session};
 
 use crate::args::{Align, Arithmetic, Convert, Cut, Filter, Global, Merge, Repair, Writing};
@@ -20,6 +21,7 @@ use crate::report::Report;
 use crate::scan;
 use crate::selection::Selection;
 use crate::style::{self, count, grouped, safe};
+use crate::write_progress::WriteProgress;
 
 /// `ichnos cut`.
 pub(crate) fn cut(args: &Cut, global: &Global, report: Report) -> Result<Exit, Failure> {
@@ -88,7 +90,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
         check_packets(&session, &selection)?;
     }
     let read = if edit.whole_packets { Window::default() } else { window };
-    let wants = |stream: &ichnos::model::DataStream| selection.wants_file(&stream.name);
+    let wants = |stream: &DataStream| selection.wants_file(&stream.name);
     // Where nothing is put in order among data streams, their clocks need not be related.
     let by_stream = writer.order() == MessageOrder::ByStream && !edit.merges && !selection.times.is_some();
     let mut reader = match by_stream {
@@ -102,16 +104,29 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     }
     selection.exclude(&mut reader);
     input::report_empty_traces(&session, report);
+    let repeated_packets = repeated_packets(&session, wants);
     interrupt::watch();
     let mut options = ConvertOptions::default();
     set_options(&mut options, args);
     options.write.merge = edit.merges;
     options.write.repair = edit.repairs;
     options.packets_in = edit.whole_packets.then_some(window);
+    // Where something is left out, how much is written shows at the end.
+    let is_whole =
+        selection.wants_all_events() && !selection.times.is_some() && !selection.stream_intersection;
+    let total = is_whole.then(|| bytes_of(&session, wants));
+    let on_terminal = prints_trace(writing) && std::io::stdout().is_terminal();
+    let progress = WriteProgress::new(global.progress, total, on_terminal, report);
     let make = || -> Select<'_> {
         let mut selection = selection.clone();
-        Box::new(move |event| selection.wants_event(event))
+        let mut counter = progress.counter();
+        Box::new(move |event| {
+            counter.step();
+            selection.wants_event(event)
+        })
     };
+    let show = |bytes: u64| progress.written(bytes);
+    options.progress = Some(&show);
     if !selection.wants_all_events() {
         options.select = Some(&make);
     }
@@ -125,6 +140,8 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     };
     options.damage = Some(&note);
     let written = convert(&reader, writer, path.filter(|_| !writing.dry_run), &options);
+    drop(options);
+    drop(progress);
     let count = count.into_inner();
     let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
     found.sort_by(|a, b| (&a.file, a.bit).cmp(&(&b.file, b.bit)));
@@ -146,12 +163,40 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
         }
         Err(error) => return Err(Failure::new(error.to_string())),
     };
-    report_written(args, &written, edit.repairs.then_some(&found[..]), report);
+    let read = InputReport { left_out: edit.repairs.then_some(&found[..]), repeated_packets };
+    report_written(args, &written, &read, report);
     match failed {
         Some(failure) => Err(failure),
         None if damaged => Ok(Exit::Damaged),
         None => Ok(Exit::Success),
     }
+}
+
+/// How many packets of these data streams are in several files.
+pub(crate) fn repeated_packets(session: &Session, wants: impl Fn(&DataStream) -> bool) -> u64 {
+    sum(session, wants, |summary| summary.repeated_packets)
+}
+
+/// How many bytes these data streams have.
+fn bytes_of(session: &Session, wants: impl Fn(&DataStream) -> bool) -> u64 {
+    sum(session, wants, |summary| summary.bytes)
+}
+
+fn sum(session: &Session, wants: impl Fn(&DataStream) -> bool, of: impl Fn(&StreamSummary) -> u64) -> u64 {
+    let mut sum = 0u64;
+    for trace in session.traces() {
+        trace.for_each_stream(&mut |summary| {
+            if wants(&summary.stream) {
+                sum = sum.saturating_add(of(&summary));
+            }
+        });
+    }
+    sum
+}
+
+/// Whether the trace is written to the standard output.
+fn prints_trace(writing: &Writing) -> bool {
+    !writing.dry_run && writing.output.as_deref() == Some(Path::new("-"))
 }
 
 /// Sets what does not depend on the verb.
@@ -205,7 +250,7 @@ pub(crate) fn writer(args: &Convert) -> Result<(&'static str, &'static dyn Trace
     let path = output.as_deref();
     let named = path.unwrap_or_else(|| Path::new(""));
     let found = ichnos::convert::writer(to.as_deref(), named, to_dialect.as_deref());
-    found.ok_or_else(|| {
+    let found = found.ok_or_else(|| {
         if let (None, Some(dialect)) = (to, to_dialect) {
             return Failure::new(format!("there is no dialect `{}`", safe(dialect)))
                 .help("`ichnos formats` lists them");
@@ -218,26 +263,50 @@ pub(crate) fn writer(args: &Convert) -> Result<(&'static str, &'static dyn Trace
         let shown = path.map_or_else(String::new, |path| safe(&path.display().to_string()).into_owned());
         Failure::new(format!("the name `{shown}` does not say which format to write"))
             .help(format!("name it with --to: {}", names.join(", ")))
-    })
+    })?;
+    if found.1.is_directory() && prints_trace(&args.writing) {
+        let message =
+            format!("a trace of the format {} is a directory: it cannot go to the standard output", found.0);
+        return Err(Failure::new(message).help("name a directory, or another format with --to"));
+    }
+    Ok(found)
+}
+
+/// What is said of what was read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct InputReport<'a> {
+    /// The damaged places that are left out, if that is said.
+    pub(crate) left_out: Option<&'a [Damage]>,
+    /// How many packets are in several files, as those of overlapping snapshots.
+    pub(crate) repeated_packets: u64,
 }
 
 /// Prints what was written, and what was lost.
-/// `left_out`: the damaged places that are left out, if that is said.
-pub(crate) fn report_written(
-    args: &Convert,
-    written: &WriteReport,
-    left_out: Option<&[Damage]>,
-    report: Report,
-) {
+pub(crate) fn report_written(args: &Convert, written: &WriteReport, read: &InputReport<'_>, report: Report) {
     let losses = &written.losses;
+    // On the standard output it would be in the trace.
+    let print = |text: &str| match prints_trace(&args.writing) {
+        true => report.answer(text),
+        false => println!("{text}"),
+    };
     if args.writing.json {
         let mut json = json(written);
-        if let Some(left_out) = left_out {
+        json["repeated-packets"] = read.repeated_packets.into();
+        if let Some(left_out) = read.left_out {
             json["left-out"] = left_out.iter().map(place).collect();
         }
-        println!("{json}");
+        print(&json.to_string());
     } else if args.writing.losses {
-        print_losses(losses);
+        losses.iter().for_each(|(loss, count)| print(&line_of(loss, count)));
+    }
+    match read.repeated_packets {
+        0 => {}
+        1 => report
+            .notice("1 packet is in several files, as in those of overlapping snapshots: it is written once"),
+        several => report.notice(&format!(
+            "{} packets are in several files, as in those of overlapping snapshots: each is written once",
+            grouped(several)
+        )),
     }
     if !losses.is_empty() {
         let counts: Vec<String> = LossKind::ALL
@@ -268,16 +337,15 @@ fn place(damage: &Damage) -> serde_json::Value {
     })
 }
 
-fn print_losses(losses: &LossTable) {
-    for (loss, count) in losses.iter() {
-        let place = match (loss.class.as_str(), loss.field.as_str()) {
-            ("", "") => "trace".to_owned(),
-            ("", field) => field.to_owned(),
-            (class, "") => class.to_owned(),
-            (class, field) => format!("{class}: {field}"),
-        };
-        println!("{:<8} {:>8}  {}  {}", loss.kind, grouped(count), safe(&place), safe(&loss.what));
-    }
+/// A line of the table of losses.
+fn line_of(loss: &Loss, count: u64) -> String {
+    let place = match (loss.class.as_str(), loss.field.as_str()) {
+        ("", "") => "trace".to_owned(),
+        ("", field) => field.to_owned(),
+        (class, "") => class.to_owned(),
+        (class, field) => format!("{class}: {field}"),
+    };
+    format!("{:<8} {:>8}  {}  {}", loss.kind, grouped(count), safe(&place), safe(&loss.what))
 }
 
 fn json(written: &WriteReport) -> serde_json::Value {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ichnos::io::{Datagrams, IoError, ScanProgress};
 use ichnos::model::{ClockArithmetic, EventCounts, FileDiagnostic, FileRole, Severity, TraceInput, Window};
-use ichnos::{NoTrace, OpenError, OpenOptions, OptionError, Session};
+use ichnos::{ClockOffset, NoTrace, OpenError, OpenOptions, OptionError, Session};
 
 use crate::applicable;
 use crate::args::{self, Arithmetic, Reading};
@@ -12,7 +12,8 @@ use crate::exit::Failure;
 use crate::format_flags;
 use crate::interrupt;
 use crate::limits;
-use crate::nearest::nearest;
+use crate::manifest::Manifest;
+use crate::nearest::{alternatives, nearest};
 use crate::report::Report;
 use crate::style::count;
 
@@ -72,7 +73,8 @@ pub(crate) fn try_open(
         )
         .help("send an archive of a trace into it: `tar c TRACE | ichnos info -`"));
     }
-    let mut options = options(reading, arithmetic)?;
+    let manifest = reading.manifest.as_deref().map(Manifest::read).transpose()?.unwrap_or_default();
+    let mut options = options(reading, &manifest, arithmetic)?;
     options.read.check = check;
     options.require_all = reading.strict;
     options.read.progress = progress;
@@ -83,7 +85,14 @@ pub(crate) fn try_open(
             Err(error) => Err(error.into()),
         });
     }
-    Ok(ichnos::open(&reading.paths, &options))
+    let opened = ichnos::open(reading.paths.iter().chain(&manifest.paths), &options);
+    if let Err(error @ OpenError::NoClock { clock, .. }) = &opened
+        && let Some(place) = manifest.place_of_clock(clock)
+    {
+        let failure = failure(error);
+        return Err(Failure { message: format!("{place}: {}", failure.message), ..failure });
+    }
+    Ok(opened)
 }
 
 /// Opens no more than the first `beginning` bytes of each packed file; None if that cannot be.
@@ -93,7 +102,7 @@ pub(crate) fn open_beginnings(
     beginning: u64,
     progress: ScanProgress,
 ) -> Result<Option<Session>, Failure> {
-    let mut options = options(reading, arithmetic)?;
+    let mut options = options(reading, &Manifest::default(), arithmetic)?;
     options.require_all = reading.strict;
     options.read.progress = progress;
     options.beginning = Some(beginning);
@@ -105,8 +114,9 @@ pub(crate) fn open_beginnings(
     }
 }
 
-fn options(reading: &Reading, arithmetic: Arithmetic) -> Result<OpenOptions, Failure> {
+fn options(reading: &Reading, manifest: &Manifest, arithmetic: Arithmetic) -> Result<OpenOptions, Failure> {
     let mut options = OpenOptions::default();
+    options.clock_offsets.clone_from(&manifest.offsets);
     options.assume_correlated = reading.assume_correlated;
     options.read.strict = reading.strict;
     options.read.unsorted = reading.unsorted;
@@ -114,14 +124,14 @@ fn options(reading: &Reading, arithmetic: Arithmetic) -> Result<OpenOptions, Fai
         Arithmetic::Exact => ClockArithmetic::Exact,
         Arithmetic::Babeltrace => ClockArithmetic::Double,
     };
-    options.read.clock_offset =
+    options.read.clock_offsets.all =
         i128::from(reading.clock_offset) * 1_000_000_000 + i128::from(reading.clock_offset_ns);
+    let all = || reading.paths.iter().chain(&manifest.paths);
     for (pattern, offset) in &reading.offset {
         let glob = pattern.compile_matcher();
         let before = options.clock_offsets.len();
-        let named =
-            reading.paths.iter().filter(|path| glob.is_match(path) || path.as_os_str() == pattern.glob());
-        options.clock_offsets.extend(named.map(|path| (path.clone(), *offset)));
+        let named = all().filter(|path| glob.is_match(path) || path.as_os_str() == pattern.glob());
+        options.clock_offsets.extend(named.map(|path| ClockOffset::new(path, *offset)));
         if options.clock_offsets.len() == before {
             return Err(Failure::new(format!("--offset: none of the paths is `{}`", pattern.glob()))
                 .help("the pattern is compared with the paths as they are written on the command line"));
@@ -182,8 +192,18 @@ pub(crate) fn failure(error: &OpenError) -> Failure {
             Failure::new(message).help(format!("{}; or leave out {option}", conflict.help))
         }
         OpenError::Uncorrelated(_) => Failure::new(message).help(
-            "read the traces one by one, or put them on one timeline all the same with --assume-correlated",
+            "read the traces one by one, say where their clocks are with --offset PATH=TIME or --manifest FILE, or put them on one \
+             timeline all the same with --assume-correlated",
         ),
+        OpenError::NoClock { clock, known, .. } => {
+            let near = nearest(clock, known.iter().map(String::as_str));
+            let names =
+                if near.is_empty() { known.iter().map(String::as_str).take(SHOWN).collect() } else { near };
+            match names.is_empty() {
+                true => Failure::new(message).help("there are no clocks at all"),
+                false => Failure::new(message).help(format!("there is {}", alternatives(names))),
+            }
+        }
         OpenError::Several(errors) => {
             Failure::all(errors.iter().map(failure)).unwrap_or_else(|| Failure::new(message))
         }

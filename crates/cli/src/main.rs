@@ -30,6 +30,7 @@ mod interrupt;
 mod job;
 mod json;
 mod limits;
+mod manifest;
 mod nearest;
 mod outcome;
 mod output;
@@ -53,6 +54,7 @@ mod time;
 mod time_range;
 mod tree;
 mod unmatched;
+mod write_progress;
 mod written_schema;
 
 use std::process::ExitCode;

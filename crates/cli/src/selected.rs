@@ -45,23 +45,33 @@ impl Selected {
         most: u32,
         counts: &mut EventCounts,
     ) -> Option<Head> {
-        if self.selection.wants_all_events() {
-            return cursor.count_events(most, counts);
-        }
-        for _ in 0..most {
-            let head = cursor.next_head()?;
-            if head.kind != MessageKind::Event {
-                break;
-            }
-            if cursor.current().is_some_and(|message| self.selection.wants(&message)) {
-                counts.add(head.class_index(), head.nanoseconds());
-            }
-        }
-        cursor.head()
+        count_selected(&mut self.selection, cursor, most, counts)
     }
 
     /// Whether an event or a message about the trace is selected.
     pub(crate) fn wants(&mut self, message: &Message<'_>) -> bool {
         self.selection.wants(message)
     }
+}
+
+/// Moves on and counts the events of a selection, at most `most`, up to the first message that is no event.
+pub(crate) fn count_selected(
+    selection: &mut Selection,
+    cursor: &mut dyn StreamCursor,
+    most: u32,
+    counts: &mut EventCounts,
+) -> Option<Head> {
+    if selection.wants_all_events() {
+        return cursor.count_events(most, counts);
+    }
+    for _ in 0..most {
+        let head = cursor.next_head()?;
+        if head.kind != MessageKind::Event {
+            break;
+        }
+        if cursor.current().is_some_and(|message| selection.wants(&message)) {
+            counts.add(head.class_index(), head.nanoseconds());
+        }
+    }
+    cursor.head()
 }

@@ -197,6 +197,11 @@ impl Selection {
         class.name.as_deref().is_some_and(|name| patterns.matches(name))
     }
 
+    /// The classes of a data stream of which the filter selects no event, whatever is in it.
+    pub(crate) fn excluded_by_filter(&self, stream: &DataStream) -> Option<Arc<ExcludedClasses>> {
+        self.selector.as_ref()?.filter().excluded_classes(stream)
+    }
+
     /// Whether an event is wanted.
     #[inline]
     pub(crate) fn wants_event(&mut self, event: &Event<'_>) -> bool {

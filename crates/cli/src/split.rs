@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ichnos::convert::{ConvertError, ConvertOptions, Select};
 use ichnos::io::{FileNames, OutputDirectory, TraceWriter, WriteReport};
@@ -11,10 +11,12 @@ use ichnos::model::{Event, FieldRef, FieldValue, Message, Window};
 use ichnos::{Reader, Session};
 
 use crate::args::{Arithmetic, Global, Split, SplitBy};
+use crate::convert::InputReport;
 use crate::exit::{Exit, Failure};
 use crate::report::Report;
 use crate::selection::Selection;
 use crate::style::grouped;
+use crate::write_progress::WriteProgress;
 use crate::{convert, input, interrupt, scan};
 
 /// More parts are not written: for each one, the input is read once.
@@ -52,6 +54,10 @@ pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit,
     if writing.output.is_none() && !writing.dry_run {
         return Err(Failure::new("expected the name of the directory to write, -o OUT"));
     }
+    if writing.output.as_deref() == Some(Path::new("-")) {
+        return Err(Failure::new("several traces cannot go to the standard output")
+            .help("name the directory to write, -o OUT"));
+    }
     let (_, writer) = convert::writer(&args.convert)?;
     let mut selection = Selection::new(&args.convert.selecting, None)?;
     let progress = scan::progress(global.progress, report);
@@ -80,9 +86,10 @@ pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit,
         _ => None,
     };
     let mut written = WriteReport::default();
+    let progress = WriteProgress::new(global.progress, None, false, report);
     for part in &parts {
         let path = directory.as_ref().map(|directory| directory.path().join(file_name(&part.name, writer)));
-        match splitter.write(args, part, writer, path) {
+        match splitter.write(args, part, writer, path, (&progress, written.bytes)) {
             Ok(one) => {
                 written.bytes += one.bytes;
                 written.packets += one.packets;
@@ -107,7 +114,11 @@ pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit,
         let path = directory.finish().map_err(|error| Failure::new(format!("{shown}: {error}")))?;
         written.paths = parts.iter().map(|part| path.join(file_name(&part.name, writer))).collect();
     }
-    convert::report_written(&args.convert, &written, None, report);
+    drop(progress);
+    let wants = |stream: &DataStream| splitter.selection.wants_file(&stream.name);
+    let repeated_packets = convert::repeated_packets(&session, wants);
+    let read = InputReport { repeated_packets, ..InputReport::default() };
+    convert::report_written(&args.convert, &written, &read, report);
     Ok(if damaged { Exit::Damaged } else { Exit::Success })
 }
 
@@ -324,6 +335,7 @@ impl Splitter<'_> {
         part: &Part,
         writer: &dyn TraceWriter,
         path: Option<PathBuf>,
+        (progress, before): (&WriteProgress, u64),
     ) -> Result<WriteReport, Problem> {
         let reader = self.reader(part.window, part.streams).map_err(Problem::Failure)?;
         let mut options = ConvertOptions::default();
@@ -332,7 +344,9 @@ impl Splitter<'_> {
         let make = || -> Select<'_> {
             let mut selection = self.selection.clone();
             let mut values = Values::new(field);
+            let mut counter = progress.counter();
             Box::new(move |event| {
+                counter.step();
                 selection.wants_event(event)
                     && match &part.key {
                         None => true,
@@ -344,6 +358,8 @@ impl Splitter<'_> {
         if part.key.is_some() || !self.selection.wants_all_events() {
             options.select = Some(&make);
         }
+        let show = |bytes: u64| progress.written(before.saturating_add(bytes));
+        options.progress = Some(&show);
         reader.convert(writer, path, &options).map_err(Problem::Convert)
     }
 }

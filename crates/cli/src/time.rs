@@ -212,10 +212,13 @@ fn duration_from(text: &str) -> Option<i128> {
     (!text.is_empty()).then_some(total)
 }
 
-/// A time, or how far it is from the origin, in nanoseconds: `-3s`, `+3s`, or whatever is a time.
+/// A time, or how far it is from the origin, in nanoseconds: `-3s`, `+3s`, `3s`, or whatever is a time.
 pub(crate) fn offset_from(text: &str) -> Result<i128, String> {
     if let Some(duration) = text.trim().strip_prefix('-').and_then(duration_from) {
         return Ok(-duration);
+    }
+    if let Some(duration) = duration_from(text.trim()) {
+        return Ok(duration);
     }
     match text.parse::<TimePoint>().map_err(|error| error.to_string())? {
         TimePoint::FromStart(duration) => Ok(duration),

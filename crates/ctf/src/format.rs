@@ -206,7 +206,7 @@ impl From<&ReadOptions> for OpenOptions {
                 .into_iter()
                 .filter(|quirk| options.without_quirks.contains(&quirk.name()))
                 .collect(),
-            clock_offset: options.clock_offset,
+            clock_offsets: options.clock_offsets.clone(),
             clock_arithmetic: options.clock_arithmetic,
             metadata: options
                 .formats

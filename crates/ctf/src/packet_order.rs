@@ -20,22 +20,31 @@ pub(crate) struct PacketOrder {
     pub(crate) has_ends: bool,
 }
 
+/// What is left out of packets when they are put in order.
+#[derive(Debug, Default)]
+pub(crate) struct LeftOut {
+    /// The damage of those that are left out.
+    pub(crate) damage: Vec<Damage>,
+    /// How many are in another file, too.
+    pub(crate) repeated: u64,
+}
+
 impl PacketOrder {
     /// Puts packets, which come file by file as they lie there, in the order of their begin times.
-    /// Notes which are out of place, and gives the damage of those that are left out.
-    pub(crate) fn apply(self, packets: &mut Vec<PacketEntry>, files: &[StreamFile]) -> Vec<Damage> {
+    /// Notes which are out of place, and gives what is left out.
+    pub(crate) fn apply(self, packets: &mut Vec<PacketEntry>, files: &[StreamFile]) -> LeftOut {
         if !packets.iter().all(|packet| packet.begin().is_some()) {
-            return Vec::new();
+            return LeftOut::default();
         }
         if self.has_times {
             packets.chunk_by_mut(|a, b| a.file == b.file).for_each(find_misplaced);
         }
         packets.sort_by_key(PacketEntry::begin);
-        let damage = drop_copies(packets, files);
+        let left_out = drop_copies(packets, files);
         if self.has_times && self.has_ends {
             limit_ends(packets);
         }
-        damage
+        left_out
     }
 }
 
@@ -138,8 +147,8 @@ fn longest_in_order<T: Ord>(values: &[T]) -> Vec<bool> {
 /// is in the same file: only damage does that.
 ///
 /// The packets are in the order of their begin times, so that copies come one after the other.
-fn drop_copies(packets: &mut Vec<PacketEntry>, files: &[StreamFile]) -> Vec<Damage> {
-    let mut damage = Vec::new();
+fn drop_copies(packets: &mut Vec<PacketEntry>, files: &[StreamFile]) -> LeftOut {
+    let LeftOut { mut damage, mut repeated } = LeftOut::default();
     let mut kept = Kept::default();
     let mut all: Vec<PacketEntry> = Vec::with_capacity(packets.len());
     let file_of = |packet: &PacketEntry| files.get(packet.file as usize);
@@ -165,6 +174,7 @@ fn drop_copies(packets: &mut Vec<PacketEntry>, files: &[StreamFile]) -> Vec<Dama
             std::mem::swap(before, &mut packet);
         }
         damage.extend(packet.damage_before().iter().cloned());
+        repeated += u64::from(packet.file != before.file);
         if let (true, Some(file)) = (packet.file == before.file, file_of(&packet)) {
             damage.push(Damage {
                 file: file.name.to_string(),
@@ -177,7 +187,7 @@ fn drop_copies(packets: &mut Vec<PacketEntry>, files: &[StreamFile]) -> Vec<Dama
     }
     drop(rest);
     *packets = all;
-    damage
+    LeftOut { damage, repeated }
 }
 
 /// What a packet says of itself: end, sizes and counters.

@@ -286,7 +286,8 @@ impl<'a> StreamBuilder<'a> {
             has_ends: !quirks.contains(&Quirk::LttngEventAfterPacket),
         };
         for ((_, id, _), mut found) in self.streams {
-            found.rest.append(&mut order.apply(&mut found.packets, &found.files));
+            let mut put = order.apply(&mut found.packets, &found.files);
+            found.rest.append(&mut put.damage);
             let name = found.files.first().map(|file| file.name.clone()).unwrap_or_default();
             let Some(stream) = DataStream::new(Arc::clone(self.trace), found.class, id, name) else {
                 continue;
@@ -309,6 +310,7 @@ impl<'a> StreamBuilder<'a> {
                 rules,
                 files: found.files.into(),
                 packets: found.packets.into(),
+                repeated: put.repeated,
                 rest: found.rest.into(),
                 applied_quirks: AppliedQuirks::default(),
             }));

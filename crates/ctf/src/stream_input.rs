@@ -33,6 +33,8 @@ pub struct StreamInput {
     pub(crate) rules: Arc<StreamRules>,
     /// Its packets in the order they are read.
     pub packets: Box<[PacketEntry]>,
+    /// How many of its packets are in a further file, too.
+    pub(crate) repeated: u64,
     /// What could not be read at the ends of its files.
     pub rest: Box<[Damage]>,
     /// Those of the quirks that have changed what was read.
@@ -119,6 +121,7 @@ impl StreamInput {
             stream: Arc::clone(&self.stream),
             files: self.files.iter().map(|file| file.name.to_string()).collect(),
             packets: self.packets.len() as u64,
+            repeated_packets: self.repeated,
             bytes: 0,
             padding: 0,
             time_range: self.time_range(),

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use ichnos_io::{Bytes, Entry, FileId, PacketIndex, PacketIndexes, ScanProgress, Tree};
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
-    BoxedCursor, ClockArithmetic, Damage, DataStream, Diagnostic, FastCursor, FileDiagnostic, Limits,
-    SplitPoint, StreamSummary, TextPosition, Trace, TraceClass, TraceInput, TracerQuirk, Value, Window,
+    BoxedCursor, ClockArithmetic, ClockOffsets, Damage, DataStream, Diagnostic, FastCursor, FileDiagnostic,
+    Limits, SplitPoint, StreamSummary, TextPosition, Trace, TraceClass, TraceInput, TracerQuirk, Value,
+    Window,
 };
 
 use crate::event_class::Allowed;
@@ -37,8 +38,8 @@ pub struct OpenOptions {
     pub without_quirks: Vec<Quirk>,
     /// Use the packet indexes that LTTng writes beside its data streams, where they are true.
     pub lttng_index: bool,
-    /// Nanoseconds to add to the offsets of all clocks.
-    pub clock_offset: i128,
+    /// Nanoseconds to add to the offsets of clocks.
+    pub clock_offsets: ClockOffsets,
     /// How cycles become nanoseconds.
     pub clock_arithmetic: ClockArithmetic,
     /// Metadata for trees that have none, with the name of its file: a single data stream file.
@@ -56,7 +57,7 @@ impl Default for OpenOptions {
             without_quirks: Vec::new(),
             lttng_index: true,
             clock_arithmetic: ClockArithmetic::Exact,
-            clock_offset: 0,
+            clock_offsets: ClockOffsets::default(),
             metadata: None,
             progress: ScanProgress::default(),
         }
@@ -357,21 +358,18 @@ impl<'a> Directory<'a> {
         match parsed {
             Ok(mut parsed) => {
                 for clock in &mut parsed.trace.clocks {
-                    if options.clock_offset != 0 && !clock.add_offset(options.clock_offset) {
+                    if !options.clock_offsets.add_to(clock) {
                         return Err(problem(format!(
                             "the offset of the clock `{}` gets out of range",
                             clock.id
                         )));
                     }
                 }
-                let mut quirks = Quirk::of(&parsed.trace);
-                quirks.retain(|quirk| !options.without_quirks.contains(quirk));
-                quirks.iter().for_each(|quirk| quirk.correct(&mut parsed.trace));
                 let mut metadata_options = metadata_options;
                 metadata_options.limits.description_bytes = parsed.left;
                 let mut described = Described {
                     class: parsed.trace,
-                    quirks,
+                    quirks: Vec::new(),
                     limits,
                     dialect: parsed.dialect,
                     diagnostics: in_file(&file, parsed.diagnostics),
@@ -380,6 +378,8 @@ impl<'a> Directory<'a> {
                 };
                 described.add_auxiliary(&self.auxiliary, self.tree, &mut metadata_options);
                 described.limits = metadata_options.limits;
+                // The auxiliary streams may be what names the tracer.
+                described.correct(options);
                 described.directories.push(self);
                 Ok(described)
             }
@@ -411,6 +411,13 @@ impl<'a> Described<'a> {
         // Only metadata that was given for files without any are read several times.
         let given = self.metadata_name == other.metadata_name;
         (same || given) && (extends(&self.class, &other.class) || extends(&other.class, &self.class))
+    }
+
+    /// Finds the known bugs of the tracer, and corrects what they do to the class.
+    fn correct(&mut self, options: &OpenOptions) {
+        self.quirks = Quirk::of(&self.class);
+        self.quirks.retain(|quirk| !options.without_quirks.contains(quirk));
+        self.quirks.iter().for_each(|quirk| quirk.correct(&mut self.class));
     }
 
     fn join(&mut self, mut other: Self) {
@@ -558,7 +565,10 @@ fn read_stacks(
             return diagnostics;
         }
     }
-    stacks.finish(trace, options.clock_offset);
+    // Symbols have the times of events, whose clock is the first one.
+    let clock = trace.class.clocks.first();
+    let offset = clock.map_or(options.clock_offsets.all, |clock| options.clock_offsets.of(clock));
+    stacks.finish(trace, offset);
     diagnostics
 }
 

@@ -160,6 +160,7 @@ impl Reader<'_> {
         let mut cursor = self.cursor();
         let mut select = options.select.map(|make| make());
         let mut problem = None;
+        let mut written = 0u64;
         cursor.drain_all(&mut |message| {
             if let Message::Event(event) = message
                 && select.as_mut().is_some_and(|select| !select(event))
@@ -170,7 +171,11 @@ impl Reader<'_> {
                 take(damage);
             }
             let result = encoder.message(message).and_then(|()| match encoder.take() {
-                Some(block) => output.write(block),
+                Some(block) => {
+                    written += block.bytes.len() as u64;
+                    options.progress.iter().for_each(|take| take(written));
+                    output.write(block)
+                }
                 None => Ok(()),
             });
             if let Err(error) = result {

@@ -31,6 +31,9 @@
 //! [`Writer::flush`] and [`StreamWriter::flush`]. What was written stays readable whatever happens to the process;
 //! only what the open packets hold is lost with it. Nothing is done against a system that fails as a whole: the
 //! files are not forced to the disk.
+//!
+//! A format that has all events in one order has no packets, and one file: events of all data streams have to be
+//! written in the order of time, and what is written at once is what a packet would be.
 
 use std::collections::HashMap;
 use std::io;
@@ -44,8 +47,9 @@ use ichnos_io::{
 };
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
-    BuildError, ClockClass, DataStream, DataStreamClass, DynamicClass, Event, EventBuilder, EventRecordClass,
-    EventValues, FieldClass, Limits, Member, Message, Scopes, Trace, TraceClass, Uuid, Value,
+    BuildError, ClockClass, ClockValue, DataStream, DataStreamClass, DynamicClass, Event, EventBuilder,
+    EventRecordClass, EventValues, FieldClass, Limits, Member, Message, Scopes, Trace, TraceClass, Uuid,
+    Value,
 };
 
 mod event_writer;
@@ -103,8 +107,8 @@ pub enum WriteError {
     /// The trace cannot be written like that.
     #[error(transparent)]
     Create(#[from] CreateError),
-    /// There is no such format, or it cannot be written in pieces.
-    #[error("there is no format {0} that can be written event by event")]
+    /// There is no such format, or it cannot be written.
+    #[error("there is no format {0} that can be written")]
     Format(String),
     /// A class cannot be compiled.
     #[error(transparent)]
@@ -119,13 +123,16 @@ pub enum WriteError {
     /// numbers say so. Writing can go on.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The event is earlier than the one before it in its data stream.
-    #[error("the time {time} is before {last}, that of the last event of the data stream")]
+    /// The event is earlier than the one before it in its data stream, or in the trace if the format has all events in
+    /// one order.
+    #[error("the time {time} is before {last}, that of the last event{}", if *of_trace { "" } else { " of the data stream" })]
     Time {
         /// Time of the event, in cycles.
         time: u64,
         /// Time of the last event, in cycles.
         last: u64,
+        /// Whether that is the last one of all data streams.
+        of_trace: bool,
     },
     /// The data stream has a clock, but the event has no time.
     #[error("the event has no time, but its data stream has a clock")]
@@ -158,9 +165,7 @@ pub fn create(path: impl AsRef<Path>, options: &CreateOptions) -> Result<Writer,
     let writer = |path| crate::convert::writer(format, path, dialect);
     let found = writer(path).or_else(|| format.map_or_else(|| writer(Path::new("")), |_| None));
     let shown = || options.format.clone().unwrap_or_else(|| format!("for `{}`", path.display()));
-    let (_, writer) = found
-        .filter(|(_, writer)| writer.order() == MessageOrder::ByStream)
-        .ok_or_else(|| WriteError::Format(shown()))?;
+    let (_, writer) = found.ok_or_else(|| WriteError::Format(shown()))?;
     let mut class = TraceClass::new("", [], []);
     class.name.clone_from(&options.name);
     class.uuid = options.uuid;
@@ -175,10 +180,14 @@ pub fn create(path: impl AsRef<Path>, options: &CreateOptions) -> Result<Writer,
     let target = if options.live { WriteTarget::Live } else { WriteTarget::Complete };
     let source = WriteSource { trace, format: "", streams: Vec::new() };
     let output = writer.create(target(path.to_owned()), vec![source], &write)?;
+    // Where all events are in one order, they go through one encoder.
+    let merged = (writer.order() == MessageOrder::Merged)
+        .then(|| Arc::new(Mutex::new(StreamState::new(output.encoder(Lane::All)))));
     let shared = Shared {
+        streams: Mutex::new(Some(merged.iter().cloned().collect())),
+        merged,
         output: RwLock::new(Some(output)),
         classes: Mutex::new(Classes { class, next_stream_class: 0 }),
-        streams: Mutex::new(Some(Vec::new())),
         path: path.to_string_lossy().into_owned(),
         packet_age: options.packet_age,
         limits: options.limits,
@@ -241,6 +250,8 @@ struct Shared {
     classes: Mutex<Classes>,
     /// None: the trace is finished.
     streams: Mutex<Option<Vec<Arc<Mutex<StreamState>>>>>,
+    /// That of all data streams, if the format has all events in one order.
+    merged: Option<Arc<Mutex<StreamState>>>,
     path: String,
     packet_age: Option<Duration>,
     limits: Limits,
@@ -262,16 +273,22 @@ struct EventClasses {
     copied: HashMap<usize, (Arc<EventRecordClass>, EventClass)>,
 }
 
-/// A data stream.
+/// A data stream, or all of them.
 struct StreamState {
     /// None: it is finished.
     encoder: Option<Box<dyn Encoder + Send>>,
     /// When the first event of the open packet was written; None: there is none.
     opened: Option<Instant>,
     /// Time of the last event.
-    last: Option<u64>,
+    last: Option<ClockValue>,
     /// For events that were read.
     values: EventValues,
+}
+
+impl StreamState {
+    fn new(encoder: Box<dyn Encoder + Send>) -> Self {
+        Self { encoder: Some(encoder), opened: None, last: None, values: EventValues::default() }
+    }
 }
 
 impl std::fmt::Debug for Shared {
@@ -502,9 +519,11 @@ impl StreamClass {
         let output = self.shared.output.read().unwrap_or_else(PoisonError::into_inner);
         let output = output.as_ref().ok_or(WriteError::Finished)?;
         let number = output.add_stream(0, Arc::clone(&stream))?;
-        let encoder = Some(output.encoder(Lane::Stream { source: 0, stream: number }));
-        let state = StreamState { encoder, opened: None, last: None, values: EventValues::default() };
-        let state = Arc::new(Mutex::new(state));
+        if let Some(merged) = &self.shared.merged {
+            return Ok(StreamWriter { class: self.clone(), stream, state: Arc::clone(merged) });
+        }
+        let encoder = output.encoder(Lane::Stream { source: 0, stream: number });
+        let state = Arc::new(Mutex::new(StreamState::new(encoder)));
         lock(&self.shared.streams).as_mut().ok_or(WriteError::Finished)?.push(Arc::clone(&state));
         Ok(StreamWriter { class: self.clone(), stream, state })
     }
@@ -600,13 +619,14 @@ impl StreamWriter {
     }
 
     fn write(&self, state: &mut StreamState, event: Event<'_>) -> Result<(), WriteError> {
-        let time = event.clock.map(|clock| clock.cycles);
-        if let (Some(time), Some(last)) = (time, state.last)
-            && time < last
-        {
-            return Err(WriteError::Time { time, last });
-        }
         let shared = &*self.class.shared;
+        let of_trace = shared.merged.is_some();
+        if let (Some(time), Some(last)) = (event.clock, state.last)
+            // Data streams of one trace can have different clocks.
+            && if of_trace { time.nanoseconds < last.nanoseconds } else { time.cycles < last.cycles }
+        {
+            return Err(WriteError::Time { time: time.cycles, last: last.cycles, of_trace });
+        }
         let now = shared.packet_age.map(|_| Instant::now());
         if let (Some(age), Some(now), Some(opened)) = (shared.packet_age, now, state.opened)
             && now.saturating_duration_since(opened) >= age
@@ -618,7 +638,7 @@ impl StreamWriter {
             io::ErrorKind::InvalidInput => WriteError::Event(error.to_string()),
             _ => error.into(),
         })?;
-        state.last = time.or(state.last);
+        state.last = event.clock.copied().or(state.last);
         if state.opened.is_none() {
             state.opened = now;
         }

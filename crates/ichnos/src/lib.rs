@@ -51,7 +51,7 @@ pub use ichnos_io::{Format, FormatOption, OptionError, OptionKind, OptionValue, 
 pub use ichnos_model as model;
 #[cfg(feature = "xtrace")]
 pub use ichnos_xtrace as xtrace;
-pub use open_options::OpenOptions;
+pub use open_options::{ClockOffset, OpenOptions};
 pub use reader::{IntersectionError, Merged, Reader};
 pub use session::{NoTrace, OpenError, Session, UncorrelatedClocks, listen, open};
 
@@ -73,7 +73,7 @@ mod documents {
     mod contributing {}
     #[doc = include_str!("../../../README.md")]
     mod readme {}
-    #[cfg(feature = "ctf")]
+    #[cfg(all(feature = "ctf", feature = "fuchsia-log"))]
     #[doc = include_str!("../../../docs/writing.md")]
     mod writing {}
 }

@@ -1,11 +1,12 @@
 //! How to open traces.
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use ichnos_io::{Format, IoLimits, OptionError, ReadOptions, TreeOptions};
+use ichnos_model::{ClockClass, ClockOffsets};
 
-use crate::enclosing::Opening;
 use crate::format::FORMATS;
 
 /// How to open traces.
@@ -20,9 +21,8 @@ pub struct OpenOptions {
     pub assume_correlated: bool,
     /// Name of the only format to try, for what is not recognised.
     pub format: Option<String>,
-    /// Nanoseconds to add to the clocks of what is opened at these paths. Their clocks then count as
-    /// related to all others: the offset says how.
-    pub clock_offsets: Vec<(PathBuf, i128)>,
+    /// Where the clocks are of what is opened at some paths. Several for one path add up.
+    pub clock_offsets: Vec<ClockOffset>,
     /// Fail if any of several paths cannot be read, rather than leave it out (see
     /// [`Session::left_out`](crate::Session::left_out)).
     pub require_all: bool,
@@ -31,6 +31,53 @@ pub struct OpenOptions {
     /// Read the beginnings of packed files only; see [`TreeOptions::beginning`] and
     /// [`Session::beginnings`](crate::Session::beginnings).
     pub beginning: Option<u64>,
+}
+
+/// Where clocks are of what is opened at a path. They then count as related to all others: the offset says how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClockOffset {
+    /// The path, as it is opened.
+    pub path: PathBuf,
+    /// Name or id of a clock; None: all of them.
+    pub clock: Option<String>,
+    /// Nanoseconds to add to its times.
+    pub nanoseconds: i128,
+}
+
+impl ClockOffset {
+    /// Of all clocks.
+    pub fn new(path: impl Into<PathBuf>, nanoseconds: i128) -> Self {
+        Self { path: path.into(), clock: None, nanoseconds }
+    }
+
+    /// Of the clock of this name alone.
+    #[must_use]
+    pub fn of_clock(mut self, name: impl Into<String>) -> Self {
+        self.clock = Some(name.into());
+        self
+    }
+}
+
+/// All offsets of what is opened at a path. What has the same ones is opened together.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Placement {
+    /// What is added.
+    pub(crate) offsets: ClockOffsets,
+    /// Whether they are those of all clocks.
+    pub(crate) is_of_all: bool,
+}
+
+impl Placement {
+    /// Whether a clock counts as related to all others.
+    pub(crate) fn relates(&self, clock: &ClockClass) -> bool {
+        self.is_of_all || self.offsets.by_name.iter().any(|(name, _)| clock.is_called(name))
+    }
+
+    /// Whether any clock does.
+    pub(crate) fn is_any(&self) -> bool {
+        self.is_of_all || !self.offsets.by_name.is_empty()
+    }
 }
 
 impl OpenOptions {
@@ -53,12 +100,20 @@ impl OpenOptions {
         self.read.formats.set(format, option, value.as_ref())
     }
 
-    /// Applies what was set for the clocks of a path to what is opened for it.
-    pub(crate) fn place(&mut self, opening: &Opening) {
-        let given = self.clock_offsets.iter().find(|(path, _)| *path == opening.given);
-        if let (Some(_), Some((_, offset))) = (&opening.enclosing, given) {
-            self.clock_offsets.push((opening.path().to_owned(), *offset));
+    /// Where the clocks are of what is opened, by path.
+    pub(crate) fn placements(&self) -> HashMap<PathBuf, Placement> {
+        let mut placements: HashMap<PathBuf, Placement> = HashMap::new();
+        for ClockOffset { path, clock, nanoseconds } in &self.clock_offsets {
+            let placement = placements.entry(path.clone()).or_default();
+            match clock {
+                Some(name) => placement.offsets.by_name.push((name.clone(), *nanoseconds)),
+                None => {
+                    placement.offsets.all = placement.offsets.all.saturating_add(*nanoseconds);
+                    placement.is_of_all = true;
+                }
+            }
         }
+        placements
     }
 
     /// How to open trees.

@@ -1,6 +1,6 @@
 //! What was opened together, on one timeline.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use ichnos_flow::{Expression, Filter, FilterError, FilterScope, Merge};
 use ichnos_io::{Datagrams, Format, Hint, IoError, OptionConflict, ReadOptions, Refused, Tree, TreeProblem};
 use ichnos_model::{ClockClass, ClockOrigin, DataStream, TraceInput, TracerQuirk, Window};
 
-use crate::OpenOptions;
 use crate::enclosing::{Opening, without_repetition};
 use crate::format::FORMATS;
 use crate::known_file::{self, KnownFile};
+use crate::open_options::{OpenOptions, Placement};
 use crate::reader::Reader;
 
 /// Why nothing was opened.
@@ -38,6 +38,16 @@ pub enum OpenError {
     /// Two clocks cannot stand on one timeline.
     #[error(transparent)]
     Uncorrelated(#[from] UncorrelatedClocks),
+    /// No trace at some paths has a clock of which the options say where it is.
+    #[error("{}: there is no clock `{clock}`", paths.join(", "))]
+    NoClock {
+        /// The paths.
+        paths: Vec<String>,
+        /// The name.
+        clock: String,
+        /// The clocks that there are.
+        known: BTreeSet<String>,
+    },
     /// None of several paths can be read: why, for each of them.
     #[error("none of the paths can be read: {}", sentences(.0))]
     Several(Vec<OpenError>),
@@ -90,8 +100,8 @@ pub struct Session {
     beginnings: Vec<String>,
     is_live: bool,
     assume_correlated: bool,
-    /// Of what the clocks were set by the caller.
-    placed: Vec<PathBuf>,
+    /// Where the clocks of each trace are, if the caller has said so.
+    placements: Vec<Placement>,
 }
 
 /// Opens everything that is found at `paths`: traces, directories with traces at any depth, archives.
@@ -114,11 +124,11 @@ pub fn open<P: AsRef<Path>>(
         beginnings: Vec::new(),
         is_live: false,
         assume_correlated: options.assume_correlated,
-        placed: Vec::new(),
+        placements: Vec::new(),
     };
     let read = options.reading();
     let openings = paths.into_iter().map(|path| Opening::new(path.as_ref(), options, &read)).collect();
-    let mut options = options.clone();
+    let mut placements = options.placements();
     let mut trees = Vec::new();
     let (openings, notices) = without_repetition(openings);
     session.notices = notices.into_iter().map(Hint::new).collect();
@@ -134,12 +144,16 @@ pub fn open<P: AsRef<Path>>(
         let mut tree = match tree {
             Ok(tree) => tree,
             Err(error) => {
-                session.leave_out(error.into(), &options)?;
+                session.leave_out(error.into(), options)?;
                 continue;
             }
         };
         session.notices.extend(opening.notice());
-        options.place(&opening);
+        if opening.enclosing.is_some()
+            && let Some(placement) = placements.get(&opening.given).cloned()
+        {
+            placements.insert(opening.path().to_owned(), placement);
+        }
         opening.restrict(&mut tree);
         let beginnings = tree.entries.iter().filter(|entry| entry.goes_on());
         let shown = |path: &str| format!("{}/{path}", tree.name.trim_end_matches('/'));
@@ -150,8 +164,7 @@ pub fn open<P: AsRef<Path>>(
         }
         trees.push(tree);
     }
-    session.placed = options.clock_offsets.iter().map(|(path, _)| path.clone()).collect();
-    session.add(&trees, &options, read)?;
+    session.add(&trees, options, &placements, read)?;
     if session.traces.is_empty() {
         let mut errors = session.left_out;
         if !session.refused.is_empty() {
@@ -163,7 +176,10 @@ pub fn open<P: AsRef<Path>>(
             _ => Err(OpenError::Several(errors)),
         };
     }
-    session.traces.sort_by(|a, b| (a.trace().class.uuid, a.path()).cmp(&(b.trace().class.uuid, b.path())));
+    let placed = std::mem::take(&mut session.traces).into_iter().zip(std::mem::take(&mut session.placements));
+    let mut placed: Vec<_> = placed.collect();
+    placed.sort_by(|(a, _), (b, _)| (a.trace().class.uuid, a.path()).cmp(&(b.trace().class.uuid, b.path())));
+    (session.traces, session.placements) = placed.into_iter().unzip();
     Ok(session)
 }
 
@@ -190,7 +206,7 @@ pub fn listen(datagrams: Datagrams, options: &OpenOptions) -> Result<Session, Op
         beginnings: Vec::new(),
         is_live: true,
         assume_correlated: options.assume_correlated,
-        placed: Vec::new(),
+        placements: vec![Placement::default()],
     })
 }
 
@@ -249,7 +265,13 @@ impl Session {
         Ok(())
     }
 
-    fn add(&mut self, trees: &[Tree], options: &OpenOptions, read: ReadOptions) -> Result<(), OpenError> {
+    fn add(
+        &mut self,
+        trees: &[Tree],
+        options: &OpenOptions,
+        placements: &HashMap<PathBuf, Placement>,
+        read: ReadOptions,
+    ) -> Result<(), OpenError> {
         let wanted: Vec<&dyn Format> = options.formats().collect();
         let format_of = |tree: &Tree| wanted.iter().position(|format| format.probe(tree, &read));
         let formats: Vec<Option<usize>> = trees.iter().map(format_of).collect();
@@ -259,16 +281,17 @@ impl Session {
         for (i, format) in wanted.iter().enumerate() {
             let own = trees.iter().zip(&formats).filter(|(_, format)| **format == Some(i));
             let own = own.map(|(tree, _)| tree);
-            // What has the same offset is opened together.
-            let mut by_offset: BTreeMap<i128, Vec<&Tree>> = BTreeMap::new();
+            let mut by_placement: BTreeMap<Placement, Vec<&Tree>> = BTreeMap::new();
             for tree in own {
-                let given = options.clock_offsets.iter().find(|(path, _)| *path == Path::new(&tree.name));
-                by_offset.entry(given.map_or(0, |(_, offset)| *offset)).or_default().push(tree);
+                let placement = placements.get(Path::new(&tree.name)).cloned().unwrap_or_default();
+                by_placement.entry(placement).or_default().push(tree);
             }
-            for (offset, trees) in by_offset {
+            for (placement, trees) in by_placement {
                 let mut read = read.clone();
-                read.clock_offset = read.clock_offset.saturating_add(offset);
+                read.clock_offsets = read.clock_offsets.and(&placement.offsets);
                 let mut opened = format.open(&trees, &read);
+                check_names(&placement, &trees, &opened.traces)?;
+                self.placements.resize(self.traces.len() + opened.traces.len(), placement);
                 self.traces.append(&mut opened.traces);
                 self.refused.append(&mut opened.refused);
                 self.notices.extend(opened.notices.into_iter().map(Hint::new));
@@ -356,15 +379,14 @@ impl Session {
         Filter::new(expression, FilterScope { traces: &traces, has_dynamic_classes }, resolve_time)
     }
 
-    /// Whether the options say where the clocks of a trace are.
-    fn is_placed(&self, trace: usize) -> bool {
-        let path = self.traces.get(trace).map(|trace| Path::new(trace.path()));
-        path.is_some_and(|path| self.placed.iter().any(|placed| path.starts_with(placed)))
+    /// Whether the options say where a clock of a trace is.
+    fn is_placed(&self, trace: usize, clock: &ClockClass) -> bool {
+        self.placements.get(trace).is_some_and(|placement| placement.relates(clock))
     }
 
     /// Whether the options relate clocks that nothing else relates.
     pub(crate) fn relates_clocks(&self) -> bool {
-        self.assume_correlated || !self.placed.is_empty()
+        self.assume_correlated || self.placements.iter().any(Placement::is_any)
     }
 
     /// Two clocks of which nothing says that they have the same origin, if there are such.
@@ -387,7 +409,7 @@ impl Session {
         for (trace, stream) in streams {
             let (Some(index), Some(clock)) = (stream.class().default_clock, stream.clock()) else { continue };
             let is_known = clocks.iter().any(|known| (known.0, known.1) == (trace, index));
-            if !is_known && !self.is_placed(trace) {
+            if !is_known && !self.is_placed(trace, clock) {
                 clocks.push((trace, index, clock));
             }
         }
@@ -425,13 +447,14 @@ impl Session {
             return false;
         }
         let mut clocks: Vec<ClockClass> = Vec::new();
-        for (_, trace) in self.traces.iter().enumerate().filter(|(i, _)| !self.is_placed(*i)) {
+        for (i, trace) in self.traces.iter().enumerate() {
             let is_changed = trace.quirks().iter().any(|quirk| quirk.relates_clocks);
             let streams = trace.streams();
             let used: BTreeSet<u16> =
                 streams.iter().filter_map(|summary| summary.stream.class().default_clock).collect();
             let all = &trace.trace().class.clocks;
-            for clock in used.iter().filter_map(|index| all.get(usize::from(*index))) {
+            let used = used.iter().filter_map(|index| all.get(usize::from(*index)));
+            for clock in used.filter(|clock| !self.is_placed(i, clock)) {
                 let origin = if is_changed { ClockOrigin::Unknown } else { clock.origin.clone() };
                 clocks.push(ClockClass { origin, ..clock.clone() });
             }
@@ -497,6 +520,28 @@ impl Session {
             begin: None,
             excluded: Vec::new(),
         }
+    }
+}
+
+/// Checks that clocks of which the options say where they are exist.
+fn check_names(
+    placement: &Placement,
+    trees: &[&Tree],
+    traces: &[Box<dyn TraceInput>],
+) -> Result<(), OpenError> {
+    if traces.is_empty() {
+        // What cannot be read is reported as that.
+        return Ok(());
+    }
+    let clocks = || traces.iter().flat_map(|trace| &trace.trace().class.clocks);
+    let is_there = |name: &str| clocks().any(|clock| clock.is_called(name));
+    match placement.offsets.by_name.iter().find(|(name, _)| !is_there(name)) {
+        Some((name, _)) => Err(OpenError::NoClock {
+            paths: trees.iter().map(|tree| tree.name.clone()).collect(),
+            clock: name.clone(),
+            known: clocks().map(|clock| clock.name.clone().unwrap_or_else(|| clock.id.clone())).collect(),
+        }),
+        None => Ok(()),
     }
 }
 

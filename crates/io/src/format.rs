@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use ichnos_model::plan::PlanError;
-use ichnos_model::{ClockArithmetic, FileDiagnostic, FindMentions, Limits, TraceInput, TracerQuirk};
+use ichnos_model::{
+    ClockArithmetic, ClockOffsets, FileDiagnostic, FindMentions, Limits, TraceInput, TracerQuirk,
+};
 
 use crate::{
     Collect, Datagrams, FormatOption, FormatOptions, Hint, PacketIndexes, ScanProgress, SchemaLanguage,
@@ -137,8 +139,8 @@ pub struct ReadOptions {
     pub unsorted: bool,
     /// Take for a trace of the format what is not recognised as one.
     pub force: bool,
-    /// Nanoseconds to add to all clocks.
-    pub clock_offset: i128,
+    /// Nanoseconds to add to the times of clocks.
+    pub clock_offsets: ClockOffsets,
     /// How cycles become nanoseconds.
     pub clock_arithmetic: ClockArithmetic,
     /// Names of known bugs of tracers that are not worked around; see [`Format::quirks`].

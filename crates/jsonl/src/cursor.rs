@@ -120,7 +120,7 @@ impl LineCursor {
             } else {
                 line::text(line).and_then(|text| self.line(text, at, next))
             };
-            let offset = part.file.clock_offset;
+            let offset = part.clock_offset;
             match read {
                 Ok(None) => {}
                 Ok(Some(Current::Event)) => {

@@ -116,7 +116,7 @@ impl EventReader {
                 "ts" => {
                     let time = time::read(&mut json)?;
                     parts.time = Some(time);
-                    let time = time.saturating_add(part.file.clock_offset);
+                    let time = time.saturating_add(part.clock_offset);
                     if window.begin.is_some_and(|begin| time < begin)
                         || window.end.is_some_and(|end| time > end)
                     {
@@ -447,7 +447,7 @@ impl EventReader {
                 ClockValue { nanoseconds: clock.nanoseconds_in(part.file.clock_arithmetic, cycles), cycles }
             }
             (Some(nanoseconds), cycles) => {
-                let nanoseconds = nanoseconds.saturating_add(part.file.clock_offset);
+                let nanoseconds = nanoseconds.saturating_add(part.clock_offset);
                 let of_time = || {
                     let since = nanoseconds.saturating_sub(i128::from(clock.offset_seconds) * BILLION);
                     // The first value whose time it is.

@@ -114,7 +114,7 @@ fn open_file(
         name: name.as_str().into(),
         bytes,
         check: options.check,
-        clock_offset: options.clock_offset,
+        clock_offsets: options.clock_offsets.clone(),
         clock_arithmetic: options.clock_arithmetic,
         limits: options.limits,
     });

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
-    BrokenRule, ClockClass, Damage, DataStream, DataStreamClass, EventRecordClass, FieldClass, FieldKind,
-    Member, Scope, Trace, TraceClass, Value,
+    BrokenRule, ClockClass, ClockOffsets, Damage, DataStream, DataStreamClass, EventRecordClass, FieldClass,
+    FieldKind, Member, Scope, Trace, TraceClass, Value,
 };
 
 use crate::cursor::damage_of;
@@ -97,7 +97,7 @@ fn make(
             drafts.len() - 1
         });
         if let Some(draft) = drafts.get_mut(draft) {
-            draft.add_stream(number, lines, with_selectors, file.clock_offset, &mut faults)?;
+            draft.add_stream(number, lines, with_selectors, &file.clock_offsets, &mut faults)?;
         }
     }
     if drafts.is_empty() {
@@ -138,7 +138,7 @@ impl Draft {
     fn clock(
         &mut self,
         value: &Value,
-        offset: i128,
+        offsets: &ClockOffsets,
         faults: &mut Faults<'_>,
     ) -> Result<Option<u16>, PlanError> {
         let key = format!("{value:?}");
@@ -152,13 +152,13 @@ impl Draft {
                 None
             }
         };
-        let index = clock.map(|clock| self.add_clock(clock, offset)).transpose()?.flatten();
+        let index = clock.map(|clock| self.add_clock(clock, offsets)).transpose()?.flatten();
         self.clocks.insert(key, index);
         Ok(index)
     }
 
-    fn add_clock(&mut self, mut clock: ClockClass, offset: i128) -> Result<Option<u16>, PlanError> {
-        if offset != 0 && !clock.add_offset(offset) {
+    fn add_clock(&mut self, mut clock: ClockClass, offsets: &ClockOffsets) -> Result<Option<u16>, PlanError> {
+        if !offsets.add_to(&mut clock) {
             return Err(PlanError::ClockOffset(clock.id));
         }
         let Ok(index) = u16::try_from(self.class.clocks.len()) else { return Ok(None) };
@@ -172,12 +172,12 @@ impl Draft {
         number: usize,
         lines: &StreamLines,
         with_selectors: bool,
-        offset: i128,
+        offsets: &ClockOffsets,
         faults: &mut Faults<'_>,
     ) -> Result<(), PlanError> {
         let begin = lines.begin.as_ref().unwrap_or(&Value::Null);
         let mut default_clock = match begin.get("clock") {
-            Some(clock) => self.clock(clock, offset, faults)?,
+            Some(clock) => self.clock(clock, offsets, faults)?,
             None => None,
         };
         if default_clock.is_none() && lines.has_times {
@@ -189,7 +189,7 @@ impl Draft {
                 None => {
                     let mut clock = ClockClass::since_unix_epoch("default");
                     clock.offset_seconds = i64::try_from(least).unwrap_or(i64::MIN);
-                    let index = self.add_clock(clock, offset)?;
+                    let index = self.add_clock(clock, offsets)?;
                     self.clocks.insert(key, index);
                     index
                 }
@@ -198,7 +198,7 @@ impl Draft {
         let mut other_clocks = Vec::new();
         if let Some(Value::Array(clocks)) = begin.get("other_clocks") {
             for clock in clocks {
-                other_clocks.extend(self.clock(clock, offset, faults)?);
+                other_clocks.extend(self.clock(clock, offsets, faults)?);
             }
         }
         let value = begin.get("class").unwrap_or(&Value::Null);
@@ -263,8 +263,10 @@ impl Draft {
                     names.entry(name).and_modify(|known| *known = None).or_insert(Some(*id));
                 }
             }
+            let offsets = &file.clock_offsets;
             streams.push(Arc::new(StreamPart {
                 file: Arc::clone(file),
+                clock_offset: stream.clock().map_or(offsets.all, |clock| offsets.of(clock)),
                 stream: Arc::new(stream),
                 runs: lines.runs.clone(),
                 marks: lines.marks.clone(),

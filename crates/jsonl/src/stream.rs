@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ichnos_io::Bytes;
-use ichnos_model::{ClockArithmetic, DataStream, EventRecordClass, Limits, Meaning, Scope, Value};
+use ichnos_model::{
+    ClockArithmetic, ClockOffsets, DataStream, EventRecordClass, Limits, Meaning, Scope, Value,
+};
 
 use crate::index::{Mark, Runs};
 use crate::stacks::Renumbered;
@@ -16,8 +18,8 @@ pub(crate) struct File {
     pub(crate) bytes: Bytes,
     /// Report all rules that are broken.
     pub(crate) check: bool,
-    /// Nanoseconds to add to all times.
-    pub(crate) clock_offset: i128,
+    /// Nanoseconds to add to times.
+    pub(crate) clock_offsets: ClockOffsets,
     /// How cycles become nanoseconds.
     pub(crate) clock_arithmetic: ClockArithmetic,
     pub(crate) limits: Limits,
@@ -34,6 +36,8 @@ pub(crate) struct StreamPart {
     /// Ids by name, of names that only one class has.
     pub(crate) names: HashMap<String, Option<u128>>,
     pub(crate) stacks: Arc<Renumbered>,
+    /// Nanoseconds to add to its times.
+    pub(crate) clock_offset: i128,
 }
 
 /// An event record class that a line describes.

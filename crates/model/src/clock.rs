@@ -36,6 +36,53 @@ pub enum ClockArithmetic {
     Double,
 }
 
+/// Nanoseconds to add to the times of clocks.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub struct ClockOffsets {
+    /// To those of all clocks.
+    pub all: i128,
+    /// To those of clocks of these names or ids, beside that.
+    pub by_name: Vec<(String, i128)>,
+}
+
+impl ClockOffsets {
+    /// The same for all clocks, in nanoseconds.
+    #[must_use]
+    pub fn of_all(nanoseconds: i128) -> Self {
+        Self { all: nanoseconds, by_name: Vec::new() }
+    }
+
+    /// These and others, one added to the other.
+    #[must_use]
+    pub fn and(mut self, others: &Self) -> Self {
+        self.all = self.all.saturating_add(others.all);
+        self.by_name.extend(others.by_name.iter().cloned());
+        self
+    }
+
+    /// Nanoseconds to add to the times of a clock.
+    ///
+    /// ```
+    /// use ichnos_model::{ClockClass, ClockOffsets};
+    /// let mut offsets = ClockOffsets::of_all(5);
+    /// offsets.by_name.push(("monotonic".to_owned(), -2));
+    /// assert_eq!(offsets.of(&ClockClass::new("monotonic", 1_000)), 3);
+    /// assert_eq!(offsets.of(&ClockClass::new("wall", 1_000)), 5);
+    /// ```
+    #[must_use]
+    pub fn of(&self, clock: &ClockClass) -> i128 {
+        let named = self.by_name.iter().filter(|(name, _)| clock.is_called(name));
+        named.fold(self.all, |sum, (_, offset)| sum.saturating_add(*offset))
+    }
+
+    /// Adds to the offset of a clock; see [`ClockClass::add_offset`].
+    #[must_use]
+    pub fn add_to(&self, clock: &mut ClockClass) -> bool {
+        clock.add_offset(self.of(clock))
+    }
+}
+
 /// What describes a clock (CTF2-SPEC-2.0, "Clock class fragment"; CTF 1.8, section 8).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClockClass {
@@ -94,6 +141,12 @@ impl ClockClass {
     #[must_use]
     pub fn since_unix_epoch(id: impl Into<String>) -> Self {
         Self { origin: ClockOrigin::UnixEpoch, ..Self::new(id, 1_000_000_000) }
+    }
+
+    /// Whether this is its name or its id.
+    #[must_use]
+    pub fn is_called(&self, name: &str) -> bool {
+        self.id == name || self.name.as_deref() == Some(name)
     }
 
     /// Nanoseconds from the clock's origin at `cycles`, rounded down. The widest values of all

@@ -40,6 +40,8 @@ pub struct StreamSummary {
     pub files: Vec<String>,
     /// How many packets it has.
     pub packets: u64,
+    /// How many more its files have that are copies of these, as those of overlapping snapshots: each is read once.
+    pub repeated_packets: u64,
     /// Size of its packets in bytes, padding included.
     pub bytes: u64,
     /// Size of the padding at the ends of its packets in bytes.
@@ -64,6 +66,7 @@ impl StreamSummary {
             files: vec![stream.name.to_string()],
             stream,
             packets: 0,
+            repeated_packets: 0,
             bytes: 0,
             padding: 0,
             time_range: None,

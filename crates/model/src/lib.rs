@@ -54,7 +54,7 @@ mod wall_clock;
 mod wide_integer;
 
 pub use attribute::{Attributes, Value};
-pub use clock::{ClockArithmetic, ClockClass, ClockOrigin};
+pub use clock::{ClockArithmetic, ClockClass, ClockOffsets, ClockOrigin};
 pub use cost::Cost;
 pub use cursor::{
     BoxedCursor, Checkpoint, Cursor, Drained, ExcludedClasses, FastCursor, MessageHandler, StreamCursor,

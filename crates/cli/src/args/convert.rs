@@ -36,9 +36,13 @@ pub(crate) struct Writing {
     #[arg(long)]
     pub(crate) index: bool,
     /// Print what was lowered, renamed, rounded or dropped, by class and field
+    ///
+    /// On standard output; on standard error with `-o -`.
     #[arg(long)]
     pub(crate) losses: bool,
     /// Print what was written and what was lost as JSON, on standard output
+    ///
+    /// With `-o -`, on standard error.
     #[arg(long)]
     pub(crate) json: bool,
     /// Write nothing, but find out what would be lost
@@ -156,6 +160,10 @@ pub(crate) struct Filter {
 }
 
 #[derive(Args, Debug)]
+#[command(
+    after_help = "--offset PATH=TIME says where the clocks of a trace are, and --manifest FILE those of several: \
+--help describes both."
+)]
 pub(crate) struct Merge {
     #[command(flatten)]
     pub(crate) convert: Convert,

@@ -17,7 +17,7 @@ pub(crate) struct Reading {
     /// Trace directories, files or archives; `-` reads an archive from standard input
     ///
     /// Directories are searched at any depth. Archives are tar files, also compressed, and zip files.
-    #[arg(required_unless_present = "listen", value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
+    #[arg(required_unless_present_any = ["listen", "manifest"], value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
     pub(crate) paths: Vec<PathBuf>,
     /// Input format [default: detected by content]
     #[arg(long, alias = "input-format", short_alias = 'i', value_name = "FORMAT", value_parser = format_names(),
@@ -45,10 +45,16 @@ pub(crate) struct Reading {
     #[arg(long, value_name = "PATH=TIME", allow_hyphen_values = true, value_parser = offset,
           help_heading = "Reading")]
     pub(crate) offset: Vec<(Glob, i128)>,
+    /// Read the traces that FILE lists, each with the offsets of its clocks
+    ///
+    /// FILE is in TOML: tables `[[trace]]` with `path`, `offset` and `clocks`. Paths are relative to it, and can be globs.
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, hide_short_help = true,
+          help_heading = "Reading")]
+    pub(crate) manifest: Option<PathBuf>,
     /// Read datagrams from a Unix socket until Ctrl-C: unixgram:PATH
     ///
     /// Creates the socket at PATH. For formats that are sent as datagrams; `ichnos formats` lists them.
-    #[arg(long, value_name = "ADDRESS", value_parser = address, conflicts_with = "paths",
+    #[arg(long, value_name = "ADDRESS", value_parser = address, conflicts_with_all = ["paths", "manifest"],
           help_heading = "Reading")]
     pub(crate) listen: Option<PathBuf>,
     /// Set a limit; `ichnos help limits` lists them

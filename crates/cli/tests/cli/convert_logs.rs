@@ -42,6 +42,34 @@ fn a_log_stays_the_same_and_comes_back_from_ctf() {
     assert!(same > bytes.len() * 3 / 4, "{same} of {}", bytes.len());
 }
 
+/// On the standard output is the trace alone.
+#[test]
+fn what_is_said_of_a_trace_on_standard_output_is_not_in_it() {
+    let directory = Directory::new("convert-stdout");
+    let trace = root().join("examples/hello-lttng");
+    let log = directory.join("hello.log");
+    ichnos(["convert", text(&trace), "-o", text(&log)]).expect(0, &[]);
+    let log = fs::read(log).unwrap();
+    let printed = |more: &[&str]| {
+        let words = ["convert", "--to=fuchsia-log", "-q", text(&trace), "-o", "-"];
+        let output = command().args(words).args(more).output().unwrap();
+        assert!(output.status.success());
+        (output.stdout, String::from_utf8(output.stderr).unwrap())
+    };
+    let (out, err) = printed(&["--losses"]);
+    assert!(out == log && err.starts_with("lowered ") && err.lines().count() > 5, "{err}");
+    let (out, err) = printed(&["--json"]);
+    let json: serde_json::Value = serde_json::from_str(&err).unwrap();
+    assert!(out == log && json["losses"].as_array().is_some_and(|losses| !losses.is_empty()), "{json}");
+    // Without a trace there, it is the output.
+    let (out, err) = printed(&["--losses", "--dry-run"]);
+    assert!(out.starts_with(b"lowered ") && err.is_empty(), "{err}");
+    ichnos(["convert", text(&trace), "-o", "-", "--to=ctf"])
+        .expect(2, &["a trace of the format ctf is a directory: it cannot go to the standard output"]);
+    ichnos(["split", "--by=event", "--to=fuchsia-log", text(&trace), "-o", "-"])
+        .expect(2, &["several traces cannot go to the standard output"]);
+}
+
 #[test]
 fn events_with_a_log_level_become_records() {
     let directory = Directory::new("convert-lttng");

@@ -92,6 +92,54 @@ fn ids_clocks_and_environments_that_collide_are_reported() {
     }
 }
 
+/// A trace of LTTng's form with one data stream, as a snapshot of a session has it: these packets of the session.
+fn snapshot(directory: &Path, name: &str, numbers: std::ops::Range<u64>) -> std::path::PathBuf {
+    let metadata = METADATA
+        .replace("minor = 8;", "minor = 8; uuid = \"2a6422d0-6cee-11e0-8c08-cb07d7b3a564\";")
+        .replace("u32 stream_id; }", "u32 stream_id; u32 stream_instance_id; }")
+        .replace("u64 events_discarded;", "u64 events_discarded; u64 packet_seq_num;");
+    let trace = directory.join(name);
+    fs::create_dir(&trace).unwrap();
+    fs::write(trace.join("metadata"), metadata).unwrap();
+    let mut bytes = Vec::new();
+    for number in numbers {
+        let begin = 1_000 * (number + 1);
+        let mut packet = packet(&[begin, begin + 100, begin + 200], 0);
+        packet.splice(48..48, number.to_le_bytes());
+        packet.splice(8..8, [0; 4]);
+        let bits = packet.len() as u64 * 8;
+        packet[28..36].copy_from_slice(&bits.to_le_bytes());
+        packet[36..44].copy_from_slice(&bits.to_le_bytes());
+        bytes.extend(packet);
+    }
+    fs::write(trace.join("channel0_0"), bytes).unwrap();
+    trace
+}
+
+/// Packets that several snapshots have are written once, and it is said how many they are.
+#[test]
+fn packets_of_several_snapshots_are_written_once() {
+    let directory = Directory::new("merge-snapshots");
+    let first = snapshot(&directory, "snapshot-1", 0..4);
+    let second = snapshot(&directory, "snapshot-2", 2..6);
+    let all = snapshot(&directory, "all", 0..6);
+    let out = directory.join("out");
+    for verb in ["merge", "convert"] {
+        let words = [verb, "--to-dialect=ctf1.8", "--json", text(&first), text(&second), "-o", text(&out)];
+        let said = "note: 2 packets are in several files, as in those of overlapping snapshots: each is written once";
+        let merged = run(&words).expect(0, &[said]).json();
+        assert_eq!((&merged["packets"], &merged["copied-packets"]), (&6.into(), &6.into()));
+        assert_eq!((&merged["repeated-packets"], &merged["losses"]), (&2.into(), &serde_json::json!([])));
+        is_sound(&out);
+        assert_eq!(events(&[&out], &[]), events(&[&all], &[]));
+        assert_eq!(babeltrace2(&[&out]), babeltrace2(&[&all]));
+    }
+    // Nothing is said where there are none.
+    let alone = run(&["convert", "--json", text(&all), "-o", text(&out)]).expect(0, &[]);
+    assert!(!alone.err.contains("snapshots"), "{}", alone.err);
+    assert_eq!(alone.json()["repeated-packets"], 0);
+}
+
 #[test]
 fn clocks_that_nothing_relates_are_an_error() {
     let directory = Directory::new("merge-clocks");

@@ -304,3 +304,36 @@ fn recorded_traces_are_selected_as_babeltrace_prints_them() {
     }
     assert!(traces >= 50 && checked >= 150, "{traces} traces, {checked} expressions");
 }
+
+/// The names of the event record classes that `schema` lists.
+fn classes(arguments: &[&str]) -> Vec<String> {
+    let run = ichnos(["schema", "--json", "-q"].iter().chain(arguments));
+    let traces = run.json()["traces"].as_array().unwrap().clone();
+    let of = |value: &serde_json::Value, key: &str| value[key].as_array().cloned().unwrap_or_default();
+    let streams = traces.iter().flat_map(|trace| of(trace, "data_stream_classes"));
+    let records = streams.flat_map(|stream| of(&stream, "event_record_classes"));
+    records.map(|record| record["name"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+/// `schema` lists the classes of which an expression can select events.
+#[test]
+fn classes_that_can_be_selected() {
+    let lttng = root().join("examples/hello-lttng");
+    let lttng = lttng.to_str().unwrap();
+    let of = |filter: &str| classes(&[lttng, "--filter", filter]);
+    assert_eq!(classes(&[lttng]), ["hello:tick", "hello:greeting"]);
+    assert_eq!(of("event == \"hello:tick\""), ["hello:tick"]);
+    assert_eq!(of("event =~ \"hello\""), ["hello:tick", "hello:greeting"]);
+    // A field that only one class has, whatever its value is.
+    assert_eq!(of("number > 1000000"), ["hello:tick"]);
+    assert_eq!(of("has(mood)"), ["hello:greeting"]);
+    assert_eq!(of("ctx.vpid == 1"), ["hello:tick", "hello:greeting"]);
+    let both = "event == \"hello:tick\" && event == \"hello:greeting\"";
+    ichnos(["schema", lttng, "--filter", both]).expect(1, &[]);
+    // Classes that are only known by their events are those of events that are selected.
+    let fuchsia = root().join("examples/hello-fuchsia");
+    let fuchsia = fuchsia.to_str().unwrap();
+    let all = classes(&[fuchsia]).len();
+    let some = classes(&[fuchsia, "--filter", "has(celsius)"]).len();
+    assert!(0 < some && some < all, "{some} of {all}");
+}

@@ -34,6 +34,7 @@ mod json_forms;
 mod limits;
 mod log_lines;
 mod logs;
+mod manifest;
 mod options;
 mod outputs;
 mod packet_indexes;

@@ -11,8 +11,10 @@ use ichnos_ctf::metadata::json::{apply_aux_streams, parse_aux_stream, parse_prop
 use ichnos_ctf::metadata::{Dialect, Problems};
 use ichnos_model::{
     ByteOrder, ClockOrigin, FieldClass, FieldKind, Length, Limits, LocationStep, Role, Scope, TraceClass,
-    Value,
+    TraceInput as _, Value,
 };
+
+use crate::reading::opened;
 
 type Parse = fn(&[u8], &Limits, &mut Problems) -> Option<TraceClass>;
 
@@ -223,6 +225,22 @@ fn auxiliary_streams_tell_the_environment() {
     assert_eq!(trace.attributes.get("d4c1a1f2"), Some(&Value::Integer(42)));
     let problems: Vec<String> = problems.into_diagnostics().iter().map(ToString::to_string).collect();
     assert_eq!(problems, ["error: there are two auxiliary streams of the namespace `d4c1a1f2`"]);
+}
+
+/// Only the auxiliary stream says who wrote the trace.
+#[test]
+fn a_tracer_that_auxiliary_streams_name_has_its_known_bugs() {
+    let metadata = fs::read(directory("prop2").join("clock-class-minimal.json")).unwrap();
+    let environment =
+        r#"{"std":{"environment":{"tracer_name":"lttng-ust","tracer_major":2,"tracer_minor":10}}}"#;
+    let quirks = |files: &[(&str, &[u8])]| -> Vec<&'static str> {
+        let opened = opened(&metadata, files);
+        assert!(opened.errors.is_empty());
+        opened.traces[0].quirks().iter().map(|quirk| quirk.name).collect()
+    };
+    let both = ["lttng-event-after-packet", "lttng-crash-packet-end"];
+    assert_eq!(quirks(&[("env.json", environment.as_bytes())]), both);
+    assert!(quirks(&[]).is_empty());
 }
 
 #[test]

@@ -109,7 +109,7 @@ impl From<&ReadOptions> for OpenOptions {
                 Some("original") => SeverityScale::Original,
                 _ => SeverityScale::Current,
             },
-            clock_offset: options.clock_offset,
+            clock_offsets: options.clock_offsets.clone(),
             check: options.check,
             force: options.force,
             limits: options.limits,

@@ -41,8 +41,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ichnos_io::{Bytes, Datagrams, Entry, FileId, Tree};
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
-    BoxedCursor, Damage, DamageKind, DataStream, FastCursor, FileDiagnostic, Limits, StreamSummary, Trace,
-    TraceInput, TracerQuirk, Window,
+    BoxedCursor, ClockOffsets, Damage, DamageKind, DataStream, FastCursor, FileDiagnostic, Limits,
+    StreamSummary, Trace, TraceInput, TracerQuirk, Window,
 };
 
 use self::cursor::LogCursor;
@@ -69,7 +69,7 @@ pub struct OpenOptions {
     /// What the severities of packets stand for.
     pub severity_scale: SeverityScale,
     /// Nanoseconds to add to all times.
-    pub clock_offset: i128,
+    pub clock_offsets: ClockOffsets,
     /// Tell all rules that are broken, not only those that make a record unreadable.
     pub check: bool,
     /// Take files for logs though they do not look like that.
@@ -86,7 +86,7 @@ impl Default for OpenOptions {
         Self {
             clock: Clock::default(),
             severity_scale: SeverityScale::default(),
-            clock_offset: 0,
+            clock_offsets: ClockOffsets::default(),
             check: false,
             force: false,
             limits: Limits::default(),
@@ -289,8 +289,8 @@ fn new_trace(
     let mut class = class::trace_class(options, class::dialect(framings));
     if let Some(clock) = class.clocks.first_mut() {
         // Times are numbers of 64 bits, wherever they are written.
-        let fits = i64::try_from(options.clock_offset).is_ok();
-        if !fits || !clock.add_offset(options.clock_offset) {
+        let offset = options.clock_offsets.of(clock);
+        if i64::try_from(offset).is_err() || !clock.add_offset(offset) {
             return Err(PlanError::ClockOffset(clock.id.clone()));
         }
     }

@@ -76,6 +76,6 @@ impl TraceWriter for FuchsiaLogWriter {
         options: &WriteOptions,
     ) -> Result<Box<dyn TraceOutput>, CreateError> {
         let framing = framing(options.dialect.as_deref(), &sources)?;
-        Ok(Box::new(trace_output::LogOutput::new(&target, &sources, framing)?))
+        Ok(Box::new(trace_output::LogOutput::new(&target, &sources, framing, options)?))
     }
 }

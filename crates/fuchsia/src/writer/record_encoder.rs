@@ -16,9 +16,6 @@ use super::trace_output::LogRules;
 use crate::log::{Encoder, Framing, MAX_RECORD_WORDS, Message as LogMessage, RecordEncoder, Severity};
 use crate::reader::class::{MONIKER, ROLLED_OUT, URL};
 
-/// What is given out at once, in bytes, if there is as much.
-const BLOCK: usize = 256 << 10;
-
 /// What is known of a data stream.
 #[derive(Clone, Copy, Debug)]
 struct Stream {
@@ -87,6 +84,8 @@ pub(super) struct LogEncoder {
     room: Box<[u8]>,
     /// What extends the record.
     extension: Vec<u8>,
+    /// Whether all that there is is to be given out.
+    is_flushed: bool,
 }
 
 impl LogEncoder {
@@ -105,6 +104,7 @@ impl LogEncoder {
             component: Component::default(),
             room: vec![0; MAX_RECORD_WORDS * 8].into(),
             extension: Vec::new(),
+            is_flushed: false,
         }
     }
 
@@ -135,10 +135,11 @@ impl LogEncoder {
         self.rules.with_losses(|table| table.add(loss, count));
     }
 
-    fn event(&mut self, event: &Event<'_>) {
+    fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
         let Stream { group, is_log, discarded } = *self.stream(event.stream);
         let Some(index) = event.class_index() else {
-            return self.lose(LossKind::Dropped, "event of an unknown class", 1);
+            self.lose(LossKind::Dropped, "event of an unknown class", 1);
+            return Ok(());
         };
         let class = ClassNumber { group: group as u32, class: index as u32 };
         let mut left = discarded;
@@ -153,13 +154,13 @@ impl LogEncoder {
             self.framed.push(message, behind);
             self.events += 1;
             self.stream(event.stream).discarded = left;
-            return;
+            return Ok(());
         }
-        let Some(known) = self.groups.get_mut(group) else { return };
+        let Some(known) = self.groups.get_mut(group) else { return Ok(()) };
         if known.classes.len() <= index {
             known.classes.resize_with(index + 1, || None);
         }
-        let Some(place) = known.classes.get_mut(index) else { return };
+        let Some(place) = known.classes.get_mut(index) else { return Ok(()) };
         let encoding = match place {
             Some(encoding) => encoding,
             None => {
@@ -168,8 +169,12 @@ impl LogEncoder {
             }
         };
         if encoding.role.is_none() {
+            if self.rules.must_fit() {
+                let message = format!("events of the class `{}` are no lines of a log", encoding.name);
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+            }
             encoding.dropped += 1;
-            return;
+            return Ok(());
         }
         self.encode(event, class, discarded);
         if is_log && message_bytes(event).is_some_and(|bytes| has_trailing(event, bytes)) {
@@ -179,6 +184,7 @@ impl LogEncoder {
         if self.losses.is_full() {
             self.name_losses();
         }
+        Ok(())
     }
 
     /// Makes a record of an event that is a line of a log.
@@ -425,7 +431,7 @@ fn has_trailing(event: &Event<'_>, bytes: &[u8]) -> bool {
 impl TraceEncoder for LogEncoder {
     fn message(&mut self, message: &Message<'_>) -> io::Result<()> {
         match message {
-            Message::Event(event) => self.event(event),
+            Message::Event(event) => self.event(event)?,
             Message::DiscardedEvents(discarded) => self.discarded(discarded),
             Message::DiscardedPackets(_) => self.lose(LossKind::Dropped, "loss of packets", 1),
             Message::Damage(damage) => {
@@ -437,8 +443,14 @@ impl TraceEncoder for LogEncoder {
         Ok(())
     }
 
+    fn flush(&mut self) -> io::Result<()> {
+        self.is_flushed = true;
+        Ok(())
+    }
+
     fn take(&mut self) -> Option<EncodedBlock> {
-        (self.framed.bytes.len() >= BLOCK).then(|| self.block())
+        let most = if std::mem::take(&mut self.is_flushed) { 1 } else { self.rules.block_bytes().max(1) };
+        (self.framed.bytes.len() >= most).then(|| self.block())
     }
 
     fn finish(&mut self) -> io::Result<Vec<EncodedBlock>> {

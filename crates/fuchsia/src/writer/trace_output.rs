@@ -6,15 +6,19 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ichnos_io::{
-    CreateError, EncodedBlock, Encoder, Lane, Output, TraceOutput, WriteReport, WriteSource, WriteTarget,
+    CreateError, EncodedBlock, Encoder, Lane, Output, TraceOutput, WriteOptions, WriteReport, WriteSource,
+    WriteTarget,
 };
 use ichnos_model::lower::{Loss, LossKind, LossTable};
-use ichnos_model::{ClockClass, ClockOrigin, Trace};
+use ichnos_model::{ClockClass, ClockOrigin, DataStream, Trace};
 
 use super::is_log;
 use super::record_encoder::LogEncoder;
 use crate::log::Framing;
 use crate::reader::class::framing_of;
+
+/// What is given out at once, in bytes, if the options do not say it.
+const BLOCK: usize = 256 << 10;
 
 /// Where records go.
 #[derive(Debug)]
@@ -29,6 +33,8 @@ enum Target {
 pub(super) struct LogOutput {
     rules: Arc<LogRules>,
     target: Mutex<(Target, WriteReport)>,
+    /// Data streams that were added. They are kept, since encoders know traces by their addresses.
+    added: Mutex<Vec<Arc<DataStream>>>,
 }
 
 /// What all encoders of a log have in common.
@@ -38,6 +44,8 @@ pub(super) struct LogRules {
     /// Of each source, the address of its trace and whether it is a log of Fuchsia. The traces stay where they are.
     sources: Vec<(Arc<Trace>, bool)>,
     keeps_tags: bool,
+    must_fit: bool,
+    block_bytes: usize,
     losses: Mutex<LossTable>,
 }
 
@@ -46,6 +54,7 @@ impl LogOutput {
         target: &WriteTarget,
         sources: &[WriteSource],
         framing: Framing,
+        options: &WriteOptions,
     ) -> Result<Self, CreateError> {
         let with_path =
             |path: &Path, error: io::Error| CreateError::Io { path: path.display().to_string(), error };
@@ -79,9 +88,12 @@ impl LogOutput {
             sources: sources.iter().map(|source| (Arc::clone(&source.trace), is_log(source))).collect(),
             keeps_tags: streams == 1
                 && sources.iter().all(|source| is_log(source) && is_copied(source, framing)),
+            must_fit: options.must_fit,
+            block_bytes: options.packet_size.and_then(|size| usize::try_from(size).ok()).unwrap_or(BLOCK),
             losses: Mutex::new(losses),
         };
-        Ok(Self { rules: Arc::new(rules), target: Mutex::new((target, WriteReport::default())) })
+        let target = Mutex::new((target, WriteReport::default()));
+        Ok(Self { rules: Arc::new(rules), target, added: Mutex::default() })
     }
 
     fn lock(&self) -> MutexGuard<'_, (Target, WriteReport)> {
@@ -92,6 +104,16 @@ impl LogOutput {
 impl LogRules {
     pub(super) fn framing(&self) -> Framing {
         self.framing
+    }
+
+    /// Whether an event that is no line of a log is an error.
+    pub(super) fn must_fit(&self) -> bool {
+        self.must_fit
+    }
+
+    /// How many bytes are given out at once, if there are as many.
+    pub(super) fn block_bytes(&self) -> usize {
+        self.block_bytes
     }
 
     /// Whether all comes from one log of Fuchsia whose messages are copied.
@@ -165,6 +187,20 @@ fn note_clock(clock: &ClockClass, lose: &mut impl FnMut(LossKind, &str, &str)) {
 impl TraceOutput for LogOutput {
     fn encoder(&self, _: Lane) -> Box<dyn Encoder + Send> {
         Box::new(LogEncoder::new(Arc::clone(&self.rules)))
+    }
+
+    fn add_stream(&self, _: usize, stream: Arc<DataStream>) -> Result<usize, CreateError> {
+        let mut added = self.added.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(clock) = stream.clock()
+            && !added.iter().any(|known| known.clock() == Some(clock))
+        {
+            let mut lose = |kind, field: &str, what: &str| {
+                self.rules.with_losses(|table| table.add(loss(kind, field, what), 1));
+            };
+            note_clock(clock, &mut lose);
+        }
+        added.push(stream);
+        Ok(added.len() - 1)
     }
 
     fn write(&self, block: EncodedBlock) -> io::Result<()> {

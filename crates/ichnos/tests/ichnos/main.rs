@@ -3,6 +3,8 @@
 
 #[cfg(feature = "ctf")]
 mod create;
+#[cfg(feature = "fuchsia-log")]
+mod create_log;
 #[cfg(all(feature = "ctf", feature = "nettrace"))]
 mod damaged;
 #[cfg(feature = "ctf")]

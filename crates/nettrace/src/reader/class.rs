@@ -278,7 +278,7 @@ pub(super) fn trace_class(
         clock.origin = ClockOrigin::UnixEpoch;
     }
     clock.description = Some("the performance counter of the machine".to_owned());
-    if !clock.add_offset(options.clock_offset) {
+    if !options.clock_offsets.add_to(&mut clock) {
         return None;
     }
     let number = |value: Option<u64>| value.map(|value| Value::Integer(value.into()));

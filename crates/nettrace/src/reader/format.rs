@@ -95,7 +95,7 @@ fn path_of(tree: &Tree, entry: &Entry) -> String {
 impl From<&ReadOptions> for OpenOptions {
     fn from(options: &ReadOptions) -> Self {
         Self {
-            clock_offset: options.clock_offset,
+            clock_offsets: options.clock_offsets.clone(),
             check: options.check,
             unsorted: options.unsorted,
             limits: options.limits,

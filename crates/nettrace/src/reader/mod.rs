@@ -23,8 +23,8 @@ use std::sync::{Arc, OnceLock};
 use ichnos_io::Bytes;
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
-    BoxedCursor, Damage, DataStream, FastCursor, FileDiagnostic, Limits, SplitPoint, StackTable,
-    StreamCursor, StreamSummary, Trace, TraceInput, TracerQuirk, Window, advance_to,
+    BoxedCursor, ClockOffsets, Damage, DataStream, FastCursor, FileDiagnostic, Limits, SplitPoint,
+    StackTable, StreamCursor, StreamSummary, Trace, TraceInput, TracerQuirk, Window, advance_to,
 };
 
 use self::class::{EventKind, PayloadForm};
@@ -43,7 +43,7 @@ use crate::{BlockKind, Container, EventRows, Fault, Metadata, Refusal, RowEncodi
 #[non_exhaustive]
 pub struct OpenOptions {
     /// Nanoseconds to add to all times.
-    pub clock_offset: i128,
+    pub clock_offsets: ClockOffsets,
     /// When a clock of 1 GHz was 0, in nanoseconds since 1970, in place of what the file says; see [`clock_zeros`].
     pub clock_zero: Option<i128>,
     /// Report all rules that are broken, not only those that make something unreadable.

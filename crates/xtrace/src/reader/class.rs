@@ -3,9 +3,9 @@
 use std::sync::{Arc, LazyLock};
 
 use ichnos_model::{
-    BitField, ByteOrder, CauseKind, ClockClass, DataStreamClass, DisplayBase, EventRecordClass, FieldClass,
-    FieldKind, FieldLocation, IntegerProperties, Length, LevelScale, LevelStep, LogLevel, LogRole,
-    LogSeverity, LogText, Meaning, Meanings, Member, Scope, TraceClass,
+    BitField, ByteOrder, CauseKind, ClockClass, ClockOffsets, DataStreamClass, DisplayBase, EventRecordClass,
+    FieldClass, FieldKind, FieldLocation, IntegerProperties, Length, LevelScale, LevelStep, LogLevel,
+    LogRole, LogSeverity, LogText, Meaning, Meanings, Member, Scope, TraceClass,
 };
 
 use super::log_text;
@@ -62,11 +62,12 @@ const SCALE: LevelScale = LevelScale(&[
 ]);
 
 /// The class of a trace before anything of it has been read. None if the offset of the clock does not fit.
-pub(super) fn trace_class(clock_offset: i128) -> Option<TraceClass> {
+pub(super) fn trace_class(clock_offsets: &ClockOffsets) -> Option<TraceClass> {
     let mut clock = ClockClass::since_unix_epoch("timestamp");
     clock.name = Some("timestamp".to_owned());
     clock.description = Some("key Timestamp: nanoseconds since 1970".to_owned());
-    if i64::try_from(clock_offset).is_err() || !clock.add_offset(clock_offset) {
+    let offset = clock_offsets.of(&clock);
+    if i64::try_from(offset).is_err() || !clock.add_offset(offset) {
         return None;
     }
     let stream = DataStreamClass {

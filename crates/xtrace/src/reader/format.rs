@@ -111,7 +111,7 @@ fn open(
     read: &mut HashMap<FileId, String>,
     notices: &mut Vec<String>,
 ) -> Result<Option<RecordTrace>, PlanError> {
-    let class = class::trace_class(options.clock_offset);
+    let class = class::trace_class(&options.clock_offsets);
     let class = class.ok_or_else(|| PlanError::ClockOffset("timestamp".to_owned()))?;
     let mut trace = Trace::new(class, "", &options.limits)?;
     tree.name.clone_into(&mut trace.path);

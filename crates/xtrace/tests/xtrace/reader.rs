@@ -405,10 +405,10 @@ fn files_of_directories() {
 
     // Times are moved, but not out of 64 bits.
     let mut moved = options(false);
-    moved.clock_offset = -1;
+    moved.clock_offsets.all = -1;
     let found = words(&*open_all(&files[..1], &moved), Window::default());
     assert!(found[0].starts_with("4999999999;"), "{found:?}");
-    moved.clock_offset = i128::MAX;
+    moved.clock_offsets.all = i128::MAX;
     let opened = XTrace.open(&[&all], &moved);
     assert!(opened.traces.is_empty() && opened.refused.len() == 1);
 

@@ -1,0 +1,371 @@
+//! Manifests: files that list traces, and say where their clocks are.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::Read;
+use std::ops::Range;
+use std::path::{Component, Path, PathBuf};
+
+use globset::GlobBuilder;
+use ichnos::ClockOffset;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::exit::Failure;
+use crate::nearest::{alternatives, nearest};
+use crate::time;
+
+/// A longer one is refused, in bytes.
+const LONGEST: u64 = 16 << 20;
+/// More paths than this are refused.
+const MOST_PATHS: usize = 1_000_000;
+
+/// The keys of the file, and of a trace in it.
+const KEYS: [&str; 1] = ["trace"];
+const KEYS_OF_TRACE: [&str; 3] = ["path", "offset", "clocks"];
+
+/// What a manifest says.
+#[derive(Debug, Default)]
+pub(crate) struct Manifest {
+    /// What to open, in the order of the file; those of a pattern by name.
+    pub(crate) paths: Vec<PathBuf>,
+    /// Where the clocks are of that.
+    pub(crate) offsets: Vec<ClockOffset>,
+    /// At which byte clocks are named, by their names.
+    clocks: HashMap<String, usize>,
+    /// Name of the file, for people, and its text.
+    shown: String,
+    text: String,
+}
+
+impl Manifest {
+    /// Reads a manifest.
+    pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
+        let shown = path.display().to_string();
+        let failed =
+            |error: &dyn std::fmt::Display| Failure::new(format!("{shown}: cannot be read: {error}"));
+        let mut bytes = Vec::new();
+        let file = File::open(path).map_err(|error| failed(&error))?;
+        file.take(LONGEST + 1).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
+        if bytes.len() as u64 > LONGEST {
+            return Err(failed(&"it is longer than 16 MiB, which no manifest is"));
+        }
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            Failure::new(format!("{shown}: byte {at}: expected text in UTF-8"))
+        })?;
+        let directory = path.parent().unwrap_or_else(|| Path::new(""));
+        let parser =
+            Parser { shown: &shown, text: &text, directory, real: HashMap::new(), manifest: Self::default() };
+        let manifest = parser.parse()?;
+        Ok(Self { shown, text, ..manifest })
+    }
+
+    /// Where a clock is named.
+    pub(crate) fn place_of_clock(&self, name: &str) -> Option<String> {
+        Some(place(&self.shown, &self.text, *self.clocks.get(name)?))
+    }
+}
+
+/// `FILE:LINE:COLUMN` of a byte.
+fn place(shown: &str, text: &str, at: usize) -> String {
+    let before = text.get(..at).unwrap_or_default();
+    let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+    format!("{shown}:{}:{column}", line(text, at))
+}
+
+fn line(text: &str, at: usize) -> usize {
+    let before = text.get(..at).unwrap_or_default();
+    before.bytes().filter(|byte| *byte == b'\n').count() + 1
+}
+
+type Value<'i> = Spanned<DeValue<'i>>;
+
+struct Parser<'t> {
+    /// Name of the file, for people.
+    shown: &'t str,
+    text: &'t str,
+    /// What paths are relative to.
+    directory: &'t Path,
+    /// In which place of the file each path is, without links.
+    real: HashMap<PathBuf, usize>,
+    manifest: Manifest,
+}
+
+impl Parser<'_> {
+    fn parse(mut self) -> Result<Manifest, Failure> {
+        let table = DeTable::parse(self.text)
+            .map_err(|error| self.failure(error.span().unwrap_or_default().start, error.message()))?;
+        self.check_keys(table.get_ref(), &KEYS)?;
+        let traces = match table.get_ref().get("trace") {
+            Some(traces) => traces
+                .get_ref()
+                .as_array()
+                .ok_or_else(|| self.wrong(traces, "tables: `[[trace]]`, one for each"))?,
+            None => return Err(self.failure(0, "expected at least one table `[[trace]]`, found none")),
+        };
+        for trace in traces {
+            self.add(trace)?;
+        }
+        self.check_nesting()?;
+        Ok(self.manifest)
+    }
+
+    /// Adds a trace, or those of a pattern.
+    fn add(&mut self, trace: &Value<'_>) -> Result<(), Failure> {
+        let table = trace.get_ref().as_table().ok_or_else(|| self.wrong(trace, "a table"))?;
+        self.check_keys(table, &KEYS_OF_TRACE)?;
+        let Some(path) = table.get("path") else {
+            return Err(self.failure(trace.span().start, "expected `path` in this table, found none"));
+        };
+        let at = path.span().start;
+        let text = path.get_ref().as_str().filter(|text| !text.is_empty());
+        let text = text.ok_or_else(|| self.wrong(path, "a path as text"))?;
+        let paths = find(self.directory, text).map_err(|what| self.failure(at, &what))?;
+        let offset = table.get("offset").map(|offset| self.offset(offset)).transpose()?;
+        let mut clocks = Vec::new();
+        if let Some(value) = table.get("clocks") {
+            let named = value.get_ref().as_table();
+            let named =
+                named.ok_or_else(|| self.wrong(value, "a table of offsets by the names of clocks"))?;
+            for (name, offset) in named {
+                clocks.push((name.get_ref().to_string(), self.offset(offset)?));
+                self.manifest.clocks.entry(name.get_ref().to_string()).or_insert(name.span().start);
+            }
+        }
+        for path in paths {
+            self.add_path(at, &path)?;
+            let offsets = &mut self.manifest.offsets;
+            offsets.extend(offset.map(|offset| ClockOffset::new(&path, offset)));
+            let of_clock = |(name, offset): &(String, i128)| ClockOffset::new(&path, *offset).of_clock(name);
+            offsets.extend(clocks.iter().map(of_clock));
+            self.manifest.paths.push(path);
+        }
+        Ok(())
+    }
+
+    fn add_path(&mut self, at: usize, path: &Path) -> Result<(), Failure> {
+        if self.manifest.paths.len() >= MOST_PATHS {
+            return Err(self.failure(at, &format!("there are more than {MOST_PATHS} paths")));
+        }
+        let real = path
+            .canonicalize()
+            .map_err(|error| self.failure(at, &format!("`{}` cannot be opened: {error}", path.display())))?;
+        if let Some(before) = self.real.insert(real, at) {
+            let line = line(self.text, before);
+            let what = format!("`{}` is there twice, first in line {line}", path.display());
+            return Err(self.failure(at, &what).help("each trace has one table with all that is said of it"));
+        }
+        Ok(())
+    }
+
+    /// Checks that no path lies in another one: it would be read with that, by the offsets of that.
+    fn check_nesting(&self) -> Result<(), Failure> {
+        let nested = self.real.iter().filter_map(|(path, at)| {
+            let (above, first) = path.ancestors().skip(1).find_map(|above| self.real.get_key_value(above))?;
+            Some((*at, path, above, *first))
+        });
+        match nested.min_by_key(|(at, ..)| *at) {
+            Some((at, path, above, first)) => {
+                let (path, above) = (path.display(), above.display());
+                let line = line(self.text, first);
+                let what = format!("`{path}` lies in `{above}`, which line {line} names");
+                Err(self.failure(at, &what).help("directories are searched at any depth"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Nanoseconds.
+    fn offset(&self, value: &Value<'_>) -> Result<i128, Failure> {
+        let expected = "a time as text, such as \"-1.5s\", \"+250ms\" or \"+7ns\"";
+        let text = value.get_ref().as_str().ok_or_else(|| self.wrong(value, expected))?;
+        time::offset_from(text).map_err(|what| self.failure(value.span().start, &what))
+    }
+
+    fn check_keys(&self, table: &DeTable<'_>, known: &[&str]) -> Result<(), Failure> {
+        let unknown = table.keys().filter(|key| !known.contains(&&**key.get_ref()));
+        // Tables are ordered by name, but people read from above.
+        let Some(key) = unknown.min_by_key(|key| key.span().start) else { return Ok(()) };
+        let name = key.get_ref();
+        let expected = alternatives(known.iter().copied());
+        let failure = self.failure(key.span().start, &format!("expected {expected}, found the key `{name}`"));
+        let near = nearest(name, known.iter().copied());
+        Err(if near.is_empty() {
+            failure
+        } else {
+            failure.help(format!("did you mean {}?", alternatives(near)))
+        })
+    }
+
+    fn wrong(&self, value: &Value<'_>, expected: &str) -> Failure {
+        let kind = value.get_ref().type_str();
+        let Range { start, end } = value.span();
+        let text = self.text.get(start..end).filter(|text| text.len() <= 60 && !text.contains('\n'));
+        let found = match text {
+            Some(text) => format!("{kind} `{text}`"),
+            None => kind.to_owned(),
+        };
+        self.failure(start, &format!("expected {expected}, found {found}"))
+    }
+
+    fn failure(&self, at: usize, what: &str) -> Failure {
+        Failure::new(format!("{}: {what}", place(self.shown, self.text, at)))
+    }
+}
+
+/// What is at a path, or at those that a pattern matches, sorted. Its last component and all before can be patterns;
+/// what has exactly that name comes first.
+fn find(directory: &Path, text: &str) -> Result<Vec<PathBuf>, String> {
+    let path = directory.join(text);
+    if path.symlink_metadata().is_ok() {
+        // `-` alone is the standard input.
+        return Ok(vec![if path.as_os_str() == "-" { PathBuf::from("./-") } else { path }]);
+    }
+    if !is_pattern(text) {
+        return Err(format!("there is no file or directory `{}`", path.display()));
+    }
+    let mut found = vec![directory.to_owned()];
+    for component in Path::new(text).components() {
+        let name = match component {
+            Component::Normal(name) => name.to_str().unwrap_or_default(),
+            other => {
+                found.iter_mut().for_each(|path| path.push(other));
+                continue;
+            }
+        };
+        if !is_pattern(name) {
+            found.iter_mut().for_each(|path| path.push(name));
+            found.retain(|path| path.symlink_metadata().is_ok());
+            continue;
+        }
+        let glob = GlobBuilder::new(name).build();
+        let glob = glob.map_err(|error| format!("`{text}` cannot be used as a pattern: {error}"))?;
+        let glob = glob.compile_matcher();
+        let mut next = Vec::new();
+        for above in &found {
+            let listed = if above.as_os_str().is_empty() { Path::new(".") } else { above };
+            // What is no directory has nothing in it.
+            let Ok(items) = fs::read_dir(listed) else { continue };
+            for item in items {
+                let item = item.map_err(|error| format!("`{}` cannot be read: {error}", listed.display()))?;
+                let name = item.file_name();
+                // As in a shell, `*` does not stand for hidden files.
+                let is_hidden = name.as_encoded_bytes().starts_with(b".");
+                if glob.is_match(&name) && (!is_hidden || text_begins_hidden(component)) {
+                    next.push(above.join(name));
+                }
+                if next.len() > MOST_PATHS {
+                    return Err(format!("`{text}` matches more than {MOST_PATHS} paths"));
+                }
+            }
+        }
+        next.sort();
+        found = next;
+    }
+    match found.is_empty() {
+        true => Err(format!("no file or directory matches `{}`", path.display())),
+        false => Ok(found),
+    }
+}
+
+fn text_begins_hidden(component: Component<'_>) -> bool {
+    component.as_os_str().as_encoded_bytes().starts_with(b".")
+}
+
+fn is_pattern(text: &str) -> bool {
+    text.contains(['*', '?', '[', '{'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Manifest, String> {
+        let directory = tempfile::tempdir().unwrap();
+        for name in ["a", "b", "nodes/n1", "nodes/n2", "nodes/.hidden", "st[a]r"] {
+            fs::create_dir_all(directory.path().join(name)).unwrap();
+        }
+        let path = directory.path().join("m.toml");
+        fs::write(&path, text).unwrap();
+        let prefix = format!("{}/", directory.path().display());
+        let mut manifest = Manifest::read(&path).map_err(|failure| {
+            let help = failure.help.map_or_else(String::new, |help| format!("; {help}"));
+            format!("{}{help}", failure.message).replace(&prefix, "")
+        })?;
+        let below = |path: &PathBuf| path.strip_prefix(directory.path()).unwrap().to_owned();
+        manifest.paths = manifest.paths.iter().map(below).collect();
+        manifest.offsets.iter_mut().for_each(|offset| offset.path = below(&offset.path));
+        Ok(manifest)
+    }
+
+    #[test]
+    fn paths_and_offsets() {
+        let text = "# Two machines.\n[[trace]]\npath = 'b'\noffset = \"-1.5s\"\nclocks = { mono = '+7ns' }\n\
+                    [[trace]]\npath = \"nodes/*\"\noffset = '250ms'\n[[trace]]\npath = \"st[a]r\"\n";
+        let manifest = read(text).unwrap();
+        assert_eq!(manifest.paths, ["b", "nodes/n1", "nodes/n2", "st[a]r"].map(PathBuf::from));
+        assert_eq!(
+            manifest.offsets,
+            [
+                ClockOffset::new("b", -1_500_000_000),
+                ClockOffset::new("b", 7).of_clock("mono"),
+                ClockOffset::new("nodes/n1", 250_000_000),
+                ClockOffset::new("nodes/n2", 250_000_000),
+            ]
+        );
+        assert!(manifest.place_of_clock("mono").unwrap().ends_with("m.toml:5:12"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_place() {
+        for (text, expected) in [
+            ("", "m.toml:1:1: expected at least one table `[[trace]]`, found none"),
+            ("trace = 5", "m.toml:1:9: expected tables: `[[trace]]`, one for each, found integer `5`"),
+            ("trace = [5]", "m.toml:1:10: expected a table, found integer `5`"),
+            ("[[traces]]", "m.toml:1:3: expected `trace`, found the key `traces`; did you mean `trace`?"),
+            ("[[trace]]\npath", "m.toml:2:5: "),
+            ("[[trace]]\npath = 'a'\npath = 'b'", "m.toml:3:1: "),
+            ("[[trace]]\n", "m.toml:1:1: expected `path` in this table, found none"),
+            (
+                "[[trace]]\npath = 'a'\nofset = ''",
+                "m.toml:3:1: expected `path`, `offset` or `clocks`, found the key `ofset`; did you mean `offset`?",
+            ),
+            ("[[trace]]\npath = 7", "m.toml:2:8: expected a path as text, found integer `7`"),
+            ("[[trace]]\npath = 'c'", "m.toml:2:8: there is no file or directory `c`"),
+            ("[[trace]]\npath = 'c*'", "m.toml:2:8: no file or directory matches `c*`"),
+            ("[[trace]]\npath = '[*'", "m.toml:2:8: `[*` cannot be used as a pattern: "),
+            (
+                "[[trace]]\npath = 'a'\noffset = -5",
+                "m.toml:3:10: expected a time as text, such as \"-1.5s\", \"+250ms\" or \"+7ns\", found integer `-5`",
+            ),
+            ("[[trace]]\npath = 'a'\noffset = 'soon'", "m.toml:3:10: `soon` is not a time"),
+            (
+                "[[trace]]\npath = 'a'\nclocks = 'x'",
+                "m.toml:3:10: expected a table of offsets by the names of clocks",
+            ),
+            ("[[trace]]\npath = 'a'\n[trace.clocks]\nmono = 1", "m.toml:4:8: expected a time as text"),
+            (
+                "[[trace]]\npath = 'a'\n[[trace]]\npath = './a'",
+                "m.toml:4:8: `./a` is there twice, first in line 2; ",
+            ),
+            (
+                "[[trace]]\npath = 'nodes/n2'\n[[trace]]\npath = 'nodes/n*'",
+                "m.toml:4:8: `nodes/n2` is there twice",
+            ),
+            (
+                "[[trace]]\npath = 'nodes/n2'\n[[trace]]\npath = 'nodes'",
+                "m.toml:2:8: `nodes/n2` lies in `nodes`, which line 4 names",
+            ),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.starts_with(expected), "{text:?}\nfound:    {error}\nexpected: {expected}");
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("m.toml");
+        fs::write(&path, b"# \xff").unwrap();
+        assert!(Manifest::read(&path).unwrap_err().message.contains("byte 2: expected text in UTF-8"));
+        assert!(Manifest::read(&directory.path().join("no")).unwrap_err().message.contains("cannot be read"));
+        assert!(Manifest::read(directory.path()).is_err());
+    }
+}
