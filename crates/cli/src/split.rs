@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use ichnos::convert::{ConvertError, ConvertOptions, Select};
 use ichnos::io::{FileNames, OutputDirectory, TraceWriter, WriteReport};
-use ichnos::model::{Event, FieldRef, FieldValue, Message, Window};
+use ichnos::model::{DataStream, Event, FieldRef, FieldValue, Message, Window};
 use ichnos::{Reader, Session};
 
 use crate::args::{Arithmetic, Global, Split, SplitBy};
