@@ -3,8 +3,8 @@
 use ichnos_model::lower::{Loss, LossKind, LossTable};
 use ichnos_model::plan::{Node, Plan};
 use ichnos_model::{
-    DataStream, Event, FieldKind, LogLevel, LogRole, LogSeverity, Meaning, Meanings, Scope,
-    Value, VariableLengthValue,
+    DataStream, Event, FieldKind, LogLevel, LogRole, LogSeverity, Meaning, Meanings, Scope, Value,
+    VariableLengthValue,
 };
 
 use crate::log::Severity;
