@@ -54,7 +54,7 @@ pub(crate) struct Selecting {
     /// Only the time range in which all data streams of a trace are active
     #[arg(long, conflicts_with = "listen", help_heading = "Selection")]
     pub(crate) stream_intersection: bool,
-    /// Print and read times in GMT instead of the local time zone
+    /// Print and read times in GMT instead of local time
     #[arg(long, visible_alias = "gmt", help_heading = "Selection")]
     pub(crate) clock_gmt: bool,
 }
