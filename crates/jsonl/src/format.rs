@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_traces_are_told_from_other_json() {
+    fn other_json_is_not_recognised() {
         for (text, expected) in [
             ("{\"type\":\"stream-begin\",\"stream\":0}\n", true),
             ("\u{feff}\n {\"ts\":5,\"name\":\"x\"}", true),

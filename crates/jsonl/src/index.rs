@@ -12,7 +12,7 @@ use crate::line::{self, Kind, Line};
 pub(crate) struct Index {
     pub(crate) streams: Vec<StreamLines>,
     /// Call stacks: their data streams, and their lines.
-    pub(crate) stacks: Vec<(usize, Value)>,
+    pub(crate) stacks: Vec<(usize, Described)>,
     /// What is wrong with lines that describe something: where, how long the line is, why.
     pub(crate) faults: Vec<(usize, usize, String)>,
     /// Lines that are in no data stream: damage before any.
@@ -23,9 +23,9 @@ pub(crate) struct Index {
 #[derive(Debug, Default)]
 pub(crate) struct StreamLines {
     /// The line that begins it.
-    pub(crate) begin: Option<Value>,
+    pub(crate) begin: Option<Described>,
     /// The lines of its event record classes.
-    pub(crate) classes: Vec<Value>,
+    pub(crate) classes: Vec<Described>,
     pub(crate) runs: Runs,
     /// When lines that are no events come.
     pub(crate) marks: Vec<Mark>,
@@ -33,6 +33,22 @@ pub(crate) struct StreamLines {
     pub(crate) has_times: bool,
     /// The least time of lines without cycles.
     pub(crate) least: Option<i128>,
+}
+
+impl StreamLines {
+    /// What the line that begins it says, where that line begins, and how long it is.
+    pub(crate) fn begin(&self) -> (&Value, (usize, usize)) {
+        self.begin.as_ref().map_or((&Value::Null, (0, 0)), |line| (&line.value, (line.at, line.length)))
+    }
+}
+
+/// A line that describes something.
+#[derive(Debug)]
+pub(crate) struct Described {
+    /// Where it begins, and how long it is, in bytes.
+    pub(crate) at: usize,
+    pub(crate) length: usize,
+    pub(crate) value: Value,
 }
 
 /// When a line that is no event comes among all lines of the file.
@@ -209,23 +225,23 @@ impl Scan {
                 }
             }
             Kind::StreamBegin => {
-                let Some(value) = self.describe(line, at) else { return };
+                let Some(described) = self.describe(line, at) else { return };
                 let number = found.stream.unwrap_or_default();
                 self.numbers.remove(&number);
                 self.last = None;
                 self.last_begin = at;
                 let stream = self.stream(number);
-                self.index.streams[stream].begin = Some(value);
+                self.index.streams[stream].begin = Some(described);
                 self.index.streams[stream].runs.add(at, next);
             }
             Kind::EventClass | Kind::Stack => {
                 let stream = self.stream(found.stream.unwrap_or_default());
                 self.index.streams[stream].runs.add(at, next);
-                let Some(value) = self.describe(line, at) else { return };
+                let Some(described) = self.describe(line, at) else { return };
                 if found.kind == Kind::Stack {
-                    self.index.stacks.push((stream, value));
+                    self.index.stacks.push((stream, described));
                 } else {
-                    self.index.streams[stream].classes.push(value);
+                    self.index.streams[stream].classes.push(described);
                 }
             }
             // It is in the data stream that it names or else that of the line before.
@@ -274,8 +290,9 @@ impl Scan {
         let of = || -> Option<usize> {
             let value = Json::new(line::text(line).ok()?).value().ok()?;
             let name = value.get("stream_name")?;
-            let is_named =
-                |lines: &StreamLines| lines.begin.as_ref().and_then(|begin| begin.get("name")) == Some(name);
+            let is_named = |lines: &StreamLines| {
+                lines.begin.as_ref().and_then(|begin| begin.value.get("name")) == Some(name)
+            };
             // That of the line before, if there are several.
             let last =
                 self.last.map(|(_, last)| last).filter(|last| streams.get(*last).is_some_and(is_named));
@@ -285,14 +302,14 @@ impl Scan {
     }
 
     /// Reads a line that describes something.
-    fn describe(&mut self, line: &[u8], at: usize) -> Option<Value> {
+    fn describe(&mut self, line: &[u8], at: usize) -> Option<Described> {
         let fault = match self.left.checked_sub(line.len() as u64) {
             None => "the lines that describe data streams, classes and stacks take more bytes than the limit"
                 .to_owned(),
             Some(left) => {
                 self.left = left;
                 match parse(line) {
-                    Ok(value) => return Some(value),
+                    Ok(value) => return Some(Described { at, length: line.len(), value }),
                     Err(fault) => format!("expected {}", fault.expected),
                 }
             }

@@ -17,6 +17,7 @@
 //! | line that cannot be read | damage, behind which reading goes on with the next line |
 #![forbid(unsafe_code)]
 
+mod class_ids;
 mod cursor;
 mod description;
 mod event;

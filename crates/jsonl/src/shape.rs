@@ -7,6 +7,7 @@ use ichnos_model::{
 };
 
 use crate::json::{Json, Parsed};
+use crate::values::is_integer;
 
 /// What a value looks like.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,11 +38,7 @@ impl Shape {
         Ok(match json.peek() {
             Some(b'{') => {
                 let begin = json.at;
-                json.at += 1;
-                let mut members = Vec::new();
-                while let Some(key) = json.key(&mut is_first)? {
-                    members.push((key.text().into_owned(), Self::of(json)?));
-                }
+                let members = Self::of_scope(json)?;
                 special(json.since(begin)).unwrap_or(Self::Object(members))
             }
             Some(b'[') => {
@@ -73,6 +70,17 @@ impl Shape {
                 }
             }
         })
+    }
+
+    /// Reads the object that is a scope: its members.
+    pub(crate) fn of_scope(json: &mut Json<'_>) -> Parsed<Vec<(String, Self)>> {
+        let mut is_first = true;
+        let mut members = Vec::new();
+        json.expect(b'{', "an object")?;
+        while let Some(key) = json.key(&mut is_first)? {
+            members.push((key.text().into_owned(), Self::of(json)?));
+        }
+        Ok(members)
     }
 
     /// The shape of elements of an array that look like these two.
@@ -115,8 +123,8 @@ impl Shape {
                 key.extend_from_slice(&length.to_le_bytes());
             }
             Self::Float => key.push(b'f'),
-            Self::Text => key.push(b't'),
-            Self::Any => key.push(b'*'),
+            // The classes are the same.
+            Self::Text | Self::Any => key.push(b't'),
             Self::Blob(media) => {
                 key.push(b'x');
                 text(key, media);
@@ -195,7 +203,7 @@ fn bits_of(digits: &str) -> u64 {
 }
 
 /// The shape of an object that stands for a value which JSON does not have.
-fn special(object: &str) -> Option<Shape> {
+pub(crate) fn special(object: &str) -> Option<Shape> {
     let mut json = Json::new(object);
     json.take(b'{').then_some(())?;
     let mut is_first = true;
@@ -203,20 +211,13 @@ fn special(object: &str) -> Option<Shape> {
     let text = json.string().ok()?.plain()?;
     let is_float = matches!(text, "NaN" | "Infinity" | "-Infinity");
     let shape = match key {
-        "$int" if text.strip_prefix('-').unwrap_or(text).bytes().all(|byte| byte.is_ascii_digit()) => {
-            Shape::Wide(bits_of(text))
-        }
+        "$int" if is_integer(text) => Shape::Wide(bits_of(text)),
         "$float" if is_float => Shape::Float,
-        "$bytes" if is_hex(text) => {
-            // Of another encoding, the bytes would be another text.
-            return (json.key(&mut is_first) == Ok(None)).then_some(Shape::Text);
-        }
+        // Of another encoding, the bytes would be another text.
+        "$bytes" if is_hex(text) => Shape::Text,
         "$blob" if is_hex(text) => {
-            let mut media = String::new();
-            if json.key(&mut is_first).ok()?.is_some_and(|key| key.is("media_type")) {
-                media = json.string().ok()?.text().into_owned();
-            }
-            return Some(Shape::Blob(media));
+            let Some(key) = json.key(&mut is_first).ok()? else { return Some(Shape::Blob(String::new())) };
+            Shape::Blob(json.string().ok().filter(|_| key.is("media_type"))?.text().into_owned())
         }
         _ => return None,
     };

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ichnos_io::Bytes;
 use ichnos_model::{ClockArithmetic, DataStream, EventRecordClass, Limits, Meaning, Scope, Value};
 
+use crate::class_ids::ClassIds;
 use crate::index::{Mark, Runs};
 use crate::stacks::Renumbered;
 
@@ -28,9 +29,11 @@ pub(crate) struct File {
 pub(crate) struct StreamPart {
     pub(crate) file: Arc<File>,
     pub(crate) stream: Arc<DataStream>,
-    pub(crate) runs: Runs,
+    pub(crate) runs: Arc<Runs>,
     pub(crate) marks: Vec<Mark>,
-    pub(crate) classes: HashMap<u128, ClassEntry>,
+    pub(crate) classes: Arc<HashMap<u128, ClassEntry>>,
+    /// For classes that no line describes.
+    pub(crate) ids: Arc<ClassIds>,
     /// Ids by name, of names that only one class has.
     pub(crate) names: HashMap<String, Option<u128>>,
     pub(crate) stacks: Arc<Renumbered>,

@@ -9,6 +9,7 @@ use ichnos_model::{
 use uuid::Uuid;
 
 use crate::json::{Fault, Json, Parsed};
+use crate::shape::{Shape, special};
 use crate::stacks::Numbers;
 use crate::time;
 
@@ -20,8 +21,8 @@ pub(crate) struct ValueReader {
     words: Vec<u64>,
     /// Whether a string can be any value: its JSON.
     pub(crate) takes_json: bool,
-    /// Whether values have to be what is read as such without a class: no digits in strings, no whole numbers as
-    /// floating-point numbers.
+    /// Whether values have to be those that look like just this class where no line describes one: no digits in strings,
+    /// no whole numbers as floating-point numbers. It fails, too, where that is not certain.
     pub(crate) is_strict: bool,
 }
 
@@ -94,7 +95,7 @@ impl ValueReader {
                     (None, None) => self.field(json, &member.class, values, in_any_order)?,
                 }
                 key = json.key(&mut is_first)?;
-            } else if member.class.is_optional_of_values() {
+            } else if member.class.is_optional_of_values() && !self.is_strict {
                 values.push_optional(false);
             } else {
                 return json.fault(format!("the member `{}`", member.name));
@@ -168,6 +169,9 @@ impl ValueReader {
         values: &mut EventValues,
         in_any_order: bool,
     ) -> Parsed<()> {
+        if self.is_strict && !is_just(json, class) {
+            return json.fault("what the event before looks like");
+        }
         match &class.kind {
             FieldKind::Integer { bits, integer } => self.integer(json, Some(*bits), integer, values),
             FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
@@ -323,8 +327,6 @@ impl ValueReader {
         let wide;
         let length = bits.map_or(64, |bits| bits.length);
         let digits: &str = match json.peek() {
-            Some(b'"') if self.is_strict => return wrong_integer(at, bits, integer),
-            Some(b'{') if self.is_strict && length <= 64 => return wrong_integer(at, bits, integer),
             Some(b'"') => {
                 let text = json.string()?;
                 let Some(text) = text.plain() else { return wrong_integer(at, bits, integer) };
@@ -468,9 +470,6 @@ impl ValueReader {
         let wrong = || Fault { at, expected: EXPECTED.into() };
         if json.peek() != Some(b'{') {
             let number = json.number()?;
-            if self.is_strict && is_integer(number) && number != "-0" {
-                return Err(wrong());
-            }
             let real = match length {
                 16 => half_of(number.parse().map_err(|_| wrong())?).map(Real::Half),
                 32 => number.parse().ok().map(Real::Single),
@@ -545,7 +544,7 @@ impl ValueReader {
             }
             return Ok(());
         }
-        if self.takes_json {
+        if self.takes_json && !is_bytes(json) {
             values.push(json.skip()?);
             return Ok(());
         }
@@ -581,7 +580,7 @@ fn stack<'s, 'n>(stacks: &'s [(u32, Numbers<'n>)], index: usize) -> Option<&'s N
     stacks.iter().find(|(member, _)| *member as usize == index).map(|(_, numbers)| numbers)
 }
 
-fn is_integer(digits: &str) -> bool {
+pub(crate) fn is_integer(digits: &str) -> bool {
     let digits = digits.strip_prefix('-').unwrap_or(digits);
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
@@ -624,6 +623,43 @@ fn half_of(value: f64) -> Option<u16> {
     // The hidden bit adds one to the exponent.
     let exponent = u16::try_from(exponent + 14).ok()?;
     Some(sign | ((exponent << 10) + digits))
+}
+
+/// Whether a value looks like just a class, of those that values look like where no line describes one, as far as that is
+/// seen at once.
+fn is_just(json: &Json<'_>, class: &FieldClass) -> bool {
+    let mut json = json.clone();
+    let first = json.peek();
+    match &class.kind {
+        FieldKind::Integer { bits, integer } => {
+            // Whether it is an integer that fits is seen when it is read.
+            bits.length == 64
+                && matches!(first, Some(b'-' | b'0'..=b'9'))
+                && match integer.signed {
+                    true => !json.literal("-0"),
+                    false => !json.number().is_ok_and(|digits| digits.parse::<i64>().is_ok()),
+                }
+        }
+        FieldKind::Float(_) => json.number().is_ok_and(|number| !is_integer(number) || number == "-0"),
+        FieldKind::String { .. } => first == Some(b'"'),
+        FieldKind::Structure { .. } => {
+            // Perhaps it stands for a value that JSON does not have.
+            json.take(b'{')
+                && !json.key(&mut true).ok().flatten().is_some_and(|key| key.text().starts_with('$'))
+        }
+        FieldKind::Array { element, .. } => {
+            let is_empty = json.take(b'[') && json.take(b']');
+            !is_empty || matches!(element.kind, FieldKind::Null { .. })
+        }
+        FieldKind::Boolean(_) | FieldKind::Null { .. } => true,
+        // There can be no value, or another one.
+        _ => false,
+    }
+}
+
+/// Whether a value stands for bytes of a string.
+fn is_bytes(json: &Json<'_>) -> bool {
+    json.clone().skip().is_ok_and(|text| special(text) == Some(Shape::Text))
 }
 
 /// Whether a value can be a field of a class.
