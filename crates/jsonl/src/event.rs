@@ -1,6 +1,5 @@
 //! Reads the lines of events.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -9,7 +8,7 @@ use ichnos_model::{
     Meanings, Member, Scope, Value, Window,
 };
 
-use crate::description::{self, log_level};
+use crate::description::{self, Places, log_level};
 use crate::json::{Fault, Json, Parsed, Quoted};
 use crate::line::{Kind, integer};
 use crate::shape::Shape;
@@ -129,7 +128,7 @@ pub(crate) fn key_of(text: &str, part: &StreamPart) -> Option<Vec<u8>> {
     }
     let mut key = Vec::new();
     let is_named = parts.id.is_some_and(|id| part.classes.contains_key(&id));
-    Look::of(&parts).ok()?.push_key(&parts, is_named, &mut key);
+    Look::of(&parts, part).ok()?.push_key(&parts, is_named, &mut key);
     Some(key)
 }
 
@@ -144,9 +143,10 @@ struct Look {
 }
 
 impl Look {
-    fn of(parts: &Parts<'_>) -> Parsed<Self> {
-        let object = |json: &Option<Json<'_>>| -> Parsed<Option<Vec<(String, Shape)>>> {
-            json.clone().map(|mut json| Shape::of_scope(&mut json)).transpose()
+    fn of(parts: &Parts<'_>, part: &StreamPart) -> Parsed<Self> {
+        let mut left = part.file.limits.field_classes;
+        let mut object = |json: &Option<Json<'_>>| -> Parsed<Option<Vec<(String, Shape)>>> {
+            json.clone().map(|mut json| Shape::of_scope(&mut json, &mut left)).transpose()
         };
         let (common, specific) = (object(&parts.common)?, object(&parts.specific)?);
         let level = parts.log_level.clone().map(|mut level| level.value()).transpose()?;
@@ -183,15 +183,13 @@ impl Look {
             }
         }
     }
-
-    /// How many field classes it is.
-    fn size(&self) -> u64 {
-        [&self.context, &self.payload].into_iter().flatten().map(Shape::size).sum()
-    }
 }
 
-/// How many classes of their own names can have at a time.
+/// How many names have a class that is known at a time.
 const MOST_NAMES: usize = 4096;
+
+/// The most bytes of such a name.
+const LONGEST_NAME: usize = 4096;
 
 impl EventReader {
     pub(crate) fn new(_: &Arc<StreamPart>) -> Self {
@@ -416,8 +414,9 @@ impl EventReader {
         }
         let found = self.class_of(&parts, name.as_deref(), template, part)?;
         self.read_members(&parts, &found, false)?;
-        if self.last.len() < MOST_NAMES || name.as_deref().is_some_and(|name| self.last.contains_key(name)) {
-            self.last.insert(name.map(Cow::into_owned).unwrap_or_default(), found.clone());
+        let name = name.unwrap_or_default();
+        if name.len() <= LONGEST_NAME && (self.last.len() < MOST_NAMES || self.last.contains_key(&*name)) {
+            self.last.insert(name.into_owned(), found.clone());
         }
         self.class = Class::Dynamic(found.class);
         Ok(())
@@ -459,7 +458,7 @@ impl EventReader {
         template: Option<&ClassEntry>,
         part: &StreamPart,
     ) -> Parsed<Last> {
-        let look = Look::of(parts)?;
+        let look = Look::of(parts, part)?;
         self.key.clear();
         look.push_key(parts, template.is_some(), &mut self.key);
         let key = &self.key;
@@ -482,9 +481,6 @@ impl EventReader {
             return Json::new("").fault("a class");
         };
         let fault = || Fault { at: 0, expected: "an event whose class is within the limits".into() };
-        if look.size() > part.file.limits.field_classes {
-            return Err(fault());
-        }
         let class = classes.intern(key, make).ok().flatten().ok_or_else(fault)?;
         Ok(Last { class, id: parts.id, common: look.common })
     }
@@ -557,10 +553,7 @@ fn undescribed_meanings(value: &Value, class: &EventRecordClass, common: usize) 
         _ => (None, 0),
     };
     let mut all = Meanings::default();
-    let found = description::meanings(value, |scope, name, from| {
-        let members = place(scope).0?;
-        members.iter().skip(from).position(|member| member.name == *name).map(|index| from + index)
-    });
+    let found = description::meanings(value, |scope| Places::of(place(scope).0.unwrap_or_default()));
     for (member, meaning) in found.iter() {
         let scope = if member.scope == Scope::CommonContext { Scope::SpecificContext } else { member.scope };
         all.insert(scope, place(member.scope).1 + member.index as usize, meaning);

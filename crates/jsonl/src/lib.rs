@@ -26,6 +26,7 @@ mod format;
 mod index;
 mod json;
 mod line;
+mod marks;
 mod open;
 mod shape;
 mod stacks;

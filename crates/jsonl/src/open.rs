@@ -11,7 +11,7 @@ use ichnos_model::{
 
 use crate::class_ids::{self, ClassIds};
 use crate::cursor::damage_of;
-use crate::description::{self, MESSAGE};
+use crate::description::{self, MESSAGE, Places};
 use crate::field_class::{Classes, Made, text};
 use crate::index::{Index, StreamLines};
 use crate::json::Json;
@@ -386,7 +386,7 @@ fn add_class<'i>(
         let message = Member::new(MESSAGE, FieldClass::optional(FieldClass::string()));
         stream.resource = Some(Arc::new(FieldClass::structure(known.chain([message]))));
     }
-    class.meanings = description::meanings(meanings, |scope, name, from| {
+    class.meanings = description::meanings(meanings, |scope| {
         let class = match scope {
             Scope::PacketContext => &stream.packet_context,
             Scope::EventRecordHeader => &stream.event_record_header,
@@ -394,12 +394,9 @@ fn add_class<'i>(
             Scope::SpecificContext => &class.specific_context,
             Scope::Payload => &class.payload,
             Scope::Resource => &stream.resource,
-            Scope::PacketHeader => return None,
+            Scope::PacketHeader => &None,
         };
-        let members = members(class.as_deref());
-        let is_it =
-            |member: &Member| member.name == *name && !matches!(member.class.kind, FieldKind::Padding(_));
-        members.iter().skip(from).position(is_it).map(|index| from + index)
+        Places::of(members(class.as_deref()))
     });
     let entry = ClassEntry::declared(stream.event_records.len(), &class);
     entries.by_id.insert(class.id, (entry, value));

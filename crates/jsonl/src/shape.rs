@@ -32,24 +32,28 @@ pub(crate) enum Shape {
 }
 
 impl Shape {
-    /// Reads a value.
-    pub(crate) fn of(json: &mut Json<'_>) -> Parsed<Self> {
+    /// Reads a value that consists of no more than `left` others, which becomes less by them.
+    pub(crate) fn of(json: &mut Json<'_>, left: &mut u64) -> Parsed<Self> {
         let mut is_first = true;
         Ok(match json.peek() {
             Some(b'{') => {
                 let begin = json.at;
-                let members = Self::of_scope(json)?;
+                let members = Self::of_scope(json, left)?;
                 special(json.since(begin)).unwrap_or(Self::Object(members))
             }
             Some(b'[') => {
                 json.at += 1;
                 let mut element = None;
+                let before = *left;
                 while json.element(&mut is_first)? {
-                    let found = Self::of(json)?;
-                    element = Some(match element {
+                    let found = Self::of(json, left)?;
+                    let common = match element {
                         None => found,
                         Some(known) => Self::common(known, found),
-                    });
+                    };
+                    // Of all elements, only what they have in common is kept.
+                    *left = before.saturating_sub(common.size());
+                    element = Some(common);
                 }
                 Self::Array(Box::new(element.unwrap_or(Self::Null)))
             }
@@ -73,12 +77,16 @@ impl Shape {
     }
 
     /// Reads the object that is a scope: its members.
-    pub(crate) fn of_scope(json: &mut Json<'_>) -> Parsed<Vec<(String, Self)>> {
+    pub(crate) fn of_scope(json: &mut Json<'_>, left: &mut u64) -> Parsed<Vec<(String, Self)>> {
         let mut is_first = true;
         let mut members = Vec::new();
         json.expect(b'{', "an object")?;
         while let Some(key) = json.key(&mut is_first)? {
-            members.push((key.text().into_owned(), Self::of(json)?));
+            let Some(fewer) = left.checked_sub(1) else {
+                return json.fault("an event whose class is within the limits");
+            };
+            *left = fewer;
+            members.push((key.text().into_owned(), Self::of(json, left)?));
         }
         Ok(members)
     }

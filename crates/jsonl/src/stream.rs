@@ -7,7 +7,8 @@ use ichnos_io::Bytes;
 use ichnos_model::{ClockArithmetic, DataStream, EventRecordClass, Limits, Meaning, Scope, Value};
 
 use crate::class_ids::ClassIds;
-use crate::index::{Mark, Runs};
+use crate::index::Runs;
+use crate::marks::Marks;
 use crate::stacks::Renumbered;
 
 /// What all data streams of a file have in common.
@@ -30,7 +31,7 @@ pub(crate) struct StreamPart {
     pub(crate) file: Arc<File>,
     pub(crate) stream: Arc<DataStream>,
     pub(crate) runs: Arc<Runs>,
-    pub(crate) marks: Vec<Mark>,
+    pub(crate) marks: Marks,
     pub(crate) classes: Arc<HashMap<u128, ClassEntry>>,
     /// For classes that no line describes.
     pub(crate) ids: Arc<ClassIds>,
@@ -50,7 +51,10 @@ pub(crate) enum ClassEntry {
 
 impl ClassEntry {
     pub(crate) fn declared(index: usize, class: &EventRecordClass) -> Self {
-        let stacks = class.meanings.members(Meaning::Stack);
-        Self::Declared { index, stacks: stacks.map(|member| (member.scope, member.index)).collect() }
+        let members = class.meanings.members(Meaning::Stack);
+        let mut stacks: Vec<_> = members.map(|member| (member.scope, member.index)).collect();
+        stacks.sort_unstable_by_key(|(_, index)| *index);
+        stacks.dedup();
+        Self::Declared { index, stacks: stacks.into() }
     }
 }

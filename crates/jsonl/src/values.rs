@@ -1,6 +1,7 @@
 //! Values of fields, read as their classes say.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use ichnos_model::{
     BitField, EventValues, FieldClass, FieldKind, FieldValue, IntegerProperties, Length, LocationStep,
@@ -13,12 +14,19 @@ use crate::shape::{Shape, special};
 use crate::stacks::Numbers;
 use crate::time;
 
+/// How many fields can be compared with what is read to find the options of the variants of a scope, however short the
+/// line is, and how many more for each byte of it.
+const FEW_COMPARED: u64 = 1 << 13;
+const COMPARED_PER_BYTE: u64 = 64;
+
 /// Reads values, in memory that is reused.
 #[derive(Debug, Default)]
 pub(crate) struct ValueReader {
     text: String,
     bytes: Vec<u8>,
     words: Vec<u64>,
+    /// How many more fields can be compared with what is read, to find the options of variants.
+    work: u64,
     /// Whether a string can be any value: its JSON.
     pub(crate) takes_json: bool,
     /// Whether values have to be those that look like just this class where no line describes one: no digits in strings,
@@ -27,10 +35,56 @@ pub(crate) struct ValueReader {
 }
 
 /// The names and values of an object, to find members in any order.
-type Entries<'a> = Vec<Option<(Cow<'a, str>, Json<'a>)>>;
+#[derive(Default)]
+struct Entries<'a> {
+    names: Vec<Cow<'a, str>>,
+    /// None: it was taken.
+    values: Vec<Option<Json<'a>>>,
+}
+
+/// Finds members of an object.
+#[derive(Default)]
+struct Finder<'n> {
+    /// How many were taken at the beginning.
+    first: usize,
+    /// Where the members of each name are, the first one last; of an object of many members.
+    by_name: Option<HashMap<&'n str, Vec<usize>>>,
+}
+
+impl<'n> Finder<'n> {
+    /// How many members are few.
+    const FEW: usize = 32;
+
+    /// Takes the value of the first member of a name that was not taken.
+    fn take<'a>(
+        &mut self,
+        names: &'n [Cow<'a, str>],
+        values: &mut [Option<Json<'a>>],
+        name: &str,
+    ) -> Option<Json<'a>> {
+        while values.get(self.first).is_some_and(Option::is_none) {
+            self.first += 1;
+        }
+        let at = if names.len() <= Self::FEW {
+            let rest = names.get(self.first..).unwrap_or_default();
+            let rest = rest.iter().zip(values.get(self.first..).unwrap_or_default());
+            self.first + rest.into_iter().position(|(known, value)| known == name && value.is_some())?
+        } else {
+            let by_name = self.by_name.get_or_insert_with(|| {
+                let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
+                for (at, name) in names.iter().enumerate().rev() {
+                    by_name.entry(name).or_default().push(at);
+                }
+                by_name
+            });
+            by_name.get_mut(name)?.pop()?
+        };
+        values.get_mut(at)?.take()
+    }
+}
 
 impl ValueReader {
-    /// Reads the object that is a scope. `stacks` are the members that are numbers of call stacks.
+    /// Reads the object that is a scope. `stacks` are the members that are numbers of call stacks, in order.
     pub(crate) fn scope(
         &mut self,
         json: &mut Json<'_>,
@@ -43,6 +97,7 @@ impl ValueReader {
             return json.fault("a class that is a structure");
         };
         let begin = json.at;
+        self.work = FEW_COMPARED + COMPARED_PER_BYTE * json.len() as u64;
         values.begin(scope);
         if self.members(json, members, stacks, values, false).is_ok() {
             return Ok(());
@@ -86,7 +141,7 @@ impl ValueReader {
             }
             if key.is_some_and(|key| key.is(&member.name)) {
                 selectors.note(member, json);
-                match (stack(stacks, index), selectors.option(member, json)) {
+                match (stack(stacks, index), selectors.option(member, json, &mut self.work)) {
                     (Some(numbers), _) => self.stack(json, &member.class, numbers, values)?,
                     (None, Some((option, class))) => {
                         values.push_variant(option);
@@ -114,31 +169,25 @@ impl ValueReader {
         stacks: &[(u32, Numbers<'_>)],
         values: &mut EventValues,
     ) -> Parsed<()> {
-        let mut entries: Entries<'a> = Vec::new();
+        let mut entries = Entries::default();
         let mut is_first = true;
         json.expect(b'{', "an object")?;
         while let Some(key) = json.key(&mut is_first)? {
             json.peek();
-            entries.push(Some((key.text(), json.clone())));
+            entries.names.push(key.text());
+            entries.values.push(Some(json.clone()));
             json.skip()?;
         }
-        let mut first = 0;
+        let mut finder = Finder::default();
         let mut selectors = SelectorValues::of(members);
         for (index, member) in members.iter().enumerate() {
             if matches!(member.class.kind, FieldKind::Padding(_)) {
                 continue;
             }
-            while entries.get(first).is_some_and(Option::is_none) {
-                first += 1;
-            }
-            let rest = entries.get_mut(first..).unwrap_or_default();
-            let is_it = |entry: &Option<(Cow<'_, str>, _)>| {
-                entry.as_ref().is_some_and(|(name, _)| *name == member.name)
-            };
-            match rest.iter().position(is_it).and_then(|at| rest.get_mut(at)?.take()) {
-                Some((_, mut value)) => {
+            match finder.take(&entries.names, &mut entries.values, &member.name) {
+                Some(mut value) => {
                     selectors.note(member, &value);
-                    match (stack(stacks, index), selectors.option(member, &value)) {
+                    match (stack(stacks, index), selectors.option(member, &value, &mut self.work)) {
                         (Some(numbers), _) => self.stack(&mut value, &member.class, numbers, values)?,
                         (None, Some((option, class))) => {
                             values.push_variant(option);
@@ -155,9 +204,12 @@ impl ValueReader {
                 }
             }
         }
-        match entries.into_iter().flatten().next() {
-            Some((name, json)) => json.fault(format!("no member `{name}`, which the class does not have")),
-            None => Ok(()),
+        let rest = entries.names.iter().zip(&entries.values).find(|(_, value)| value.is_some());
+        match rest {
+            Some((name, Some(json))) => {
+                json.fault(format!("no member `{name}`, which the class does not have"))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -243,9 +295,12 @@ impl ValueReader {
                 self.field(json, field, values, in_any_order)
             }
             FieldKind::Variant { options, .. } => {
-                let fits = |option: &VariantOption| looks_like(json.clone(), &option.class);
+                let fits = |option: &VariantOption| looks_like(json.clone(), &option.class, &mut self.work);
                 let Some(option) = options.iter().position(fits) else {
-                    return json.fault("a value of one of the options of a variant");
+                    return json.fault(match self.work {
+                        0 => "a line with fewer values of variants",
+                        _ => "a value of one of the options of a variant",
+                    });
                 };
                 values.push_variant(option);
                 self.field(json, &options[option].class, values, in_any_order)
@@ -577,7 +632,8 @@ impl ValueReader {
 }
 
 fn stack<'s, 'n>(stacks: &'s [(u32, Numbers<'n>)], index: usize) -> Option<&'s Numbers<'n>> {
-    stacks.iter().find(|(member, _)| *member as usize == index).map(|(_, numbers)| numbers)
+    let at = stacks.binary_search_by_key(&index, |(member, _)| *member as usize).ok()?;
+    stacks.get(at).map(|(_, numbers)| numbers)
 }
 
 pub(crate) fn is_integer(digits: &str) -> bool {
@@ -662,8 +718,10 @@ fn is_bytes(json: &Json<'_>) -> bool {
     json.clone().skip().is_ok_and(|text| special(text) == Some(Shape::Text))
 }
 
-/// Whether a value can be a field of a class.
-fn looks_like(mut json: Json<'_>, class: &FieldClass) -> bool {
+/// Whether a value can be a field of a class. `work` is how many more fields can be compared; without that, it cannot be.
+fn looks_like(mut json: Json<'_>, class: &FieldClass, work: &mut u64) -> bool {
+    let Some(less) = work.checked_sub(1) else { return false };
+    *work = less;
     let first = json.peek();
     let integer_fits = |json: &mut Json<'_>, length: Option<u64>, signed: bool| {
         let digits = match first {
@@ -750,7 +808,7 @@ fn looks_like(mut json: Json<'_>, class: &FieldClass) -> bool {
                     key.is(&member.name) || !matches!(member.class.kind, FieldKind::Optional { .. })
                 });
                 let is_it = is_it.filter(|member| key.is(&member.name));
-                if !is_it.is_some_and(|member| looks_like(json.clone(), &member.class))
+                if !is_it.is_some_and(|member| looks_like(json.clone(), &member.class, work))
                     || json.skip().is_err()
                 {
                     return false;
@@ -764,16 +822,16 @@ fn looks_like(mut json: Json<'_>, class: &FieldClass) -> bool {
             }
             let (mut is_first, mut count) = (true, 0);
             while json.element(&mut is_first) == Ok(true) {
-                if !looks_like(json.clone(), element) || json.skip().is_err() {
+                if !looks_like(json.clone(), element, work) || json.skip().is_err() {
                     return false;
                 }
                 count += 1;
             }
             matches!(length, Length::Dynamic(_)) || *length == Length::Static(count)
         }
-        FieldKind::Optional { field, .. } => first == Some(b'n') || looks_like(json, field),
+        FieldKind::Optional { field, .. } => first == Some(b'n') || looks_like(json, field, work),
         FieldKind::Variant { options, .. } => {
-            options.iter().any(|option| looks_like(json.clone(), &option.class))
+            options.iter().any(|option| looks_like(json.clone(), &option.class, work))
         }
         FieldKind::Null { .. } => first == Some(b'n'),
         _ => false,
@@ -783,13 +841,13 @@ fn looks_like(mut json: Json<'_>, class: &FieldClass) -> bool {
 /// Values of the members of a structure that select options of variants beside them.
 struct SelectorValues<'m> {
     has_variants: bool,
-    values: Vec<(&'m str, i128)>,
+    values: HashMap<&'m str, i128>,
 }
 
 impl<'m> SelectorValues<'m> {
     fn of(members: &[Member]) -> Self {
         let is_variant = |member: &Member| matches!(member.class.kind, FieldKind::Variant { .. });
-        Self { has_variants: members.iter().any(is_variant), values: Vec::new() }
+        Self { has_variants: members.iter().any(is_variant), values: HashMap::new() }
     }
 
     /// Notes the value of a member, if it is an integer and there are variants.
@@ -799,18 +857,20 @@ impl<'m> SelectorValues<'m> {
         }
         let Ok(value) = json.clone().value() else { return };
         let number = crate::field_class::integer_of(value.get("value").unwrap_or(&value));
-        self.values.extend(number.map(|number| (&*member.name, number)));
+        if let Some(number) = number {
+            self.values.entry(&member.name).or_insert(number);
+        }
     }
 
     /// The option of a variant that its selector says, with its class, if that is one of the members before and what
     /// follows can be a value of the option.
-    fn option(&self, member: &'m Member, json: &Json<'_>) -> Option<(usize, &'m FieldClass)> {
+    fn option(&self, member: &'m Member, json: &Json<'_>, work: &mut u64) -> Option<(usize, &'m FieldClass)> {
         let FieldKind::Variant { options, selector, .. } = &member.class.kind else { return None };
         let [LocationStep::Member(name)] = selector.path.as_slice() else { return None };
-        let (_, value) = self.values.iter().find(|(known, _)| known == name)?;
+        let value = self.values.get(&**name)?;
         let option = options.iter().position(|option| option.ranges.contains(*value))?;
         let class = &*options[option].class;
-        looks_like(json.clone(), class).then_some((option, class))
+        looks_like(json.clone(), class, work).then_some((option, class))
     }
 }
 
