@@ -522,7 +522,9 @@ impl EventReader {
                     let since = nanoseconds.saturating_sub(i128::from(clock.offset_seconds) * BILLION);
                     // The first value whose time it is.
                     let cycles = -(-since.checked_mul(clock.frequency.into())?).div_euclid(BILLION);
-                    u64::try_from(cycles.checked_sub(clock.offset_cycles.into())?.max(0)).ok()
+                    let cycles = cycles.checked_sub(clock.offset_cycles.into())?;
+                    // What is beyond the clock is at its begin or its end.
+                    Some(u64::try_from(cycles.max(0)).unwrap_or(u64::MAX))
                 };
                 ClockValue { nanoseconds, cycles: cycles.or_else(of_time).unwrap_or_default() }
             }

@@ -436,3 +436,79 @@ fn values_do_not_depend_on_the_line_before() {
         assert_eq!(events_of(&written), expected);
     });
 }
+
+/// What lines of any program can have in them: all of it is read, or damage.
+#[test]
+fn unusual_lines() {
+    let long = format!(r#"{{"ts":3,"name":"{}"}}"#, "a".repeat(16 << 20));
+    let nested = |depth: usize| {
+        format!(r#"{{"ts":4,"name":"c","payload":{{"x":{}{}}}}}"#, "[".repeat(depth), "]".repeat(depth))
+    };
+    let lines = [
+        ("\u{feff}{\"ts\":1,\"name\":\"a\",\"payload\":{\"x\":1,\"x\":2}}\r", Some("a: { x = 1, x = 2 }")),
+        ("\r", None),
+        ("  ", None),
+        (" { \"name\" : \"b\" , \"name\" : \"c\" , \"ts\" : 2 , \"ts\" : 3 } \r", Some("c: ")),
+        (r#"{"ts":3,"name":"nul","payload":{"x":"a\u0000b"}}"#, Some("nul: { x = \"a\\0b\" }")),
+        ("{\"ts\":3,\"name\":\"nul\0\"}", None),
+        ("{\"ts\":3,\"name\":\"a\",\"payload\":{\"x\":NaN}}", None),
+        ("{\"ts\":3,\"name\":\"a\",\"payload\":{\"x\":Infinity}}", None),
+        ("{\"ts\":3,\"name\":\"a\",\"payload\":{\"x\":1e999,\"y\":-1e-999}}", Some("a: { x = inf, y = -0 }")),
+        (
+            "{\"ts\":3,\"name\":\"a\",\"payload\":{\"x\":-170141183460469231731687303715884105729}}",
+            Some("a: { x = -170141183460469231731687303715884105729 }"),
+        ),
+        (&long, None),
+        (&nested(50), Some("c: ")),
+        (&nested(100), None),
+        (&nested(100_000), None),
+        ("{\"ts\":1e3,\"name\":\"a\"}", None),
+        ("{\"ts\":1361129467683753853853498429727072845824,\"name\":\"a\"}", None),
+        ("{\"ts\":5,\"name\":\"a\",\"payload\":null}", Some("a: ")),
+        ("{\"ts\":6,\"name\":\"the end\"}", Some("the end: ")),
+    ];
+    let text = lines.map(|(line, _)| line).join("\n");
+    let opened = open(text.as_bytes());
+    let shown = pretty(&opened);
+    let expected: Vec<&str> = lines.iter().filter_map(|(_, expected)| *expected).collect();
+    let shown: Vec<&str> = shown.lines().map(|line| line.split_once(") ").unwrap().1).collect();
+    assert_eq!(shown.len(), expected.len(), "{shown:?}");
+    for (shown, expected) in shown.iter().zip(expected) {
+        assert!(shown.starts_with(expected), "{shown}, {expected}");
+    }
+    let written = jsonl(&opened, JsonLinesOptions::default());
+    let damage =
+        lines.iter().filter(|(line, expected)| expected.is_none() && !line.trim().is_empty()).count();
+    assert_eq!(written.matches("{\"type\":\"damage\"").count(), damage);
+    assert_eq!(written_again(&written), written);
+}
+
+/// The members of an object are found in any order, also if they are many.
+#[test]
+fn members_in_any_order() {
+    for count in [3, 40] {
+        let members = |of: &dyn Fn(usize) -> String, order: &[usize]| -> String {
+            order.iter().map(|member| of(*member)).collect::<Vec<_>>().join(",")
+        };
+        // Two of them have the same name.
+        let name = |member: usize| if member == 1 { 0 } else { member };
+        let class = |member: usize| {
+            format!(r#"{{"name":"m{}","class":{{"type":"integer","length":8}}}}"#, name(member))
+        };
+        let value = |member: usize| format!(r#""m{}":{}"#, name(member), member);
+        let forth: Vec<usize> = (0..count).collect();
+        let mut back: Vec<usize> = (0..count).rev().collect();
+        // Those of one name are in order.
+        back.swap(count - 1, count - 2);
+        let text = format!(
+            "{{\"type\":\"event-class\",\"id\":1,\"fields\":{{\"payload\":{{\"type\":\"structure\",\"members\":[{}]}}}}}}\n\
+             {{\"ts\":1,\"id\":1,\"payload\":{{{}}}}}\n{{\"ts\":1,\"id\":1,\"payload\":{{{}}}}}\n",
+            members(&class, &forth),
+            members(&value, &forth),
+            members(&value, &back),
+        );
+        let written = written_again(&text);
+        let events = events_of(&written);
+        assert_eq!((events.len(), events[0]), (2, events[1]), "{written}");
+    }
+}
