@@ -34,5 +34,6 @@ mod stream;
 mod time;
 mod trace;
 mod values;
+mod variants;
 
 pub use format::JsonLinesFormat;
