@@ -1,5 +1,7 @@
 //! JSON Lines as a trace: what is written of them is read again as what it is.
 
+use std::collections::BTreeMap;
+
 use ichnos::export::{JsonLines, JsonLinesOptions, Log, LogOptions, Pretty, PrettyOptions};
 use ichnos::flow::{Merge, pump};
 use ichnos::io::{Entry, Format, OpenedTraces, ReadOptions, Tree};
@@ -17,9 +19,6 @@ pub fn lines(bytes: &[u8]) {
     feed(&opened, &mut Pretty::new(Vec::new(), PrettyOptions::default()).warnings_to(std::io::sink()));
     feed(&opened, &mut Log::new(Vec::new(), LogOptions::default()));
     // Of what the lines can be in more than one way, reading and writing decide; then they are settled.
-    let events = |text: &[u8]| {
-        text.split(|byte| *byte == b'\n').filter(|line| line.starts_with(b"{\"type\":\"event\",")).count()
-    };
     let Some(opened) = open(&once, false) else { return };
     let mut twice = Vec::new();
     feed(&opened, &mut JsonLines::new(&mut twice, options));
@@ -30,6 +29,22 @@ pub fn lines(bytes: &[u8]) {
         String::from_utf8_lossy(&once),
         String::from_utf8_lossy(&twice)
     );
+}
+
+/// The lines of events of each data stream, without its number: data streams of several traces, and events without
+/// times, can come in another order.
+fn events(text: &[u8]) -> Vec<Vec<String>> {
+    let mut streams: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for line in String::from_utf8_lossy(text).lines() {
+        if let Some(rest) = line.strip_prefix("{\"type\":\"event\",\"stream\":")
+            && let Some((stream, event)) = rest.split_once(',')
+        {
+            streams.entry(stream.to_owned()).or_default().push(event.to_owned());
+        }
+    }
+    let mut streams: Vec<_> = streams.into_values().collect();
+    streams.sort();
+    streams
 }
 
 fn open(bytes: &[u8], check: bool) -> Option<OpenedTraces> {

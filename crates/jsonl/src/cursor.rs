@@ -13,6 +13,7 @@ use crate::field_class::integer_of;
 use crate::index::{RunCursor, byte_order_mark, line_at};
 use crate::json::{Fault, Json, Parsed};
 use crate::line::{self, Kind, LONGEST};
+use crate::marks::MarkCursor;
 use crate::stream::StreamPart;
 use crate::time;
 
@@ -26,7 +27,7 @@ pub(crate) struct LineCursor {
     at: usize,
     end: usize,
     /// The next line that is no event.
-    mark: usize,
+    mark: MarkCursor,
     reader: EventReader,
     current: Current,
     /// When the current message comes.
@@ -77,17 +78,17 @@ impl LineCursor {
         Self {
             runs: part.runs.cursor(),
             reader: EventReader::new(&part),
-            part,
             window,
             at: 0,
             end: 0,
-            mark: 0,
+            mark: part.marks.cursor(),
             current: Current::Before,
             time: None,
             is_event_waiting: false,
             packet: None,
             packet_values: EventValues::default(),
             is_loss_reported: false,
+            part,
         }
     }
 
@@ -110,8 +111,7 @@ impl LineCursor {
             let at = self.at;
             let (line, next) = line_at(bytes, at);
             self.at = next.max(at + 1);
-            let mark = part.marks.get(self.mark).filter(|mark| mark.at == at);
-            self.mark += usize::from(mark.is_some());
+            let mark = self.mark.take(&part.marks, at);
             if line.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }

@@ -1,8 +1,10 @@
 //! What lines say of traces, clocks, data streams and event record classes.
 
+use std::collections::HashMap;
+
 use ichnos_model::{
     ClockClass, ClockOrigin, EventRecordClass, EventRole, FieldClass, FieldKind, LevelScale, LevelStep,
-    LogLevel, LogRole, LogSeverity, LogText, Meaning, Meanings, Scope, TraceClass, UuidOf, Value,
+    LogLevel, LogRole, LogSeverity, LogText, Meaning, Meanings, Member, Scope, TraceClass, UuidOf, Value,
 };
 use uuid::Uuid;
 
@@ -160,19 +162,41 @@ pub(crate) fn scope_class(fields: &Value, scope: &str, classes: Classes<'_>) -> 
     Ok(Some(class))
 }
 
-/// Finds the members that mean something. `index` gives the first index, from the one that it gets on, of a member of
-/// a scope.
-pub(crate) fn meanings(value: &Value, index: impl Fn(Scope, &str, usize) -> Option<usize>) -> Meanings {
+/// Where the members of each name are.
+pub(crate) struct Places<'m>(HashMap<&'m str, Vec<usize>>);
+
+impl<'m> Places<'m> {
+    /// Those of members that can have a meaning.
+    pub(crate) fn of(members: &'m [Member]) -> Self {
+        let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (index, member) in members.iter().enumerate() {
+            if !matches!(member.class.kind, FieldKind::Padding(_)) {
+                places.entry(&member.name).or_default().push(index);
+            }
+        }
+        Self(places)
+    }
+
+    /// The first member of a name from an index on, or else at all.
+    fn first_from(&self, name: &str, from: usize) -> Option<usize> {
+        let places = self.0.get(name)?;
+        places.get(places.partition_point(|place| *place < from)).or(places.first()).copied()
+    }
+}
+
+/// Finds the members that mean something. `places` are those of the members of a scope.
+pub(crate) fn meanings<'m>(value: &Value, places: impl Fn(Scope) -> Places<'m>) -> Meanings {
     let mut meanings = Meanings::default();
     for (scope, name) in SCOPES {
         let Some(Value::Map(members)) = value.get(name) else { continue };
+        let places = places(scope);
         // In the order of the class, so that members of one name are found; in any other one if they differ.
         let mut next = 0;
         for (member, meaning) in members {
             let Some(meaning) = meaning.as_text().and_then(|meaning| meaning.parse::<Meaning>().ok()) else {
                 continue;
             };
-            if let Some(found) = index(scope, member, next).or_else(|| index(scope, member, 0)) {
+            if let Some(found) = places.first_from(member, next) {
                 next = found + 1;
                 meanings.insert(scope, found, meaning);
             }

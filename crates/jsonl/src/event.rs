@@ -1,6 +1,5 @@
 //! Reads the lines of events.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -9,9 +8,9 @@ use ichnos_model::{
     Meanings, Member, Scope, Value, Window,
 };
 
-use crate::description::{self, log_level};
+use crate::description::{self, Places, log_level};
 use crate::json::{Fault, Json, Parsed, Quoted};
-use crate::line::integer;
+use crate::line::{Kind, integer};
 use crate::shape::Shape;
 use crate::stacks::{Numbers, frames};
 use crate::stream::{ClassEntry, StreamPart};
@@ -66,8 +65,131 @@ struct Parts<'a> {
     payload: Option<Json<'a>>,
 }
 
-/// How many classes of their own names can have at a time.
+impl<'a> Parts<'a> {
+    /// The parts of a line that say which class an event is of. None: the line is no event.
+    fn of(text: &'a str) -> Parsed<Option<Self>> {
+        let mut json = Json::new(text);
+        json.expect(b'{', "an object")?;
+        let mut is_first = true;
+        let mut parts = Self::default();
+        while let Some(key) = json.key(&mut is_first)? {
+            json.peek();
+            match key.plain().unwrap_or_default() {
+                "type" => {
+                    if Kind::of(&json.string()?.text()) != Some(Kind::Event) {
+                        return Ok(None);
+                    }
+                }
+                "ts" | "time" => {
+                    time::read(&mut json)?;
+                }
+                "id" => parts.id = Some(description_id(&mut json)?),
+                "name" => parts.name = Some(json.string()?),
+                "log_level" => parts.log_level = Some(later(&mut json)?),
+                "common_context" => parts.common = Some(later(&mut json)?),
+                "specific_context" => parts.specific = Some(later(&mut json)?),
+                "payload" => parts.payload = Some(later(&mut json)?),
+                _ => {
+                    json.skip()?;
+                }
+            }
+        }
+        json.end()?;
+        Ok(Some(parts))
+    }
+
+    /// Contexts and payloads that are null are as if they were not there.
+    fn without_nulls(mut self) -> Self {
+        for part in [&mut self.common, &mut self.specific, &mut self.payload] {
+            part.take_if(|json| json.clone().literal("null"));
+        }
+        self
+    }
+
+    /// The id of the class that lines describe by the name of the event.
+    fn id_of_name(&self, part: &StreamPart) -> Option<u128> {
+        *part.names.get(&*self.name?.text())?
+    }
+}
+
+/// The id by which an event refers to its class, if no line describes the fields of that.
+pub(crate) fn undescribed_id(text: &str, part: &StreamPart) -> Option<u128> {
+    let parts = Parts::of(text).ok()??;
+    let id = parts.id.or_else(|| parts.id_of_name(part))?;
+    (!matches!(part.classes.get(&id), Some(ClassEntry::Declared { .. }))).then_some(id)
+}
+
+/// The key of the class of an event that no line describes. None: the line is no event, or cannot be read.
+pub(crate) fn key_of(text: &str, part: &StreamPart) -> Option<Vec<u8>> {
+    let mut parts = Parts::of(text).ok()??.without_nulls();
+    parts.id = parts.id.or_else(|| parts.id_of_name(part));
+    if part.stream.class().common_context.is_some() {
+        parts.common = None;
+    }
+    let mut key = Vec::new();
+    let is_named = parts.id.is_some_and(|id| part.classes.contains_key(&id));
+    Look::of(&parts, part).ok()?.push_key(&parts, is_named, &mut key);
+    Some(key)
+}
+
+/// What an event looks like.
+#[derive(Debug)]
+struct Look {
+    context: Option<Shape>,
+    payload: Option<Shape>,
+    /// How many members of the context are of the common context.
+    common: usize,
+    log_level: Option<i64>,
+}
+
+impl Look {
+    fn of(parts: &Parts<'_>, part: &StreamPart) -> Parsed<Self> {
+        let mut left = part.file.limits.field_classes;
+        let mut object = |json: &Option<Json<'_>>| -> Parsed<Option<Vec<(String, Shape)>>> {
+            json.clone().map(|mut json| Shape::of_scope(&mut json, &mut left)).transpose()
+        };
+        let (common, specific) = (object(&parts.common)?, object(&parts.specific)?);
+        let level = parts.log_level.clone().map(|mut level| level.value()).transpose()?;
+        Ok(Self {
+            common: common.as_ref().map_or(0, Vec::len),
+            context: match (common, specific) {
+                (None, None) => None,
+                (common, specific) => {
+                    Some(Shape::Object([common, specific].into_iter().flatten().flatten().collect()))
+                }
+            },
+            payload: object(&parts.payload)?.map(Shape::Object),
+            log_level: level.as_ref().and_then(log_level),
+        })
+    }
+
+    /// Appends something that is the same for events of one class only. If that class `is_named`, a line says its name
+    /// and log level.
+    fn push_key(&self, parts: &Parts<'_>, is_named: bool, key: &mut Vec<u8>) {
+        let name = parts.name.filter(|_| !is_named).map(Quoted::text);
+        let log_level = self.log_level.filter(|_| !is_named);
+        let name_or_empty = name.as_deref().unwrap_or_default();
+        key.extend_from_slice(&parts.id.unwrap_or_default().to_le_bytes());
+        key.push(u8::from(parts.id.is_some()));
+        key.extend_from_slice(&log_level.unwrap_or(i64::MIN).to_le_bytes());
+        key.push(u8::from(name.is_some()));
+        key.extend_from_slice(&(name_or_empty.len() as u64).to_le_bytes());
+        key.extend_from_slice(name_or_empty.as_bytes());
+        key.extend_from_slice(&(self.common as u64).to_le_bytes());
+        for shape in [&self.context, &self.payload] {
+            match shape {
+                Some(shape) => shape.push_key(key),
+                None => key.push(b'-'),
+            }
+        }
+    }
+}
+
+/// How many names have a class that is known at a time.
 const MOST_NAMES: usize = 4096;
+
+/// The most bytes of such a name.
+const LONGEST_NAME: usize = 4096;
 
 impl EventReader {
     pub(crate) fn new(_: &Arc<StreamPart>) -> Self {
@@ -172,15 +294,13 @@ impl EventReader {
         if let Some(clocks) = parts.other_clocks.take() {
             self.read_other_clocks(clocks, part)?;
         }
-        let by_name = || {
-            let name = parts.name?.text();
-            let entry = part.classes.get(&(*part.names.get(&*name)?)?)?;
-            matches!(entry, ClassEntry::Declared { .. }).then_some(entry)
-        };
-        if parts.id.is_none()
-            && let Some(ClassEntry::Declared { index, stacks }) = by_name()
-        {
-            declared = Some((*index, stacks));
+        if parts.id.is_none() {
+            parts.id = parts.id_of_name(part);
+            if let Some(ClassEntry::Declared { index, stacks }) =
+                parts.id.and_then(|id| part.classes.get(&id))
+            {
+                declared = Some((*index, stacks));
+            }
         }
         match declared {
             Some((index, stacks)) => self.read_declared(index, stacks, parts, &json, part)?,
@@ -275,7 +395,8 @@ impl EventReader {
     }
 
     /// Reads what is left of an event whose class is what it looks like.
-    fn read_undeclared(&mut self, mut parts: Parts<'_>, end: &Json<'_>, part: &StreamPart) -> Parsed<()> {
+    fn read_undeclared(&mut self, parts: Parts<'_>, end: &Json<'_>, part: &StreamPart) -> Parsed<()> {
+        let mut parts = parts.without_nulls();
         if let (Some(class), Some(mut json)) = (&part.stream.class().common_context, parts.common.clone()) {
             self.scope(&mut json, Scope::CommonContext, class)?;
             parts.common = None;
@@ -291,20 +412,19 @@ impl EventReader {
             self.class = Class::Dynamic(last.class);
             return Ok(());
         }
-        let (found, is_kept) = self.class_of(&parts, name.as_deref(), template, part)?;
+        let found = self.class_of(&parts, name.as_deref(), template, part)?;
         self.read_members(&parts, &found, false)?;
-        if is_kept
-            && (self.last.len() < MOST_NAMES
-                || name.as_deref().is_some_and(|name| self.last.contains_key(name)))
-        {
-            self.last.insert(name.map(Cow::into_owned).unwrap_or_default(), found.clone());
+        let name = name.unwrap_or_default();
+        if name.len() <= LONGEST_NAME && (self.last.len() < MOST_NAMES || self.last.contains_key(&*name)) {
+            self.last.insert(name.into_owned(), found.clone());
         }
         self.class = Class::Dynamic(found.class);
         Ok(())
     }
 
+    /// Reads the members of an event; if `is_strict`, only of one that looks like just this class.
     fn read_members(&mut self, parts: &Parts<'_>, last: &Last, is_strict: bool) -> Parsed<()> {
-        self.values_of.is_strict = true;
+        self.values_of.is_strict = is_strict;
         self.values_of.takes_json = !is_strict;
         let class = &last.class.plans.class;
         let specific = members(class.specific_context.as_deref());
@@ -330,89 +450,39 @@ impl EventReader {
         Ok(())
     }
 
-    /// The class of what an event looks like, and whether others can be read by it at once.
+    /// The class of what an event looks like.
     fn class_of(
         &mut self,
         parts: &Parts<'_>,
         name: Option<&str>,
         template: Option<&ClassEntry>,
         part: &StreamPart,
-    ) -> Parsed<(Last, bool)> {
-        let object = |json: &Option<Json<'_>>| -> Parsed<Option<Vec<(String, Shape)>>> {
-            let Some(mut json) = json.clone() else { return Ok(None) };
-            let begin = json.clone();
-            match Shape::of(&mut json)? {
-                Shape::Object(members) => Ok(Some(members)),
-                Shape::Null => Ok(None),
-                _ => begin.fault("an object"),
-            }
-        };
-        let (common, specific, payload) =
-            (object(&parts.common)?, object(&parts.specific)?, object(&parts.payload)?);
-        let common_count = common.as_ref().map_or(0, Vec::len);
-        let context = match (common, specific) {
-            (None, None) => None,
-            (common, specific) => {
-                Some([common, specific].into_iter().flatten().flatten().collect::<Vec<_>>())
-            }
-        };
-        let shapes = [context.map(Shape::Object), payload.map(Shape::Object)];
-        let key = &mut self.key;
-        key.clear();
-        key.extend_from_slice(&parts.id.unwrap_or_default().to_le_bytes());
-        key.push(u8::from(parts.id.is_some()));
-        let level = parts
-            .log_level
-            .clone()
-            .map(|mut level| level.value())
-            .transpose()?
-            .and_then(|level| log_level(&level));
-        key.extend_from_slice(&level.unwrap_or(i64::MIN).to_le_bytes());
-        key.push(u8::from(name.is_some()));
-        key.extend_from_slice(&(name.unwrap_or_default().len() as u64).to_le_bytes());
-        key.extend_from_slice(name.unwrap_or_default().as_bytes());
-        key.extend_from_slice(&(common_count as u64).to_le_bytes());
-        for shape in &shapes {
-            match shape {
-                Some(shape) => shape.push_key(key),
-                None => key.push(b'-'),
-            }
-        }
-        let hash = key.iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
-            (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-        let id = parts.id.unwrap_or_else(|| u128::from((hash ^ hash >> 48) & 0xffff_ffff_ffff));
+    ) -> Parsed<Last> {
+        let look = Look::of(parts, part)?;
+        self.key.clear();
+        look.push_key(parts, template.is_some(), &mut self.key);
+        let key = &self.key;
         let make = || {
-            let [context, payload] = shapes.each_ref().map(|shape| shape.as_ref().map(Shape::class));
-            let (mut class, meanings) = match template {
+            let id = part.ids.give(parts.id, key, part);
+            let (class, meanings) = match template {
                 Some(ClassEntry::Template(template)) => (template.0.clone(), template.1.clone()),
                 _ => {
-                    let class = EventRecordClass {
-                        id,
-                        name: name.map(str::to_owned),
-                        log_level: level,
-                        ..EventRecordClass::default()
-                    };
-                    (class, Value::Null)
+                    let (name, log_level) = (name.map(str::to_owned), look.log_level);
+                    (EventRecordClass { name, log_level, ..EventRecordClass::default() }, Value::Null)
                 }
             };
-            class.specific_context = context.map(Into::into);
-            class.payload = payload.map(Into::into);
-            class.meanings = undeclared_meanings(&meanings, &class, common_count);
+            let [specific_context, payload] =
+                [&look.context, &look.payload].map(|shape| shape.as_ref().map(|shape| shape.class().into()));
+            let mut class = EventRecordClass { id, specific_context, payload, ..class };
+            class.meanings = undescribed_meanings(&meanings, &class, look.common);
             class
         };
-        let size = shapes.iter().flatten().map(Shape::size).sum::<u64>();
         let Some(classes) = part.stream.trace.dynamic_classes(part.stream.class_index) else {
             return Json::new("").fault("a class");
         };
-        let expected = "an event whose class is within the limits";
-        let fault = || Fault { at: 0, expected: expected.into() };
-        if size > part.file.limits.field_classes {
-            return Err(fault());
-        }
+        let fault = || Fault { at: 0, expected: "an event whose class is within the limits".into() };
         let class = classes.intern(key, make).ok().flatten().ok_or_else(fault)?;
-        let is_kept = !key.contains(&b'*');
-        Ok((Last { class, id: parts.id, common: common_count }, is_kept))
+        Ok(Last { class, id: parts.id, common: look.common })
     }
 
     fn read_other_clocks(&mut self, mut json: Json<'_>, part: &StreamPart) -> Parsed<()> {
@@ -452,7 +522,9 @@ impl EventReader {
                     let since = nanoseconds.saturating_sub(i128::from(clock.offset_seconds) * BILLION);
                     // The first value whose time it is.
                     let cycles = -(-since.checked_mul(clock.frequency.into())?).div_euclid(BILLION);
-                    u64::try_from(cycles.checked_sub(clock.offset_cycles.into())?.max(0)).ok()
+                    let cycles = cycles.checked_sub(clock.offset_cycles.into())?;
+                    // What is beyond the clock is at its begin or its end.
+                    Some(u64::try_from(cycles.max(0)).unwrap_or(u64::MAX))
                 };
                 ClockValue { nanoseconds, cycles: cycles.or_else(of_time).unwrap_or_default() }
             }
@@ -475,7 +547,7 @@ fn members(class: Option<&FieldClass>) -> &[Member] {
 }
 
 /// The meanings of members of a class that is what events look like.
-fn undeclared_meanings(value: &Value, class: &EventRecordClass, common: usize) -> Meanings {
+fn undescribed_meanings(value: &Value, class: &EventRecordClass, common: usize) -> Meanings {
     let place = |scope: Scope| match scope {
         Scope::CommonContext => (members(class.specific_context.as_deref()).get(..common), 0),
         Scope::SpecificContext => (members(class.specific_context.as_deref()).get(common..), common),
@@ -483,10 +555,7 @@ fn undeclared_meanings(value: &Value, class: &EventRecordClass, common: usize) -
         _ => (None, 0),
     };
     let mut all = Meanings::default();
-    let found = description::meanings(value, |scope, name, from| {
-        let members = place(scope).0?;
-        members.iter().skip(from).position(|member| member.name == *name).map(|index| from + index)
-    });
+    let found = description::meanings(value, |scope| Places::of(place(scope).0.unwrap_or_default()));
     for (member, meaning) in found.iter() {
         let scope = if member.scope == Scope::CommonContext { Scope::SpecificContext } else { member.scope };
         all.insert(scope, place(member.scope).1 + member.index as usize, meaning);

@@ -40,8 +40,9 @@ impl Format for JsonLinesFormat {
         "files whose first line is an object with a `type` of the format, or with `ts` and `name`"
     }
 
-    fn probe(&self, tree: &Tree, _: &ReadOptions) -> bool {
-        files(tree).any(recognise)
+    fn probe(&self, tree: &Tree, options: &ReadOptions) -> bool {
+        let has_bytes = |entry: &Entry| entry.beginning(1).is_ok_and(|first| !first.is_empty());
+        files(tree).any(|entry| options.force && has_bytes(entry) || recognise(entry))
     }
 
     fn open(&self, trees: &[&Tree], options: &ReadOptions) -> OpenedTraces {
@@ -197,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_traces_are_told_from_other_json() {
+    fn other_json_is_not_recognised() {
         for (text, expected) in [
             ("{\"type\":\"stream-begin\",\"stream\":0}\n", true),
             ("\u{feff}\n {\"ts\":5,\"name\":\"x\"}", true),

@@ -4,43 +4,56 @@ use std::collections::HashMap;
 
 use ichnos_model::{Limits, Value};
 
-use crate::json::{Json, Parsed};
+use crate::json::{Json, MOST_VALUES};
 use crate::line::{self, Kind, Line};
+use crate::marks::{Mark, Marks};
 
 /// The lines of a file by data stream.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     pub(crate) streams: Vec<StreamLines>,
     /// Call stacks: their data streams, and their lines.
-    pub(crate) stacks: Vec<(usize, Value)>,
+    pub(crate) stacks: Vec<(usize, Described)>,
     /// What is wrong with lines that describe something: where, how long the line is, why.
     pub(crate) faults: Vec<(usize, usize, String)>,
     /// Lines that are in no data stream: damage before any.
     pub(crate) before: Vec<(usize, usize)>,
 }
 
+/// How many bytes of memory a value of a description takes, and a data stream with its cursor, about.
+const VALUE_BYTES: u64 = 64;
+const STREAM_BYTES: u64 = 4096;
+
 /// The lines of a data stream.
 #[derive(Debug, Default)]
 pub(crate) struct StreamLines {
     /// The line that begins it.
-    pub(crate) begin: Option<Value>,
+    pub(crate) begin: Option<Described>,
     /// The lines of its event record classes.
-    pub(crate) classes: Vec<Value>,
+    pub(crate) classes: Vec<Described>,
     pub(crate) runs: Runs,
     /// When lines that are no events come.
-    pub(crate) marks: Vec<Mark>,
+    pub(crate) marks: Marks,
     /// Whether a line has a time.
     pub(crate) has_times: bool,
     /// The least time of lines without cycles.
     pub(crate) least: Option<i128>,
 }
 
-/// When a line that is no event comes among all lines of the file.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Mark {
-    /// Where the line begins.
+impl StreamLines {
+    /// What the line that begins it says, where that line begins, and how long it is.
+    pub(crate) fn begin(&self) -> (&Value, (usize, usize)) {
+        self.begin.as_ref().map_or((&Value::Null, (0, 0)), |line| (&line.value, (line.at, line.length)))
+    }
+}
+
+/// A line that describes something.
+#[derive(Debug)]
+pub(crate) struct Described {
+    /// Where it begins, and how long it is, in bytes.
     pub(crate) at: usize,
-    pub(crate) time: Option<i128>,
+    pub(crate) length: usize,
+    pub(crate) value: Value,
 }
 
 /// Ranges of a file in ascending order, in little memory.
@@ -69,12 +82,8 @@ impl Runs {
 
     fn pack(&mut self) {
         let Some((begin, end)) = self.last.take() else { return };
-        for mut number in [begin - self.packed_end, end - begin] {
-            while number >= 0x80 {
-                self.packed.push(number as u8 | 0x80);
-                number >>= 7;
-            }
-            self.packed.push(number as u8);
+        for number in [begin - self.packed_end, end - begin] {
+            push_number(&mut self.packed, number as u128);
         }
         self.packed_end = end;
     }
@@ -115,6 +124,15 @@ pub(crate) struct RunCursor {
     is_done: bool,
 }
 
+/// Appends a number as LEB128.
+pub(crate) fn push_number(out: &mut Vec<u8>, mut number: u128) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
 /// The range of the line that begins at an offset, without its line break, and where the next one begins.
 pub(crate) fn line_at(bytes: &[u8], at: usize) -> (&[u8], usize) {
     let rest = bytes.get(at..).unwrap_or_default();
@@ -143,6 +161,7 @@ impl Index {
             before: None,
             last_begin: 0,
             left: limits.metadata_bytes,
+            left_memory: limits.description_bytes,
             most_faults: limits.diagnostics,
         };
         let mut at = byte_order_mark(bytes);
@@ -151,11 +170,8 @@ impl Index {
             scan.line(line, at, next);
             at = next;
         }
-        // Before all times, but behind the begins of all data streams.
-        for mark in scan.index.streams.iter_mut().flat_map(|lines| &mut lines.marks) {
-            if mark.time.is_none() && mark.at > scan.last_begin {
-                mark.time = Some(i128::from(i64::MIN) + 1);
-            }
+        for lines in &mut scan.index.streams {
+            lines.marks.last_begin = scan.last_begin;
         }
         scan.index
     }
@@ -174,6 +190,8 @@ struct Scan {
     last_begin: usize,
     /// How many bytes of descriptions are still allowed.
     left: u64,
+    /// How many bytes of memory what they say may still take, about.
+    left_memory: u64,
     most_faults: usize,
 }
 
@@ -189,13 +207,14 @@ impl Scan {
             Ok(found) => found,
             // It is reported where it is read: in the data stream of the line before.
             Err(_) => {
-                let stream = self.last.map_or_else(|| self.stream(0), |(_, stream)| stream);
+                let last = self.last.map(|(_, stream)| stream);
+                let Some(stream) = last.or_else(|| self.stream_of(None, at, next)) else { return };
                 return self.mark(stream, at, next, None);
             }
         };
         match found.kind {
             Kind::Event => {
-                let stream = self.stream(found.stream.unwrap_or_default());
+                let Some(stream) = self.stream_of(found.stream, at, next) else { return };
                 self.before = Some(stream);
                 let lines = &mut self.index.streams[stream];
                 lines.runs.add(at, next);
@@ -209,23 +228,23 @@ impl Scan {
                 }
             }
             Kind::StreamBegin => {
-                let Some(value) = self.describe(line, at) else { return };
+                let Some(described) = self.describe(line, at) else { return };
                 let number = found.stream.unwrap_or_default();
                 self.numbers.remove(&number);
                 self.last = None;
                 self.last_begin = at;
-                let stream = self.stream(number);
-                self.index.streams[stream].begin = Some(value);
+                let Some(stream) = self.stream_of(found.stream, at, next) else { return };
+                self.index.streams[stream].begin = Some(described);
                 self.index.streams[stream].runs.add(at, next);
             }
             Kind::EventClass | Kind::Stack => {
-                let stream = self.stream(found.stream.unwrap_or_default());
+                let Some(stream) = self.stream_of(found.stream, at, next) else { return };
                 self.index.streams[stream].runs.add(at, next);
-                let Some(value) = self.describe(line, at) else { return };
+                let Some(described) = self.describe(line, at) else { return };
                 if found.kind == Kind::Stack {
-                    self.index.stacks.push((stream, value));
+                    self.index.stacks.push((stream, described));
                 } else {
-                    self.index.streams[stream].classes.push(value);
+                    self.index.streams[stream].classes.push(described);
                 }
             }
             // It is in the data stream that it names or else that of the line before.
@@ -234,27 +253,41 @@ impl Scan {
                 None => self.index.before.push((at, next)),
             },
             _ => {
-                let stream = self.stream(found.stream.unwrap_or_default());
+                let Some(stream) = self.stream_of(found.stream, at, next) else { return };
                 self.index.streams[stream].has_times |= found.time.is_some();
                 self.mark(stream, at, next, found.time);
             }
         }
     }
 
-    /// The index of a data stream.
+    /// The index of a data stream. None: there are too many.
     #[inline]
-    fn stream(&mut self, number: u64) -> usize {
+    fn stream(&mut self, number: u64) -> Option<usize> {
         if let Some((last, stream)) = self.last
             && last == number
         {
-            return stream;
+            return Some(stream);
         }
-        let streams = &mut self.index.streams;
-        let stream = *self.numbers.entry(number).or_insert_with(|| {
-            streams.push(StreamLines::default());
-            streams.len() - 1
-        });
+        let stream = match self.numbers.get(&number) {
+            Some(stream) => *stream,
+            None => {
+                self.left_memory = self.left_memory.checked_sub(STREAM_BYTES)?;
+                self.index.streams.push(StreamLines::default());
+                let stream = self.index.streams.len() - 1;
+                self.numbers.insert(number, stream);
+                stream
+            }
+        };
         self.last = Some((number, stream));
+        Some(stream)
+    }
+
+    /// The index of the data stream of a line, which is damage if there are too many.
+    fn stream_of(&mut self, number: Option<u64>, at: usize, next: usize) -> Option<usize> {
+        let stream = self.stream(number.unwrap_or_default());
+        if stream.is_none() {
+            self.fault(at, next - at, "there are more data streams than the limit allows".to_owned());
+        }
         stream
     }
 
@@ -274,8 +307,9 @@ impl Scan {
         let of = || -> Option<usize> {
             let value = Json::new(line::text(line).ok()?).value().ok()?;
             let name = value.get("stream_name")?;
-            let is_named =
-                |lines: &StreamLines| lines.begin.as_ref().and_then(|begin| begin.get("name")) == Some(name);
+            let is_named = |lines: &StreamLines| {
+                lines.begin.as_ref().and_then(|begin| begin.value.get("name")) == Some(name)
+            };
             // That of the line before, if there are several.
             let last =
                 self.last.map(|(_, last)| last).filter(|last| streams.get(*last).is_some_and(is_named));
@@ -285,27 +319,36 @@ impl Scan {
     }
 
     /// Reads a line that describes something.
-    fn describe(&mut self, line: &[u8], at: usize) -> Option<Value> {
-        let fault = match self.left.checked_sub(line.len() as u64) {
-            None => "the lines that describe data streams, classes and stacks take more bytes than the limit"
-                .to_owned(),
-            Some(left) => {
-                self.left = left;
-                match parse(line) {
-                    Ok(value) => return Some(value),
-                    Err(fault) => format!("expected {}", fault.expected),
-                }
-            }
+    fn describe(&mut self, line: &[u8], at: usize) -> Option<Described> {
+        const EXCEEDED: &str =
+            "the lines that describe data streams, classes and stacks take more bytes than the limit";
+        let Some(left) = self.left.checked_sub(line.len() as u64) else {
+            self.fault(at, line.len(), EXCEEDED.to_owned());
+            return None;
         };
-        if self.index.faults.len() < self.most_faults {
-            self.index.faults.push((at, line.len(), fault));
+        self.left = left;
+        let allowed = self.left_memory / VALUE_BYTES;
+        let mut values = allowed.min(MOST_VALUES);
+        let is_last = values == allowed;
+        let read = line::text(line).and_then(|text| {
+            let begin = values;
+            let value = Json::new(text).value_within(&mut values);
+            self.left_memory -= (begin - values) * VALUE_BYTES;
+            value
+        });
+        match read {
+            Ok(value) => return Some(Described { at, length: line.len(), value }),
+            Err(_) if is_last && values == 0 => self.fault(at, line.len(), EXCEEDED.to_owned()),
+            Err(fault) => self.fault(at, line.len(), format!("expected {}", fault.expected)),
         }
         None
     }
-}
 
-fn parse(line: &[u8]) -> Parsed<Value> {
-    Json::new(line::text(line)?).value()
+    fn fault(&mut self, at: usize, length: usize, what: String) {
+        if self.index.faults.len() < self.most_faults {
+            self.index.faults.push((at, length, what));
+        }
+    }
 }
 
 #[cfg(test)]
@@ -331,10 +374,11 @@ mod tests {
             {\"type\":\"damage\",\"stream_name\":\"a\"}\n{\"type\":\"stream-end\",\"stream\":7}";
         let index = Index::of(text.as_bytes(), &Limits::default());
         let [a, b] = &index.streams[..] else { panic!() };
-        assert_eq!((a.begin.is_some(), a.has_times, a.least, a.marks.len()), (true, true, None, 1));
-        assert_eq!((b.begin.is_some(), b.has_times, b.least, b.marks.len()), (false, true, Some(6), 2));
+        assert_eq!((a.begin.is_some(), a.has_times, a.least), (true, true, None));
+        assert_eq!((b.begin.is_some(), b.has_times, b.least), (false, true, Some(6)));
         // Behind the line of a later data stream.
-        assert_eq!(a.marks[0].time, Some(7));
+        let damage = text.find("{\"type\":\"damage\"").unwrap();
+        assert_eq!(a.marks.cursor().take(&a.marks, damage), Some(Mark { at: damage, time: Some(7) }));
         assert_eq!(a.runs.bytes + b.runs.bytes, text.len());
     }
 }

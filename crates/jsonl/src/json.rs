@@ -10,6 +10,9 @@ use ichnos_model::Value;
 /// How deep arrays and objects can be nested.
 pub(crate) const MOST_NESTED: u32 = 128;
 
+/// The most values of a line that is read as a whole: each takes up to 64 bytes of memory, and two bytes of text.
+pub(crate) const MOST_VALUES: u64 = 1 << 20;
+
 /// Why a line cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
@@ -37,6 +40,11 @@ pub(crate) struct Quoted<'a> {
 impl<'a> Json<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
         Self { text, at: 0 }
+    }
+
+    /// How many bytes the whole text has.
+    pub(crate) fn len(&self) -> usize {
+        self.text.len()
     }
 
     /// What was read since `begin`.
@@ -270,18 +278,25 @@ impl<'a> Json<'a> {
 
     /// Reads a value as a whole: of lines that describe something, of which there are few.
     pub(crate) fn value(&mut self) -> Parsed<Value> {
-        self.nested_value(MOST_NESTED)
+        self.value_within(&mut { MOST_VALUES })
     }
 
-    fn nested_value(&mut self, depth: u32) -> Parsed<Value> {
+    /// Reads a value that consists of no more than `left` values, which becomes less by them.
+    pub(crate) fn value_within(&mut self, left: &mut u64) -> Parsed<Value> {
+        self.nested_value(MOST_NESTED, left)
+    }
+
+    fn nested_value(&mut self, depth: u32, left: &mut u64) -> Parsed<Value> {
         let mut is_first = true;
+        let Some(fewer) = left.checked_sub(1) else { return self.fault("fewer values") };
+        *left = fewer;
         Ok(match self.peek() {
             Some(b'{') => {
                 let Some(depth) = depth.checked_sub(1) else { return self.fault("fewer nested values") };
                 self.at += 1;
                 let mut members = Vec::new();
                 while let Some(key) = self.key(&mut is_first)? {
-                    members.push((key.text().into_owned(), self.nested_value(depth)?));
+                    members.push((key.text().into_owned(), self.nested_value(depth, left)?));
                 }
                 Value::Map(members)
             }
@@ -290,7 +305,7 @@ impl<'a> Json<'a> {
                 self.at += 1;
                 let mut elements = Vec::new();
                 while self.element(&mut is_first)? {
-                    elements.push(self.nested_value(depth)?);
+                    elements.push(self.nested_value(depth, left)?);
                 }
                 Value::Array(elements)
             }
@@ -447,5 +462,12 @@ mod tests {
         let nested = |depth: usize| parse(&("[".repeat(depth) + &"]".repeat(depth)));
         assert!(nested(MOST_NESTED as usize).is_ok());
         assert!(nested(MOST_NESTED as usize + 1).is_err());
+    }
+
+    #[test]
+    fn values_of_a_line_are_bounded() {
+        let list = |count: u64| parse(&format!("[{}0]", "0,".repeat(count as usize - 2)));
+        assert!(list(MOST_VALUES).is_ok());
+        assert!(list(MOST_VALUES + 1).is_err());
     }
 }

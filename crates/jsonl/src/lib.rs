@@ -17,6 +17,7 @@
 //! | line that cannot be read | damage, behind which reading goes on with the next line |
 #![forbid(unsafe_code)]
 
+mod class_ids;
 mod cursor;
 mod description;
 mod event;
@@ -25,6 +26,7 @@ mod format;
 mod index;
 mod json;
 mod line;
+mod marks;
 mod open;
 mod shape;
 mod stacks;
@@ -32,5 +34,6 @@ mod stream;
 mod time;
 mod trace;
 mod values;
+mod variants;
 
 pub use format::JsonLinesFormat;

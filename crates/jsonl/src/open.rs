@@ -9,8 +9,9 @@ use ichnos_model::{
     FieldKind, Member, Scope, Trace, TraceClass, Value,
 };
 
+use crate::class_ids::{self, ClassIds};
 use crate::cursor::damage_of;
-use crate::description::{self, MESSAGE};
+use crate::description::{self, MESSAGE, Places};
 use crate::field_class::{Classes, Made, text};
 use crate::index::{Index, StreamLines};
 use crate::json::Json;
@@ -19,7 +20,7 @@ use crate::stream::{ClassEntry, File, StreamPart};
 use crate::trace::JsonTrace;
 
 /// A trace that is being made.
-struct Draft {
+struct Draft<'i> {
     class: TraceClass,
     label: String,
     path: String,
@@ -28,9 +29,33 @@ struct Draft {
     /// Data stream classes by what lines say of them.
     stream_classes: HashMap<String, usize>,
     /// Of each data stream class: what is known of event record classes.
-    entries: Vec<HashMap<u128, ClassEntry>>,
+    entries: Vec<Entries<'i>>,
     /// Data streams: their index in the file, and in the data stream classes.
     streams: Vec<(usize, usize)>,
+}
+
+/// The event record classes of a data stream class that lines describe.
+#[derive(Default)]
+struct Entries<'i> {
+    /// By id, with what lines say of them.
+    by_id: HashMap<u128, (ClassEntry, &'i Value)>,
+    /// The ids of those whose lines say none, by name.
+    without_id: HashMap<Option<String>, u128>,
+}
+
+impl Entries<'_> {
+    /// The id of a class whose line says none: one that no other class has.
+    fn id_of_name(&mut self, name: &Option<String>) -> u128 {
+        if let Some(known) = self.without_id.get(name) {
+            return *known;
+        }
+        let mut id = class_ids::hash(name.as_deref().unwrap_or_default().as_bytes());
+        while self.by_id.contains_key(&id) {
+            id = id.wrapping_add(1);
+        }
+        self.without_id.insert(name.clone(), id);
+        id
+    }
 }
 
 /// What is wrong with descriptions.
@@ -40,7 +65,8 @@ struct Faults<'a> {
 }
 
 impl Faults<'_> {
-    fn add(&mut self, at: usize, length: usize, what: &str, stream: Option<&str>) {
+    /// Adds that a line which begins at an offset and has a length describes nothing.
+    fn add(&mut self, (at, length): (usize, usize), what: &str, stream: Option<&str>) {
         if self.damage.len() >= self.file.limits.diagnostics {
             return;
         }
@@ -71,7 +97,7 @@ pub(crate) fn open(file: &Arc<File>) -> Result<Vec<JsonTrace>, PlanError> {
         faults.damage.extend(value.as_ref().map(damage_of));
     }
     for (at, length, what) in &index.faults {
-        faults.add(*at, *length, what, None);
+        faults.add((*at, *length), what, None);
     }
     // Which field selects another one is only known if the field is there.
     match make(file, &index, true, &mut faults.damage.clone()) {
@@ -88,12 +114,13 @@ fn make(
     damage: &mut Vec<Damage>,
 ) -> Result<Vec<JsonTrace>, PlanError> {
     let mut faults = Faults { file, damage: std::mem::take(damage) };
-    let mut drafts: Vec<Draft> = Vec::new();
+    let mut drafts: Vec<Draft<'_>> = Vec::new();
     let mut by_text = HashMap::new();
     for (number, lines) in index.streams.iter().enumerate() {
-        let value = lines.begin.as_ref().and_then(|begin| begin.get("trace")).unwrap_or(&Value::Null);
+        let (begin, at) = lines.begin();
+        let value = begin.get("trace").unwrap_or(&Value::Null);
         let draft = *by_text.entry(format!("{value:?}")).or_insert_with(|| {
-            drafts.push(Draft::new(value, &mut faults));
+            drafts.push(Draft::new(value, at, &mut faults));
             drafts.len() - 1
         });
         if let Some(draft) = drafts.get_mut(draft) {
@@ -101,7 +128,7 @@ fn make(
         }
     }
     if drafts.is_empty() {
-        drafts.push(Draft::new(&Value::Null, &mut faults));
+        drafts.push(Draft::new(&Value::Null, (0, 0), &mut faults));
     }
     let mut traces = Vec::new();
     for draft in drafts {
@@ -113,12 +140,12 @@ fn make(
     Ok(traces)
 }
 
-impl Draft {
-    fn new(value: &Value, faults: &mut Faults<'_>) -> Self {
+impl<'i> Draft<'i> {
+    fn new(value: &Value, at: (usize, usize), faults: &mut Faults<'_>) -> Self {
         let (class, label) = match description::trace_class(value) {
             Ok(found) => found,
             Err(what) => {
-                faults.add(0, 0, &what, None);
+                faults.add(at, &what, None);
                 (TraceClass { dialect: "JSON Lines".to_owned(), ..TraceClass::default() }, String::new())
             }
         };
@@ -138,6 +165,7 @@ impl Draft {
     fn clock(
         &mut self,
         value: &Value,
+        at: (usize, usize),
         offsets: &ClockOffsets,
         faults: &mut Faults<'_>,
     ) -> Result<Option<u16>, PlanError> {
@@ -148,7 +176,7 @@ impl Draft {
         let clock = match description::clock_class(value) {
             Ok(clock) => Some(clock),
             Err(what) => {
-                faults.add(0, 0, &what, None);
+                faults.add(at, &what, None);
                 None
             }
         };
@@ -170,14 +198,14 @@ impl Draft {
     fn add_stream(
         &mut self,
         number: usize,
-        lines: &StreamLines,
+        lines: &'i StreamLines,
         with_selectors: bool,
         offsets: &ClockOffsets,
         faults: &mut Faults<'_>,
     ) -> Result<(), PlanError> {
-        let begin = lines.begin.as_ref().unwrap_or(&Value::Null);
+        let (begin, at) = lines.begin();
         let mut default_clock = match begin.get("clock") {
-            Some(clock) => self.clock(clock, offsets, faults)?,
+            Some(clock) => self.clock(clock, at, offsets, faults)?,
             None => None,
         };
         if default_clock.is_none() && lines.has_times {
@@ -198,7 +226,7 @@ impl Draft {
         let mut other_clocks = Vec::new();
         if let Some(Value::Array(clocks)) = begin.get("other_clocks") {
             for clock in clocks {
-                other_clocks.extend(self.clock(clock, offsets, faults)?);
+                other_clocks.extend(self.clock(clock, at, offsets, faults)?);
             }
         }
         let value = begin.get("class").unwrap_or(&Value::Null);
@@ -209,13 +237,13 @@ impl Draft {
                 let classes = Classes { clocks: &self.clock_ids, with_selectors };
                 let made = stream_class(value, classes, &mut self.class);
                 let mut class = made.unwrap_or_else(|what| {
-                    faults.add(0, 0, &what, text(begin, "name"));
+                    faults.add(at, &what, text(begin, "name"));
                     DataStreamClass::default()
                 });
                 (class.default_clock, class.other_clocks) = (default_clock, other_clocks);
                 let index = self.class.data_streams.len();
                 self.class.data_streams.push(class);
-                self.entries.push(HashMap::new());
+                self.entries.push(Entries::default());
                 self.stream_classes.insert(key, index);
                 index
             }
@@ -227,9 +255,9 @@ impl Draft {
         else {
             return Ok(());
         };
-        for value in &lines.classes {
-            if let Err(what) = add_class(value, classes, stream, entries) {
-                faults.add(0, 0, &what, text(begin, "name"));
+        for line in &lines.classes {
+            if let Err(what) = add_class(&line.value, classes, stream, entries) {
+                faults.add((line.at, line.length), &what, text(begin, "name"));
             }
         }
         Ok(())
@@ -245,21 +273,36 @@ impl Draft {
             false => (0..index.streams.len()).map(own).collect(),
         };
         let lines = index.stacks.iter().filter(|(stream, _)| owned.get(*stream) == Some(&true));
-        let stacks = Arc::new(stacks::fill(&trace.stacks, lines.map(|(_, line)| line)));
+        let stacks = Arc::new(stacks::fill(&trace.stacks, lines.map(|(_, line)| &line.value)));
+        let entries = self.entries.into_iter().map(|entries| {
+            let by_id = entries.by_id.into_iter();
+            by_id.map(|(id, (entry, _))| (id, entry)).collect::<HashMap<_, _>>()
+        });
+        let entries: Vec<_> = entries.map(Arc::new).collect();
+        let runs: Vec<_> = index.streams.iter().map(|lines| Arc::new(lines.runs.clone())).collect();
+        let ids = (0..entries.len()).map(|class| {
+            let streams = self.streams.iter().filter(|(_, of)| *of == class);
+            let lines = streams.filter_map(|(number, _)| runs.get(*number).cloned());
+            Arc::new(ClassIds::new(lines.collect()))
+        });
+        let ids: Vec<_> = ids.collect();
         let mut streams = Vec::new();
         for (number, class) in self.streams {
-            let Some(lines) = index.streams.get(number) else { continue };
-            let begin = lines.begin.as_ref().unwrap_or(&Value::Null);
+            let (Some(lines), Some(runs)) = (index.streams.get(number), runs.get(number)) else { continue };
+            let (Some(classes), Some(ids)) = (entries.get(class), ids.get(class)) else { continue };
+            let (begin, _) = lines.begin();
             let id = description::id(begin).ok().flatten();
             let name = text(begin, "name").unwrap_or(&file.name);
             let Some(stream) = DataStream::new(Arc::clone(&trace), class, id, name) else { continue };
-            let classes = self.entries.get(class).cloned().unwrap_or_default();
             let mut names = HashMap::new();
-            for (id, entry) in &classes {
-                if let ClassEntry::Declared { index, .. } = entry
-                    && let Some(name) =
-                        stream.class().event_records.get(*index).and_then(|class| class.name.clone())
-                {
+            for (id, entry) in &**classes {
+                let class = match entry {
+                    ClassEntry::Declared { index, .. } => {
+                        stream.class().event_records.get(*index).map(|class| &**class)
+                    }
+                    ClassEntry::Template(template) => Some(&template.0),
+                };
+                if let Some(name) = class.and_then(|class| class.name.clone()) {
                     names.entry(name).and_modify(|known| *known = None).or_insert(Some(*id));
                 }
             }
@@ -268,9 +311,10 @@ impl Draft {
                 file: Arc::clone(file),
                 clock_offset: stream.clock().map_or(offsets.all, |clock| offsets.of(clock)),
                 stream: Arc::new(stream),
-                runs: lines.runs.clone(),
+                runs: Arc::clone(runs),
                 marks: lines.marks.clone(),
-                classes,
+                classes: Arc::clone(classes),
+                ids: Arc::clone(ids),
                 names,
                 stacks: Arc::clone(&stacks),
             }));
@@ -310,20 +354,29 @@ fn members(class: Option<&FieldClass>) -> &[Member] {
 }
 
 /// Adds an event record class to a data stream class.
-fn add_class(
-    value: &Value,
+fn add_class<'i>(
+    value: &'i Value,
     classes: Classes<'_>,
     stream: &mut DataStreamClass,
-    entries: &mut HashMap<u128, ClassEntry>,
+    entries: &mut Entries<'i>,
 ) -> Made<()> {
     let mut class: EventRecordClass = description::event_class(value)?;
+    if value.get("id").is_none() {
+        class.id = entries.id_of_name(&class.name);
+    }
     let meanings = value.get("meanings").unwrap_or(&Value::Null);
-    if entries.contains_key(&class.id) {
-        return Ok(());
+    if let Some((_, known)) = entries.by_id.get(&class.id) {
+        // Each data stream has a line of it.
+        return if is_same(value, known) {
+            Ok(())
+        } else {
+            Err(format!("a class of the id {}, which a line before describes in another way", class.id))
+        };
     }
     let Some(fields) = value.get("fields") else {
         let id = class.id;
-        entries.insert(id, ClassEntry::Template(Arc::new((class, meanings.clone()))));
+        let entry = ClassEntry::Template(Arc::new((class, meanings.clone())));
+        entries.by_id.insert(id, (entry, value));
         return Ok(());
     };
     class.specific_context = description::scope_class(fields, "specific_context", classes)?.map(Into::into);
@@ -335,7 +388,7 @@ fn add_class(
         let message = Member::new(MESSAGE, FieldClass::optional(FieldClass::string()));
         stream.resource = Some(Arc::new(FieldClass::structure(known.chain([message]))));
     }
-    class.meanings = description::meanings(meanings, |scope, name, from| {
+    class.meanings = description::meanings(meanings, |scope| {
         let class = match scope {
             Scope::PacketContext => &stream.packet_context,
             Scope::EventRecordHeader => &stream.event_record_header,
@@ -343,14 +396,19 @@ fn add_class(
             Scope::SpecificContext => &class.specific_context,
             Scope::Payload => &class.payload,
             Scope::Resource => &stream.resource,
-            Scope::PacketHeader => return None,
+            Scope::PacketHeader => &None,
         };
-        let members = members(class.as_deref());
-        let is_it =
-            |member: &Member| member.name == *name && !matches!(member.class.kind, FieldKind::Padding(_));
-        members.iter().skip(from).position(is_it).map(|index| from + index)
+        Places::of(members(class.as_deref()))
     });
-    entries.insert(class.id, ClassEntry::declared(stream.event_records.len(), &class));
+    let entry = ClassEntry::declared(stream.event_records.len(), &class);
+    entries.by_id.insert(class.id, (entry, value));
     stream.event_records.push(Arc::new(class));
     Ok(())
+}
+
+/// Whether two lines say the same of a class, possibly in different data streams.
+fn is_same(a: &Value, b: &Value) -> bool {
+    let (Value::Map(a), Value::Map(b)) = (a, b) else { return a == b };
+    let said = |(name, _): &&(String, Value)| name != "stream";
+    a.iter().filter(said).eq(b.iter().filter(said))
 }

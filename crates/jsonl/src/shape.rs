@@ -7,6 +7,7 @@ use ichnos_model::{
 };
 
 use crate::json::{Json, Parsed};
+use crate::values::is_integer;
 
 /// What a value looks like.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,28 +32,28 @@ pub(crate) enum Shape {
 }
 
 impl Shape {
-    /// Reads a value.
-    pub(crate) fn of(json: &mut Json<'_>) -> Parsed<Self> {
+    /// Reads a value that consists of no more than `left` others, which becomes less by them.
+    pub(crate) fn of(json: &mut Json<'_>, left: &mut u64) -> Parsed<Self> {
         let mut is_first = true;
         Ok(match json.peek() {
             Some(b'{') => {
                 let begin = json.at;
-                json.at += 1;
-                let mut members = Vec::new();
-                while let Some(key) = json.key(&mut is_first)? {
-                    members.push((key.text().into_owned(), Self::of(json)?));
-                }
+                let members = Self::of_scope(json, left)?;
                 special(json.since(begin)).unwrap_or(Self::Object(members))
             }
             Some(b'[') => {
                 json.at += 1;
                 let mut element = None;
+                let before = *left;
                 while json.element(&mut is_first)? {
-                    let found = Self::of(json)?;
-                    element = Some(match element {
+                    let found = Self::of(json, left)?;
+                    let common = match element {
                         None => found,
                         Some(known) => Self::common(known, found),
-                    });
+                    };
+                    // Of all elements, only what they have in common is kept.
+                    *left = before.saturating_sub(common.size());
+                    element = Some(common);
                 }
                 Self::Array(Box::new(element.unwrap_or(Self::Null)))
             }
@@ -73,6 +74,21 @@ impl Shape {
                 }
             }
         })
+    }
+
+    /// Reads the object that is a scope: its members.
+    pub(crate) fn of_scope(json: &mut Json<'_>, left: &mut u64) -> Parsed<Vec<(String, Self)>> {
+        let mut is_first = true;
+        let mut members = Vec::new();
+        json.expect(b'{', "an object")?;
+        while let Some(key) = json.key(&mut is_first)? {
+            let Some(fewer) = left.checked_sub(1) else {
+                return json.fault("an event whose class is within the limits");
+            };
+            *left = fewer;
+            members.push((key.text().into_owned(), Self::of(json, left)?));
+        }
+        Ok(members)
     }
 
     /// The shape of elements of an array that look like these two.
@@ -115,8 +131,8 @@ impl Shape {
                 key.extend_from_slice(&length.to_le_bytes());
             }
             Self::Float => key.push(b'f'),
-            Self::Text => key.push(b't'),
-            Self::Any => key.push(b'*'),
+            // The classes are the same.
+            Self::Text | Self::Any => key.push(b't'),
             Self::Blob(media) => {
                 key.push(b'x');
                 text(key, media);
@@ -195,7 +211,7 @@ fn bits_of(digits: &str) -> u64 {
 }
 
 /// The shape of an object that stands for a value which JSON does not have.
-fn special(object: &str) -> Option<Shape> {
+pub(crate) fn special(object: &str) -> Option<Shape> {
     let mut json = Json::new(object);
     json.take(b'{').then_some(())?;
     let mut is_first = true;
@@ -203,20 +219,13 @@ fn special(object: &str) -> Option<Shape> {
     let text = json.string().ok()?.plain()?;
     let is_float = matches!(text, "NaN" | "Infinity" | "-Infinity");
     let shape = match key {
-        "$int" if text.strip_prefix('-').unwrap_or(text).bytes().all(|byte| byte.is_ascii_digit()) => {
-            Shape::Wide(bits_of(text))
-        }
+        "$int" if is_integer(text) => Shape::Wide(bits_of(text)),
         "$float" if is_float => Shape::Float,
-        "$bytes" if is_hex(text) => {
-            // Of another encoding, the bytes would be another text.
-            return (json.key(&mut is_first) == Ok(None)).then_some(Shape::Text);
-        }
+        // Of another encoding, the bytes would be another text.
+        "$bytes" if is_hex(text) => Shape::Text,
         "$blob" if is_hex(text) => {
-            let mut media = String::new();
-            if json.key(&mut is_first).ok()?.is_some_and(|key| key.is("media_type")) {
-                media = json.string().ok()?.text().into_owned();
-            }
-            return Some(Shape::Blob(media));
+            let Some(key) = json.key(&mut is_first).ok()? else { return Some(Shape::Blob(String::new())) };
+            Shape::Blob(json.string().ok().filter(|_| key.is("media_type"))?.text().into_owned())
         }
         _ => return None,
     };

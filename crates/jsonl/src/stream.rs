@@ -8,7 +8,9 @@ use ichnos_model::{
     ClockArithmetic, ClockOffsets, DataStream, EventRecordClass, Limits, Meaning, Scope, Value,
 };
 
-use crate::index::{Mark, Runs};
+use crate::class_ids::ClassIds;
+use crate::index::Runs;
+use crate::marks::Marks;
 use crate::stacks::Renumbered;
 
 /// What all data streams of a file have in common.
@@ -30,9 +32,11 @@ pub(crate) struct File {
 pub(crate) struct StreamPart {
     pub(crate) file: Arc<File>,
     pub(crate) stream: Arc<DataStream>,
-    pub(crate) runs: Runs,
-    pub(crate) marks: Vec<Mark>,
-    pub(crate) classes: HashMap<u128, ClassEntry>,
+    pub(crate) runs: Arc<Runs>,
+    pub(crate) marks: Marks,
+    pub(crate) classes: Arc<HashMap<u128, ClassEntry>>,
+    /// For classes that no line describes.
+    pub(crate) ids: Arc<ClassIds>,
     /// Ids by name, of names that only one class has.
     pub(crate) names: HashMap<String, Option<u128>>,
     pub(crate) stacks: Arc<Renumbered>,
@@ -51,7 +55,10 @@ pub(crate) enum ClassEntry {
 
 impl ClassEntry {
     pub(crate) fn declared(index: usize, class: &EventRecordClass) -> Self {
-        let stacks = class.meanings.members(Meaning::Stack);
-        Self::Declared { index, stacks: stacks.map(|member| (member.scope, member.index)).collect() }
+        let members = class.meanings.members(Meaning::Stack);
+        let mut stacks: Vec<_> = members.map(|member| (member.scope, member.index)).collect();
+        stacks.sort_unstable_by_key(|(_, index)| *index);
+        stacks.dedup();
+        Self::Declared { index, stacks: stacks.into() }
     }
 }

@@ -1,16 +1,24 @@
 //! Values of fields, read as their classes say.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use ichnos_model::{
-    BitField, EventValues, FieldClass, FieldKind, FieldValue, IntegerProperties, Length, LocationStep,
-    Member, Real, Scope, StringEncoding, VariableLengthValue, VariantOption, Wide,
+    BitField, EventValues, FieldClass, FieldKind, FieldValue, IntegerProperties, Length, Member, Real, Scope,
+    StringEncoding, VariableLengthValue, VariantOption, Wide,
 };
 use uuid::Uuid;
 
 use crate::json::{Fault, Json, Parsed};
+use crate::shape::{Shape, special};
 use crate::stacks::Numbers;
 use crate::time;
+use crate::variants::{SelectorValues, looks_like};
+
+/// How many fields can be compared with what is read to find the options of the variants of a scope, however short the
+/// line is, and how many more for each byte of it.
+const FEW_COMPARED: u64 = 1 << 13;
+const COMPARED_PER_BYTE: u64 = 64;
 
 /// Reads values, in memory that is reused.
 #[derive(Debug, Default)]
@@ -18,18 +26,66 @@ pub(crate) struct ValueReader {
     text: String,
     bytes: Vec<u8>,
     words: Vec<u64>,
+    /// How many more fields can be compared with what is read, to find the options of variants.
+    work: u64,
     /// Whether a string can be any value: its JSON.
     pub(crate) takes_json: bool,
-    /// Whether values have to be what is read as such without a class: no digits in strings, no whole numbers as
-    /// floating-point numbers.
+    /// Whether values have to be those that look like just this class where no line describes one: no digits in strings,
+    /// no whole numbers as floating-point numbers. It fails, too, where that is not certain.
     pub(crate) is_strict: bool,
 }
 
 /// The names and values of an object, to find members in any order.
-type Entries<'a> = Vec<Option<(Cow<'a, str>, Json<'a>)>>;
+#[derive(Default)]
+struct Entries<'a> {
+    names: Vec<Cow<'a, str>>,
+    /// None: it was taken.
+    values: Vec<Option<Json<'a>>>,
+}
+
+/// Finds members of an object.
+#[derive(Default)]
+struct Finder<'n> {
+    /// How many were taken at the beginning.
+    first: usize,
+    /// Where the members of each name are, the first one last; of an object of many members.
+    by_name: Option<HashMap<&'n str, Vec<usize>>>,
+}
+
+impl<'n> Finder<'n> {
+    /// How many members are few.
+    const FEW: usize = 32;
+
+    /// Takes the value of the first member of a name that was not taken.
+    fn take<'a>(
+        &mut self,
+        names: &'n [Cow<'a, str>],
+        values: &mut [Option<Json<'a>>],
+        name: &str,
+    ) -> Option<Json<'a>> {
+        while values.get(self.first).is_some_and(Option::is_none) {
+            self.first += 1;
+        }
+        let at = if names.len() <= Self::FEW {
+            let rest = names.get(self.first..).unwrap_or_default();
+            let rest = rest.iter().zip(values.get(self.first..).unwrap_or_default());
+            self.first + rest.into_iter().position(|(known, value)| known == name && value.is_some())?
+        } else {
+            let by_name = self.by_name.get_or_insert_with(|| {
+                let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
+                for (at, name) in names.iter().enumerate().rev() {
+                    by_name.entry(name).or_default().push(at);
+                }
+                by_name
+            });
+            by_name.get_mut(name)?.pop()?
+        };
+        values.get_mut(at)?.take()
+    }
+}
 
 impl ValueReader {
-    /// Reads the object that is a scope. `stacks` are the members that are numbers of call stacks.
+    /// Reads the object that is a scope. `stacks` are the members that are numbers of call stacks, in order.
     pub(crate) fn scope(
         &mut self,
         json: &mut Json<'_>,
@@ -42,6 +98,7 @@ impl ValueReader {
             return json.fault("a class that is a structure");
         };
         let begin = json.at;
+        self.work = FEW_COMPARED + COMPARED_PER_BYTE * json.len() as u64;
         values.begin(scope);
         if self.members(json, members, stacks, values, false).is_ok() {
             return Ok(());
@@ -85,7 +142,7 @@ impl ValueReader {
             }
             if key.is_some_and(|key| key.is(&member.name)) {
                 selectors.note(member, json);
-                match (stack(stacks, index), selectors.option(member, json)) {
+                match (stack(stacks, index), selectors.option(member, json, &mut self.work)) {
                     (Some(numbers), _) => self.stack(json, &member.class, numbers, values)?,
                     (None, Some((option, class))) => {
                         values.push_variant(option);
@@ -94,7 +151,7 @@ impl ValueReader {
                     (None, None) => self.field(json, &member.class, values, in_any_order)?,
                 }
                 key = json.key(&mut is_first)?;
-            } else if member.class.is_optional_of_values() {
+            } else if member.class.is_optional_of_values() && !self.is_strict {
                 values.push_optional(false);
             } else {
                 return json.fault(format!("the member `{}`", member.name));
@@ -113,31 +170,25 @@ impl ValueReader {
         stacks: &[(u32, Numbers<'_>)],
         values: &mut EventValues,
     ) -> Parsed<()> {
-        let mut entries: Entries<'a> = Vec::new();
+        let mut entries = Entries::default();
         let mut is_first = true;
         json.expect(b'{', "an object")?;
         while let Some(key) = json.key(&mut is_first)? {
             json.peek();
-            entries.push(Some((key.text(), json.clone())));
+            entries.names.push(key.text());
+            entries.values.push(Some(json.clone()));
             json.skip()?;
         }
-        let mut first = 0;
+        let mut finder = Finder::default();
         let mut selectors = SelectorValues::of(members);
         for (index, member) in members.iter().enumerate() {
             if matches!(member.class.kind, FieldKind::Padding(_)) {
                 continue;
             }
-            while entries.get(first).is_some_and(Option::is_none) {
-                first += 1;
-            }
-            let rest = entries.get_mut(first..).unwrap_or_default();
-            let is_it = |entry: &Option<(Cow<'_, str>, _)>| {
-                entry.as_ref().is_some_and(|(name, _)| *name == member.name)
-            };
-            match rest.iter().position(is_it).and_then(|at| rest.get_mut(at)?.take()) {
-                Some((_, mut value)) => {
+            match finder.take(&entries.names, &mut entries.values, &member.name) {
+                Some(mut value) => {
                     selectors.note(member, &value);
-                    match (stack(stacks, index), selectors.option(member, &value)) {
+                    match (stack(stacks, index), selectors.option(member, &value, &mut self.work)) {
                         (Some(numbers), _) => self.stack(&mut value, &member.class, numbers, values)?,
                         (None, Some((option, class))) => {
                             values.push_variant(option);
@@ -154,9 +205,12 @@ impl ValueReader {
                 }
             }
         }
-        match entries.into_iter().flatten().next() {
-            Some((name, json)) => json.fault(format!("no member `{name}`, which the class does not have")),
-            None => Ok(()),
+        let rest = entries.names.iter().zip(&entries.values).find(|(_, value)| value.is_some());
+        match rest {
+            Some((name, Some(json))) => {
+                json.fault(format!("no member `{name}`, which the class does not have"))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -168,6 +222,9 @@ impl ValueReader {
         values: &mut EventValues,
         in_any_order: bool,
     ) -> Parsed<()> {
+        if self.is_strict && !is_just(json, class) {
+            return json.fault("what the event before looks like");
+        }
         match &class.kind {
             FieldKind::Integer { bits, integer } => self.integer(json, Some(*bits), integer, values),
             FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
@@ -239,9 +296,12 @@ impl ValueReader {
                 self.field(json, field, values, in_any_order)
             }
             FieldKind::Variant { options, .. } => {
-                let fits = |option: &VariantOption| looks_like(json.clone(), &option.class);
+                let fits = |option: &VariantOption| looks_like(json.clone(), &option.class, &mut self.work);
                 let Some(option) = options.iter().position(fits) else {
-                    return json.fault("a value of one of the options of a variant");
+                    return json.fault(match self.work {
+                        0 => "a line with fewer values of variants",
+                        _ => "a value of one of the options of a variant",
+                    });
                 };
                 values.push_variant(option);
                 self.field(json, &options[option].class, values, in_any_order)
@@ -323,8 +383,6 @@ impl ValueReader {
         let wide;
         let length = bits.map_or(64, |bits| bits.length);
         let digits: &str = match json.peek() {
-            Some(b'"') if self.is_strict => return wrong_integer(at, bits, integer),
-            Some(b'{') if self.is_strict && length <= 64 => return wrong_integer(at, bits, integer),
             Some(b'"') => {
                 let text = json.string()?;
                 let Some(text) = text.plain() else { return wrong_integer(at, bits, integer) };
@@ -468,9 +526,6 @@ impl ValueReader {
         let wrong = || Fault { at, expected: EXPECTED.into() };
         if json.peek() != Some(b'{') {
             let number = json.number()?;
-            if self.is_strict && is_integer(number) && number != "-0" {
-                return Err(wrong());
-            }
             let real = match length {
                 16 => half_of(number.parse().map_err(|_| wrong())?).map(Real::Half),
                 32 => number.parse().ok().map(Real::Single),
@@ -545,7 +600,7 @@ impl ValueReader {
             }
             return Ok(());
         }
-        if self.takes_json {
+        if self.takes_json && !is_bytes(json) {
             values.push(json.skip()?);
             return Ok(());
         }
@@ -578,10 +633,11 @@ impl ValueReader {
 }
 
 fn stack<'s, 'n>(stacks: &'s [(u32, Numbers<'n>)], index: usize) -> Option<&'s Numbers<'n>> {
-    stacks.iter().find(|(member, _)| *member as usize == index).map(|(_, numbers)| numbers)
+    let at = stacks.binary_search_by_key(&index, |(member, _)| *member as usize).ok()?;
+    stacks.get(at).map(|(_, numbers)| numbers)
 }
 
-fn is_integer(digits: &str) -> bool {
+pub(crate) fn is_integer(digits: &str) -> bool {
     let digits = digits.strip_prefix('-').unwrap_or(digits);
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
@@ -605,7 +661,7 @@ fn wrong_integer<T>(at: usize, bits: Option<BitField>, integer: &IntegerProperti
 }
 
 /// The bits of the number of 16 bits that is exactly this one.
-fn half_of(value: f64) -> Option<u16> {
+pub(crate) fn half_of(value: f64) -> Option<u16> {
     let sign = if value.is_sign_negative() { 0x8000 } else { 0 };
     let magnitude = value.abs();
     if magnitude == 0.0 {
@@ -626,195 +682,41 @@ fn half_of(value: f64) -> Option<u16> {
     Some(sign | ((exponent << 10) + digits))
 }
 
-/// Whether a value can be a field of a class.
-fn looks_like(mut json: Json<'_>, class: &FieldClass) -> bool {
+/// Whether a value looks like just a class, of those that values look like where no line describes one, as far as that is
+/// seen at once.
+fn is_just(json: &Json<'_>, class: &FieldClass) -> bool {
+    let mut json = json.clone();
     let first = json.peek();
-    let integer_fits = |json: &mut Json<'_>, length: Option<u64>, signed: bool| {
-        let digits = match first {
-            Some(b'"') => json.string().ok().and_then(|text| text.plain()),
-            Some(b'{') => {
-                return length.is_none_or(|length| length > 64)
-                    && json.skip().is_ok_and(|text| text.contains("\"$int\""));
-            }
-            _ => json.number().ok(),
-        };
-        let Some(digits) = digits.filter(|digits| is_integer(digits)) else { return false };
-        match (digits.parse::<i128>(), length) {
-            (Ok(value), Some(length)) if length < 127 => match signed {
-                true => (-(1i128 << (length - 1))..1i128 << (length - 1)).contains(&value),
-                false => (0..1i128 << length).contains(&value),
-            },
-            (Ok(value), _) => signed || value >= 0,
-            (Err(_), length) => length.is_none_or(|length| length > 64),
-        }
-    };
     match &class.kind {
-        FieldKind::Integer { integer, .. }
-        | FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
-            let length = match &class.kind {
-                FieldKind::Integer { bits, .. } => Some(bits.length),
-                _ => None,
-            };
-            if integer.mappings.is_some() {
-                return labels_fit(json, integer);
-            }
-            if first == Some(b'"') && integer.wall_clock.is_some() {
-                return true;
-            }
-            integer_fits(&mut json, length, integer.signed)
-        }
-        FieldKind::Boolean(_) | FieldKind::VariableLength { value: VariableLengthValue::Boolean, .. } => {
-            matches!(first, Some(b't' | b'f'))
-        }
-        FieldKind::BitArray(_) | FieldKind::VariableLength { value: VariableLengthValue::BitArray, .. } => {
-            has_keys(json, &["bits"])
-        }
-        FieldKind::BitMap { .. } => has_keys(json, &["bits", "flags"]),
-        FieldKind::Float(bits) => match first {
-            Some(b'{') => first_key(json).is_some_and(|key| match bits.length {
-                16 | 32 | 64 => key == "$float",
-                length => key.strip_prefix("$float").and_then(|text| text.parse().ok()) == Some(length),
-            }),
-            Some(b'-' | b'0'..=b'9') => {
-                let number = json.number().unwrap_or_default();
-                match bits.length {
-                    16 => number.parse().ok().and_then(half_of).is_some(),
-                    // The shortest digits of a number of 32 bits are no more than 9.
-                    32 => number.parse().is_ok_and(|value: f64| {
-                        let single = value as f32;
-                        single.is_finite() && number.parse() == Ok(single) && shortest_digits(number) <= 9
-                    }),
-                    64 => true,
-                    _ => false,
+        FieldKind::Integer { bits, integer } => {
+            // Whether it is an integer that fits is seen when it is read.
+            bits.length == 64
+                && matches!(first, Some(b'-' | b'0'..=b'9'))
+                && match integer.signed {
+                    true => !json.literal("-0"),
+                    false => !json.number().is_ok_and(|digits| digits.parse::<i64>().is_ok()),
                 }
-            }
-            _ => false,
-        },
-        FieldKind::String { encoding, .. } => match first {
-            // The encoding is said where it is not UTF-8.
-            Some(b'{') if *encoding == StringEncoding::Utf8 => has_keys(json, &["$bytes"]),
-            Some(b'{') => has_keys(json, &["$bytes", "encoding"]),
-            first => first == Some(b'"'),
-        },
-        FieldKind::Blob { .. } => first_key(json).is_some_and(|key| key == "$blob"),
-        FieldKind::Guid { .. } => {
-            let text = json.string().ok().and_then(|text| text.plain());
-            text.is_some_and(|text| text.len() == 36 && Uuid::parse_str(text).is_ok())
         }
-        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
-            let mut names =
-                members.iter().filter(|member| !matches!(member.class.kind, FieldKind::Padding(_)));
-            if !json.take(b'{') {
-                return false;
-            }
-            let mut is_first = true;
-            while let Ok(Some(key)) = json.key(&mut is_first) {
-                // Optional members can be missing.
-                let is_it = names.by_ref().find(|member| {
-                    key.is(&member.name) || !matches!(member.class.kind, FieldKind::Optional { .. })
-                });
-                let is_it = is_it.filter(|member| key.is(&member.name));
-                if !is_it.is_some_and(|member| looks_like(json.clone(), &member.class))
-                    || json.skip().is_err()
-                {
-                    return false;
-                }
-            }
-            names.all(|member| matches!(member.class.kind, FieldKind::Optional { .. }))
+        FieldKind::Float(_) => json.number().is_ok_and(|number| !is_integer(number) || number == "-0"),
+        FieldKind::String { .. } => first == Some(b'"'),
+        FieldKind::Structure { .. } => {
+            // Perhaps it stands for a value that JSON does not have.
+            json.take(b'{')
+                && !json.key(&mut true).ok().flatten().is_some_and(|key| key.text().starts_with('$'))
         }
-        FieldKind::Array { element, length, .. } => {
-            if !json.take(b'[') {
-                return false;
-            }
-            let (mut is_first, mut count) = (true, 0);
-            while json.element(&mut is_first) == Ok(true) {
-                if !looks_like(json.clone(), element) || json.skip().is_err() {
-                    return false;
-                }
-                count += 1;
-            }
-            matches!(length, Length::Dynamic(_)) || *length == Length::Static(count)
+        FieldKind::Array { element, .. } => {
+            let is_empty = json.take(b'[') && json.take(b']');
+            !is_empty || matches!(element.kind, FieldKind::Null { .. })
         }
-        FieldKind::Optional { field, .. } => first == Some(b'n') || looks_like(json, field),
-        FieldKind::Variant { options, .. } => {
-            options.iter().any(|option| looks_like(json.clone(), &option.class))
-        }
-        FieldKind::Null { .. } => first == Some(b'n'),
+        FieldKind::Boolean(_) | FieldKind::Null { .. } => true,
+        // There can be no value, or another one.
         _ => false,
     }
 }
 
-/// Values of the members of a structure that select options of variants beside them.
-struct SelectorValues<'m> {
-    has_variants: bool,
-    values: Vec<(&'m str, i128)>,
-}
-
-impl<'m> SelectorValues<'m> {
-    fn of(members: &[Member]) -> Self {
-        let is_variant = |member: &Member| matches!(member.class.kind, FieldKind::Variant { .. });
-        Self { has_variants: members.iter().any(is_variant), values: Vec::new() }
-    }
-
-    /// Notes the value of a member, if it is an integer and there are variants.
-    fn note(&mut self, member: &'m Member, json: &Json<'_>) {
-        if !self.has_variants || member.class.integer().is_none() {
-            return;
-        }
-        let Ok(value) = json.clone().value() else { return };
-        let number = crate::field_class::integer_of(value.get("value").unwrap_or(&value));
-        self.values.extend(number.map(|number| (&*member.name, number)));
-    }
-
-    /// The option of a variant that its selector says, with its class, if that is one of the members before and what
-    /// follows can be a value of the option.
-    fn option(&self, member: &'m Member, json: &Json<'_>) -> Option<(usize, &'m FieldClass)> {
-        let FieldKind::Variant { options, selector, .. } = &member.class.kind else { return None };
-        let [LocationStep::Member(name)] = selector.path.as_slice() else { return None };
-        let (_, value) = self.values.iter().find(|(known, _)| known == name)?;
-        let option = options.iter().position(|option| option.ranges.contains(*value))?;
-        let class = &*options[option].class;
-        looks_like(json.clone(), class).then_some((option, class))
-    }
-}
-
-/// How many digits a number has without zeros at its beginning and its end.
-fn shortest_digits(number: &str) -> usize {
-    let mantissa = number.split(['e', 'E']).next().unwrap_or_default();
-    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
-    digits.trim_matches('0').len()
-}
-
-fn first_key(mut json: Json<'_>) -> Option<Cow<'_, str>> {
-    json.take(b'{').then_some(())?;
-    Some(json.key(&mut true).ok()??.text())
-}
-
-/// Whether a value is an object of these keys.
-fn has_keys(mut json: Json<'_>, names: &[&str]) -> bool {
-    let (mut is_first, mut names) = (true, names.iter());
-    if !json.take(b'{') {
-        return false;
-    }
-    while let Ok(Some(key)) = json.key(&mut is_first) {
-        if !names.next().is_some_and(|name| key.is(name)) || json.skip().is_err() {
-            return false;
-        }
-    }
-    names.next().is_none()
-}
-
-/// Whether a value is one of an enumeration, with its labels.
-fn labels_fit(mut json: Json<'_>, integer: &IntegerProperties) -> bool {
-    if !has_keys(json.clone(), &["value", "labels"]) {
-        return false;
-    }
-    let Ok(value) = json.value() else { return false };
-    let Some(number) = value.get("value").and_then(crate::field_class::integer_of) else { return true };
-    let Some(ichnos_model::Value::Array(labels)) = value.get("labels") else { return false };
-    let Some(mappings) = &integer.mappings else { return false };
-    let names = mappings.names_of(number);
-    names.eq(labels.iter().filter_map(ichnos_model::Value::as_text)) && (integer.signed || number >= 0)
+/// Whether a value stands for bytes of a string.
+fn is_bytes(json: &Json<'_>) -> bool {
+    json.clone().skip().is_ok_and(|text| special(text) == Some(Shape::Text))
 }
 
 /// Puts a text in another encoding.

@@ -31,6 +31,7 @@ mod hostile_inputs;
 mod inspect;
 mod intersection;
 mod json_forms;
+mod json_lines;
 mod limits;
 mod log_lines;
 mod logs;

@@ -470,8 +470,11 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
 
     fn begin_optional(&mut self, field: Field<'_>, present: bool, _: i128) {
         if field.class().is_optional_of_values() {
-            // Nothing in the record says that it is absent.
+            // Nothing in the record says that it is absent. Elements keep their places.
             if !present {
+                if matches!(self.around, Around::Array(_)) && self.lead(field) {
+                    self.push("<none>");
+                }
                 self.enter(Around::Array(0));
             } else if self.lead(field) {
                 self.enter(Around::Alone);

@@ -139,6 +139,7 @@ fn lines_of_a_program_become_events() {
 {"time":"1970-01-01T00:00:00.000000003Z","name":"b","id":7,"log_level":"info","specific_context":{"t":"\u00e9\n"}}
 
 {"ts":4,"name":"a","payload":{"x":2,"y":[5],"z":null},"color":"red"}
+{"ts":5,"name":"d","payload":{"wide":[1,2.5,null,3]}}
 {"ts":5,"name":"c","payload":{"mixed":[1,"two",{"three":3}],"some":[{"k":1},{"k":null}],"nan":{"$float":"NaN"}}}
 "#;
     let opened = open(text.as_bytes());
@@ -151,6 +152,7 @@ fn lines_of_a_program_become_events() {
             "a: { x = 1.5 }",
             "b: { t = \"\u{e9}\\n\" }",
             "a: { x = 2, y = [ [0] = 5 ], z = <none> }",
+            "d: { wide = [ [0] = 1, [1] = 2.5, [2] = <none>, [3] = 3 ] }",
             "c: { mixed = [ [0] = \"1\", [1] = \"two\", [2] = \"{\\\"three\\\":3}\" ], \
              some = [ [0] = { k = 1 }, [1] = { } ], nan = nan }",
         ]
@@ -259,4 +261,254 @@ fn changed_lines_are_read_to_their_end() {
             jsonl(&opened, options.clone());
         }
     });
+}
+
+/// Events of a text as they are written, without what comes before their id.
+fn events_of(text: &str) -> Vec<&str> {
+    let events = text.lines().filter(|line| line.starts_with("{\"type\":\"event\","));
+    events.map(|line| &line[line.find("\"id\":").unwrap()..]).collect()
+}
+
+/// The lines of classes in a text, by id: each id once in each data stream.
+fn class_ids(text: &str) -> Vec<(u64, u64)> {
+    let of = |line: &str| {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        let class = line["type"] == "event-class";
+        class.then(|| (line["stream"].as_u64().unwrap(), line["id"].as_u64().unwrap()))
+    };
+    let ids: Vec<_> = text.lines().filter_map(of).collect();
+    let mut sorted = ids.clone();
+    sorted.sort_unstable();
+    sorted.dedup();
+    assert_eq!(sorted.len(), ids.len(), "{text}");
+    ids
+}
+
+/// Events of one id that look different are of several classes, with an id each: what is written of them is read as what
+/// it is.
+#[test]
+fn events_of_one_id_that_look_different_have_ids_of_their_own() {
+    let lines = [
+        r#"{"ts":1,"id":7,"name":"a","payload":{"x":1}}"#,
+        r#"{"ts":2,"id":7,"name":"a","payload":{"x":"one"}}"#,
+        r#"{"ts":3,"id":7,"name":"b","payload":{"x":2}}"#,
+        r#"{"ts":4,"id":7,"name":"a","log_level":"error","payload":{"x":3}}"#,
+        r#"{"ts":5,"id":7,"name":"a","payload":{"x":[]}}"#,
+        r#"{"ts":6,"id":7,"name":"a","payload":{"x":[4]}}"#,
+        r#"{"ts":7,"id":7}"#,
+        r#"{"ts":8,"id":7,"name":"a","payload":{"x":5}}"#,
+        r#"{"ts":9,"id":7,"name":"a","payload":{"x":"two"}}"#,
+        r#"{"ts":10,"id":8,"name":"a","payload":{"x":[6]}}"#,
+    ];
+    let opened = open(lines.join("\n").as_bytes());
+    let once = jsonl(&opened, JsonLinesOptions::default());
+    let ids = class_ids(&once);
+    assert_eq!(ids.len(), 8, "{once}");
+    // The class of the first event of an id keeps it.
+    assert_eq!((ids[0], ids[7]), ((0, 7), (0, 8)));
+    assert!(ids[1..7].iter().all(|(_, id)| *id > 8));
+    let events = events_of(&once);
+    for (line, event) in lines.iter().zip(&events) {
+        let (line, event): (serde_json::Value, serde_json::Value) =
+            (serde_json::from_str(line).unwrap(), serde_json::from_str(&format!("{{{event}")).unwrap());
+        for member in ["name", "log_level", "payload"] {
+            assert_eq!(line[member], event[member], "{event}");
+        }
+    }
+    // Those that look alike have the same one.
+    let id = |event: usize| events[event].split(',').next().unwrap();
+    assert_eq!((id(0), id(1)), (id(7), id(8)));
+    assert_eq!(written_again(&once), once);
+    // Ids do not depend on what is read before.
+    for begin in 2..=10 {
+        let mut out = Vec::new();
+        let window = Window { begin: Some(begin), end: None };
+        let sink = &mut JsonLines::new(&mut out, JsonLinesOptions::default());
+        pump(&mut Merge::new(cursors(&opened, window)), sink).unwrap();
+        let out = String::from_utf8(out).unwrap();
+        assert_eq!(events_of(&out), events[usize::try_from(begin).unwrap() - 1..], "{begin}");
+        let again = open(lines.join("\n").as_bytes());
+        let mut fresh = Vec::new();
+        let sink = &mut JsonLines::new(&mut fresh, JsonLinesOptions::default());
+        pump(&mut Merge::new(cursors(&again, window)), sink).unwrap();
+        assert_eq!(String::from_utf8(fresh).unwrap(), out, "{begin}");
+    }
+}
+
+/// The same where a line describes the class without its fields, and in several data streams.
+#[test]
+fn classes_without_fields_have_ids_of_their_own() {
+    let text = r#"{"type":"event-class","stream":0,"id":7,"name":"a","meanings":{"payload":{"pid":"process"}}}
+{"type":"event-class","stream":0,"name":"named","role":"sample"}
+{"type":"event-class","stream":0,"name":"other","role":"counter"}
+{"stream":0,"ts":1,"id":7,"payload":{"pid":1}}
+{"stream":1,"ts":2,"id":7,"payload":{"pid":1,"more":2}}
+{"stream":0,"ts":3,"id":7,"payload":{"pid":3,"more":4}}
+{"stream":1,"ts":4,"name":"a","payload":{"pid":1}}
+{"stream":0,"ts":5,"name":"named","payload":{"x":1}}
+{"stream":0,"ts":6,"name":"other","payload":{"x":1}}
+"#;
+    let once = jsonl(&open(text.as_bytes()), JsonLinesOptions::default());
+    let ids = class_ids(&once);
+    assert_eq!(ids.len(), 6, "{once}");
+    assert_eq!((ids[0], ids[3]), ((0, 7), (1, 7)), "{once}");
+    assert_eq!((ids[1].1, ids[2].0, ids[2].1 > 7), (ids[2].1, 0, true), "{once}");
+    assert_eq!(once.matches(r#""process""#).count(), 4, "{once}");
+    assert_eq!(
+        (once.matches(r#""role":"sample""#).count(), once.matches(r#""role":"counter""#).count()),
+        (1, 1)
+    );
+    assert_eq!(written_again(&once), once);
+}
+
+/// Of two lines that describe a class of one id, the first one counts, and the other one is damage where it lies.
+#[test]
+fn a_class_that_is_described_twice_is_damage() {
+    let class = |kind: &str| {
+        format!(
+            r#"{{"type":"event-class","stream":0,"id":7,"name":"a","fields":{{"payload":{{"type":"structure","members":[{{"name":"x","class":{{"type":"{kind}"}}}}]}}}}}}"#
+        )
+    };
+    let event = r#"{"ts":1,"id":7,"payload":{"x":"one"}}"#;
+    let same =
+        [&*class("string"), event, &class("string").replace("\"stream\":0", "\"stream\":1")].join("\n");
+    assert!(!written_again(&same).contains("damage"));
+    let other = [&*class("string"), event, &class("guid")].join("\n");
+    let written = written_again(&other);
+    assert_eq!(events_of(&written).len(), 1);
+    let damage = written.lines().find(|line| line.contains("\"type\":\"damage\""));
+    assert!(damage.is_none_or(|line| line.contains("id 7")), "{written}");
+    let damage = open(other.as_bytes()).traces[0].damage().to_vec();
+    let [damage] = &damage[..] else { panic!("{damage:?}") };
+    assert_eq!(damage.bit, 8 * other.rfind("{\"type\":\"event-class\"").unwrap() as u64);
+    assert_eq!(damage.skipped, 8 * class("guid").len() as u64);
+}
+
+/// Each value is that of its line, whatever the lines before look like.
+#[test]
+fn values_do_not_depend_on_the_line_before() {
+    let values = [
+        "1",
+        "-0",
+        "-0.5",
+        "1.5",
+        "18446744073709551615",
+        "18446744073709551616",
+        "null",
+        "true",
+        "\"text\"",
+        r#"{"$int":"5"}"#,
+        r#"{"$int":""}"#,
+        r#"{"$float":"NaN"}"#,
+        r#"{"$float":"text"}"#,
+        r#"{"$bytes":"ff"}"#,
+        r#"{"$blob":"00","media_type":"a"}"#,
+        r#"{"$blob":"00","media_type":"b"}"#,
+        r#"{"$blob":"00","x":1}"#,
+        "[]",
+        "[1]",
+        "[1,null]",
+        "[1,2.5]",
+        "[1,18446744073709551616]",
+        "[[]]",
+        "[[1],[]]",
+        "[{}]",
+        r#"[{"k":1},{"k":null}]"#,
+        r#"[1,"two",{"$bytes":"ff"}]"#,
+        r#"["one","two"]"#,
+        "{}",
+        r#"{"k":[]}"#,
+        r#"{"k":[1]}"#,
+    ];
+    let line = |value: &str| format!("{{\"ts\":1,\"name\":\"a\",\"payload\":{{\"x\":{value}}}}}\n");
+    let alone = values.map(|value| {
+        let written = written_again(&line(value));
+        assert!(!written.contains("damage"), "{value}: {written}");
+        let events = events_of(&written);
+        let [event] = events[..] else { panic!("{value}: {written}") };
+        event.to_owned()
+    });
+    cases(100, |random| {
+        let chosen: Vec<usize> = (0..20).map(|_| random.index(values.len())).collect();
+        let text: String = chosen.iter().map(|value| line(values[*value])).collect();
+        let written = written_again(&text);
+        let expected: Vec<&str> = chosen.iter().map(|value| &*alone[*value]).collect();
+        assert_eq!(events_of(&written), expected);
+    });
+}
+
+/// What lines of any program can have in them: all of it is read, or damage.
+#[test]
+fn unusual_lines() {
+    let long = format!(r#"{{"ts":3,"name":"{}"}}"#, "a".repeat(16 << 20));
+    let nested = |depth: usize| {
+        format!(r#"{{"ts":4,"name":"c","payload":{{"x":{}{}}}}}"#, "[".repeat(depth), "]".repeat(depth))
+    };
+    let lines = [
+        ("\u{feff}{\"ts\":1,\"name\":\"a\",\"payload\":{\"x\":1,\"x\":2}}\r", Some("a: { x = 1, x = 2 }")),
+        ("\r", None),
+        ("  ", None),
+        (" { \"name\" : \"b\" , \"name\" : \"c\" , \"ts\" : 2 , \"ts\" : 3 } \r", Some("c: ")),
+        (r#"{"ts":3,"name":"nul","payload":{"x":"a\u0000b"}}"#, Some("nul: { x = \"a\\0b\" }")),
+        ("{\"ts\":3,\"name\":\"nul\0\"}", None),
+        ("{\"ts\":3,\"name\":\"a\",\"payload\":{\"x\":NaN}}", None),
+        ("{\"ts\":3,\"name\":\"a\",\"payload\":{\"x\":Infinity}}", None),
+        ("{\"ts\":3,\"name\":\"a\",\"payload\":{\"x\":1e999,\"y\":-1e-999}}", Some("a: { x = inf, y = -0 }")),
+        (
+            "{\"ts\":3,\"name\":\"a\",\"payload\":{\"x\":-170141183460469231731687303715884105729}}",
+            Some("a: { x = -170141183460469231731687303715884105729 }"),
+        ),
+        (&long, None),
+        (&nested(50), Some("c: ")),
+        (&nested(100), None),
+        (&nested(100_000), None),
+        ("{\"ts\":1e3,\"name\":\"a\"}", None),
+        ("{\"ts\":1361129467683753853853498429727072845824,\"name\":\"a\"}", None),
+        ("{\"ts\":5,\"name\":\"a\",\"payload\":null}", Some("a: ")),
+        ("{\"ts\":6,\"name\":\"the end\"}", Some("the end: ")),
+    ];
+    let text = lines.map(|(line, _)| line).join("\n");
+    let opened = open(text.as_bytes());
+    let shown = pretty(&opened);
+    let expected: Vec<&str> = lines.iter().filter_map(|(_, expected)| *expected).collect();
+    let shown: Vec<&str> = shown.lines().map(|line| line.split_once(") ").unwrap().1).collect();
+    assert_eq!(shown.len(), expected.len(), "{shown:?}");
+    for (shown, expected) in shown.iter().zip(expected) {
+        assert!(shown.starts_with(expected), "{shown}, {expected}");
+    }
+    let written = jsonl(&opened, JsonLinesOptions::default());
+    let damage =
+        lines.iter().filter(|(line, expected)| expected.is_none() && !line.trim().is_empty()).count();
+    assert_eq!(written.matches("{\"type\":\"damage\"").count(), damage);
+    assert_eq!(written_again(&written), written);
+}
+
+/// The members of an object are found in any order, also if they are many.
+#[test]
+fn members_in_any_order() {
+    for count in [3, 40] {
+        let members = |of: &dyn Fn(usize) -> String, order: &[usize]| -> String {
+            order.iter().map(|member| of(*member)).collect::<Vec<_>>().join(",")
+        };
+        // Two of them have the same name.
+        let name = |member: usize| if member == 1 { 0 } else { member };
+        let class = |member: usize| {
+            format!(r#"{{"name":"m{}","class":{{"type":"integer","length":8}}}}"#, name(member))
+        };
+        let value = |member: usize| format!(r#""m{}":{}"#, name(member), member);
+        let forth: Vec<usize> = (0..count).collect();
+        let mut back: Vec<usize> = (0..count).rev().collect();
+        // Those of one name are in order.
+        back.swap(count - 1, count - 2);
+        let text = format!(
+            "{{\"type\":\"event-class\",\"id\":1,\"fields\":{{\"payload\":{{\"type\":\"structure\",\"members\":[{}]}}}}}}\n\
+             {{\"ts\":1,\"id\":1,\"payload\":{{{}}}}}\n{{\"ts\":1,\"id\":1,\"payload\":{{{}}}}}\n",
+            members(&class, &forth),
+            members(&value, &forth),
+            members(&value, &back),
+        );
+        let written = written_again(&text);
+        let events = events_of(&written);
+        assert_eq!((events.len(), events[0]), (2, events[1]), "{written}");
+    }
 }

@@ -101,7 +101,7 @@ impl Reporter for UdpReporter {
 /// Sends reports through a connection, each with its length before it: 32 bits, the most significant byte first.
 ///
 /// Nothing comes back from the collector: `Ok` means that the system took the report, not that it arrived. If the
-/// connection breaks, reports that were sent and not received are lost, with all that are sent before the system tells
+/// connection breaks, reports that were sent and not received are lost, with all that are sent before the system reports
 /// that it is broken, though those calls returned `Ok`. The first report that notices it fails, and the next one makes
 /// a new connection. If that is not possible, reports fail at once for a second. A collector that accepts nothing is
 /// waited for up to five seconds.

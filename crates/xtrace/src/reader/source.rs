@@ -21,7 +21,7 @@ pub(super) enum Form {
 /// How much of a file is read before it is known whether it is JSON of reports, in bytes.
 const PROBED: usize = 64 << 10;
 
-/// How much of a file tells whether it can be one of reports, in bytes.
+/// How much of a file shows whether it can be one of reports, in bytes.
 pub(super) const FIRST: usize = 512;
 
 /// How many bytes are read before memory for them is released.

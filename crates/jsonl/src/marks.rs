@@ -1,0 +1,125 @@
+//! When lines come that are no events.
+
+use crate::index::push_number;
+
+/// When lines that are no events come among all lines of the file: of a data stream, in their order, in little memory,
+/// as a file can consist of such lines alone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Marks {
+    /// For each line how far it is from the one before, and 0 if it has no time, else by how much its time differs from
+    /// that of the one before, as LEB128.
+    packed: Vec<u8>,
+    last: Mark,
+    /// Where the last data stream of the file begins: what comes behind that and has no time comes before all times, but
+    /// behind the begins of all data streams.
+    pub(crate) last_begin: usize,
+}
+
+/// When a line comes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// Where the line begins.
+    pub(crate) at: usize,
+    pub(crate) time: Option<i128>,
+}
+
+impl Marks {
+    /// Adds a line behind all others.
+    pub(crate) fn push(&mut self, mark: Mark) {
+        push_number(&mut self.packed, (mark.at - self.last.at) as u128);
+        let by = mark.time.map(|time| {
+            let by = time.wrapping_sub(self.last.time.unwrap_or_default());
+            // Small numbers of both signs.
+            ((by << 1) ^ (by >> 127)) as u128
+        });
+        push_number(&mut self.packed, by.map_or(0, |by| by.saturating_add(1)));
+        self.last = Mark { at: mark.at, time: mark.time.or(self.last.time) };
+    }
+
+    /// All lines.
+    pub(crate) fn cursor(&self) -> MarkCursor {
+        let mut cursor = MarkCursor::default();
+        cursor.advance(self);
+        cursor
+    }
+}
+
+/// Where in some [`Marks`].
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MarkCursor {
+    at: usize,
+    last: Mark,
+    next: Option<Mark>,
+}
+
+impl MarkCursor {
+    /// The line that begins at an offset, if it is the next one.
+    pub(crate) fn take(&mut self, marks: &Marks, at: usize) -> Option<Mark> {
+        let mark = self.next.filter(|mark| mark.at == at)?;
+        self.advance(marks);
+        Some(mark)
+    }
+
+    fn advance(&mut self, marks: &Marks) {
+        self.next = None;
+        let Some(gap) = self.number(marks) else { return };
+        let Some(by) = self.number(marks) else { return };
+        let at = self.last.at + gap as usize;
+        let time = by.checked_sub(1).map(|by| {
+            let by = (by >> 1) as i128 ^ -((by & 1) as i128);
+            self.last.time.unwrap_or_default().wrapping_add(by)
+        });
+        self.last = Mark { at, time: time.or(self.last.time) };
+        let before_all = (at > marks.last_begin).then_some(i128::from(i64::MIN) + 1);
+        self.next = Some(Mark { at, time: time.or(before_all) });
+    }
+
+    fn number(&mut self, marks: &Marks) -> Option<u128> {
+        let (mut value, mut shift) = (0, 0);
+        loop {
+            let byte = *marks.packed.get(self.at)?;
+            self.at += 1;
+            value |= u128::from(byte & 0x7f) << shift;
+            shift += 7;
+            if byte < 0x80 {
+                return Some(value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_are_what_they_were() {
+        let most = 1 << 120;
+        let times =
+            [None, Some(5), Some(5), Some(-most), Some(most), None, Some(0), Some(i128::from(i64::MIN))];
+        let expected: Vec<Mark> =
+            times.iter().enumerate().map(|(i, time)| Mark { at: i * i * 1000, time: *time }).collect();
+        let mut marks = Marks { last_begin: usize::MAX, ..Marks::default() };
+        expected.iter().for_each(|mark| marks.push(*mark));
+        let mut cursor = marks.cursor();
+        assert_eq!(cursor.take(&marks, 7), None);
+        for mark in &expected {
+            assert_eq!(cursor.take(&marks, mark.at), Some(*mark));
+        }
+        assert_eq!(cursor.take(&marks, usize::MAX), None);
+        marks.last_begin = 0;
+        let mut cursor = marks.cursor();
+        cursor.take(&marks, 0);
+        assert_eq!(cursor.take(&marks, 1000).unwrap().time, Some(5));
+        let times: Vec<_> =
+            expected[2..].iter().map(|mark| cursor.take(&marks, mark.at).unwrap().time).collect();
+        assert_eq!(times[3], Some(i128::from(i64::MIN) + 1));
+    }
+
+    #[test]
+    fn lines_of_a_byte_take_few() {
+        let mut marks = Marks::default();
+        (0..1000).for_each(|at| marks.push(Mark { at: at * 2, time: Some(1 << 60) }));
+        assert!(marks.packed.len() < 2100);
+    }
+}

@@ -1,0 +1,214 @@
+//! Which option of a variant a value is.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use ichnos_model::{
+    FieldClass, FieldKind, IntegerProperties, Length, LocationStep, Member, StringEncoding, Value,
+    VariableLengthValue,
+};
+use uuid::Uuid;
+
+use crate::field_class::integer_of;
+use crate::json::Json;
+use crate::values::{half_of, is_integer};
+
+/// Whether a value can be a field of a class. `work` is how many more fields can be compared; without that, it cannot be.
+pub(crate) fn looks_like(mut json: Json<'_>, class: &FieldClass, work: &mut u64) -> bool {
+    let Some(less) = work.checked_sub(1) else { return false };
+    *work = less;
+    let first = json.peek();
+    let integer_fits = |json: &mut Json<'_>, length: Option<u64>, signed: bool| {
+        let digits = match first {
+            Some(b'"') => json.string().ok().and_then(|text| text.plain()),
+            Some(b'{') => {
+                return length.is_none_or(|length| length > 64)
+                    && json.skip().is_ok_and(|text| text.contains("\"$int\""));
+            }
+            _ => json.number().ok(),
+        };
+        let Some(digits) = digits.filter(|digits| is_integer(digits)) else { return false };
+        match (digits.parse::<i128>(), length) {
+            (Ok(value), Some(length)) if length < 127 => match signed {
+                true => (-(1i128 << (length - 1))..1i128 << (length - 1)).contains(&value),
+                false => (0..1i128 << length).contains(&value),
+            },
+            (Ok(value), _) => signed || value >= 0,
+            (Err(_), length) => length.is_none_or(|length| length > 64),
+        }
+    };
+    match &class.kind {
+        FieldKind::Integer { integer, .. }
+        | FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
+            let length = match &class.kind {
+                FieldKind::Integer { bits, .. } => Some(bits.length),
+                _ => None,
+            };
+            if integer.mappings.is_some() {
+                return labels_fit(json, integer);
+            }
+            if first == Some(b'"') && integer.wall_clock.is_some() {
+                return true;
+            }
+            integer_fits(&mut json, length, integer.signed)
+        }
+        FieldKind::Boolean(_) | FieldKind::VariableLength { value: VariableLengthValue::Boolean, .. } => {
+            matches!(first, Some(b't' | b'f'))
+        }
+        FieldKind::BitArray(_) | FieldKind::VariableLength { value: VariableLengthValue::BitArray, .. } => {
+            has_keys(json, &["bits"])
+        }
+        FieldKind::BitMap { .. } => has_keys(json, &["bits", "flags"]),
+        FieldKind::Float(bits) => match first {
+            Some(b'{') => first_key(json).is_some_and(|key| match bits.length {
+                16 | 32 | 64 => key == "$float",
+                length => key.strip_prefix("$float").and_then(|text| text.parse().ok()) == Some(length),
+            }),
+            Some(b'-' | b'0'..=b'9') => {
+                let number = json.number().unwrap_or_default();
+                match bits.length {
+                    16 => number.parse().ok().and_then(half_of).is_some(),
+                    // The shortest digits of a number of 32 bits are no more than 9.
+                    32 => number.parse().is_ok_and(|value: f64| {
+                        let single = value as f32;
+                        single.is_finite() && number.parse() == Ok(single) && shortest_digits(number) <= 9
+                    }),
+                    64 => true,
+                    _ => false,
+                }
+            }
+            _ => false,
+        },
+        FieldKind::String { encoding, .. } => match first {
+            // The encoding is said where it is not UTF-8.
+            Some(b'{') if *encoding == StringEncoding::Utf8 => has_keys(json, &["$bytes"]),
+            Some(b'{') => has_keys(json, &["$bytes", "encoding"]),
+            first => first == Some(b'"'),
+        },
+        FieldKind::Blob { .. } => first_key(json).is_some_and(|key| key == "$blob"),
+        FieldKind::Guid { .. } => {
+            let text = json.string().ok().and_then(|text| text.plain());
+            text.is_some_and(|text| text.len() == 36 && Uuid::parse_str(text).is_ok())
+        }
+        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
+            let mut names =
+                members.iter().filter(|member| !matches!(member.class.kind, FieldKind::Padding(_)));
+            if !json.take(b'{') {
+                return false;
+            }
+            let mut is_first = true;
+            while let Ok(Some(key)) = json.key(&mut is_first) {
+                // Optional members can be missing.
+                let is_it = names.by_ref().find(|member| {
+                    key.is(&member.name) || !matches!(member.class.kind, FieldKind::Optional { .. })
+                });
+                let is_it = is_it.filter(|member| key.is(&member.name));
+                if !is_it.is_some_and(|member| looks_like(json.clone(), &member.class, work))
+                    || json.skip().is_err()
+                {
+                    return false;
+                }
+            }
+            names.all(|member| matches!(member.class.kind, FieldKind::Optional { .. }))
+        }
+        FieldKind::Array { element, length, .. } => {
+            if !json.take(b'[') {
+                return false;
+            }
+            let (mut is_first, mut count) = (true, 0);
+            while json.element(&mut is_first) == Ok(true) {
+                if !looks_like(json.clone(), element, work) || json.skip().is_err() {
+                    return false;
+                }
+                count += 1;
+            }
+            matches!(length, Length::Dynamic(_)) || *length == Length::Static(count)
+        }
+        FieldKind::Optional { field, .. } => first == Some(b'n') || looks_like(json, field, work),
+        FieldKind::Variant { options, .. } => {
+            options.iter().any(|option| looks_like(json.clone(), &option.class, work))
+        }
+        FieldKind::Null { .. } => first == Some(b'n'),
+        _ => false,
+    }
+}
+
+/// Values of the members of a structure that select options of variants beside them.
+pub(crate) struct SelectorValues<'m> {
+    has_variants: bool,
+    values: HashMap<&'m str, i128>,
+}
+
+impl<'m> SelectorValues<'m> {
+    pub(crate) fn of(members: &[Member]) -> Self {
+        let is_variant = |member: &Member| matches!(member.class.kind, FieldKind::Variant { .. });
+        Self { has_variants: members.iter().any(is_variant), values: HashMap::new() }
+    }
+
+    /// Notes the value of a member, if it is an integer and there are variants.
+    pub(crate) fn note(&mut self, member: &'m Member, json: &Json<'_>) {
+        if !self.has_variants || member.class.integer().is_none() {
+            return;
+        }
+        let Ok(value) = json.clone().value() else { return };
+        let number = integer_of(value.get("value").unwrap_or(&value));
+        if let Some(number) = number {
+            self.values.entry(&member.name).or_insert(number);
+        }
+    }
+
+    /// The option of a variant that its selector says, with its class, if that is one of the members before and what
+    /// follows can be a value of the option.
+    pub(crate) fn option(
+        &self,
+        member: &'m Member,
+        json: &Json<'_>,
+        work: &mut u64,
+    ) -> Option<(usize, &'m FieldClass)> {
+        let FieldKind::Variant { options, selector, .. } = &member.class.kind else { return None };
+        let [LocationStep::Member(name)] = selector.path.as_slice() else { return None };
+        let value = self.values.get(&**name)?;
+        let option = options.iter().position(|option| option.ranges.contains(*value))?;
+        let class = &*options[option].class;
+        looks_like(json.clone(), class, work).then_some((option, class))
+    }
+}
+
+/// How many digits a number has without zeros at its beginning and its end.
+fn shortest_digits(number: &str) -> usize {
+    let mantissa = number.split(['e', 'E']).next().unwrap_or_default();
+    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    digits.trim_matches('0').len()
+}
+
+fn first_key(mut json: Json<'_>) -> Option<Cow<'_, str>> {
+    json.take(b'{').then_some(())?;
+    Some(json.key(&mut true).ok()??.text())
+}
+
+/// Whether a value is an object of these keys.
+fn has_keys(mut json: Json<'_>, names: &[&str]) -> bool {
+    let (mut is_first, mut names) = (true, names.iter());
+    if !json.take(b'{') {
+        return false;
+    }
+    while let Ok(Some(key)) = json.key(&mut is_first) {
+        if !names.next().is_some_and(|name| key.is(name)) || json.skip().is_err() {
+            return false;
+        }
+    }
+    names.next().is_none()
+}
+
+/// Whether a value is one of an enumeration, with its labels.
+fn labels_fit(mut json: Json<'_>, integer: &IntegerProperties) -> bool {
+    if !has_keys(json.clone(), &["value", "labels"]) {
+        return false;
+    }
+    let Ok(value) = json.value() else { return false };
+    let Some(number) = value.get("value").and_then(integer_of) else { return true };
+    let Some(Value::Array(labels)) = value.get("labels") else { return false };
+    let Some(mappings) = &integer.mappings else { return false };
+    let names = mappings.names_of(number);
+    names.eq(labels.iter().filter_map(Value::as_text)) && (integer.signed || number >= 0)
+}
