@@ -359,7 +359,7 @@ impl Visitor for FieldWriter<'_> {
 
     fn begin_optional(&mut self, field: Field<'_>, present: bool, _: i128) {
         // Of one of values, nothing in the record says that it is absent.
-        let is_shown = present || !field.class().is_optional_of_values();
+        let is_shown = present || !field.class().is_shown_if_present();
         if is_shown {
             self.lead(field);
         }
