@@ -8,10 +8,23 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use ichnos_io::{Bytes, Entry};
-use ichnos_model::{CodeKind, Frame, Limits, Meaning, StackTable, Symbol, Symbols, Trace};
+use ichnos_model::{CallStacks, CodeKind, Frame, Limits, Meaning, StackTable, Symbol, Symbols, Trace};
 
-/// The name of the file.
-pub(crate) const STACK_FILE: &str = ".ichnos-stacks";
+/// The name of the file, if there is one for all data stream classes; otherwise each name goes on with a hyphen and a
+/// number.
+const STACK_FILE: &str = ".ichnos-stacks";
+
+/// The name of a file: of the one of this number, or of the only one.
+pub(crate) fn stack_file(number: Option<usize>) -> String {
+    number.map_or_else(|| STACK_FILE.to_owned(), |number| format!("{STACK_FILE}-{number}"))
+}
+
+/// Whether a file of this name has call stacks.
+pub(crate) fn is_stack_file(name: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let rest = name.strip_prefix(STACK_FILE);
+    rest.is_some_and(|rest| rest.is_empty() || rest.strip_prefix('-').is_some_and(is_number))
+}
 
 /// What it begins with; a number follows, the version.
 const MAGIC: &[u8] = b"ichnos-stacks\n";
@@ -24,6 +37,7 @@ mod kind {
     pub(super) const STACK: u128 = 3;
     pub(super) const SYMBOL: u128 = 4;
     pub(super) const END: u128 = 5;
+    pub(super) const CLASS: u128 = 6;
 }
 
 /// What a frame or a symbol has of what is optional.
@@ -45,31 +59,51 @@ const TEXT_MEMORY: u64 = 64;
 const FRAME_MEMORY: u64 = 192;
 const STACK_MEMORY: u64 = 48;
 const SYMBOL_MEMORY: u64 = 320;
+const CLASS_MEMORY: u64 = 64;
 
 /// How many times the size of what a file was packed in its content may take.
 const OF_PACKED: u64 = 512;
 
-/// Whether events of a trace have call stacks that are known.
-pub(crate) fn has_stacks(trace: &Trace) -> bool {
-    let means_stack = |index| {
-        let classes = &mut trace.event_records(index);
+/// The data stream classes of a trace, by their indexes, whose events have call stacks that are known: together those
+/// whose numbers are of the same table.
+pub(crate) fn classes_with_stacks(trace: &Trace) -> Vec<Vec<usize>> {
+    let means_stack = |index: &usize| {
+        let classes = &mut trace.event_records(*index);
         classes.any(|class| class.meanings.iter().any(|(_, meaning)| meaning == Meaning::Stack))
     };
-    !trace.stacks.is_empty() && (0..trace.class.data_streams.len()).any(means_stack)
+    let table = |index: usize| trace.stacks_of(index).table;
+    let mut all: Vec<Vec<usize>> = Vec::new();
+    for index in 0..trace.class.data_streams.len() {
+        if table(index).is_empty() || !means_stack(&index) {
+            continue;
+        }
+        let has_same = |known: &&mut Vec<usize>| {
+            known.first().is_some_and(|known| std::ptr::eq(table(*known), table(index)))
+        };
+        match all.iter_mut().find(has_same) {
+            Some(known) => known.push(index),
+            None => all.push(vec![index]),
+        }
+    }
+    all
 }
 
-/// Writes the call stacks of a trace and what their addresses stand for. Others who use the stack table wait
-/// meanwhile.
+/// Writes call stacks and what their addresses stand for. Others who use the stack table wait meanwhile. `classes`: the
+/// ids of the data stream classes that they are of; none: all.
 ///
 /// # Errors
 /// If it cannot be written.
-pub(crate) fn write_stacks(trace: &Trace, out: impl Write) -> io::Result<()> {
+pub(crate) fn write_stacks(stacks: CallStacks<'_>, classes: &[u128], out: impl Write) -> io::Result<()> {
     // Reading may mean to read the trace, and so must not happen while the table is held.
-    let symbols = trace.symbols();
+    let symbols = stacks.symbols();
     let mut writer = StackWriter { out, texts: HashMap::new() };
     writer.out.write_all(MAGIC)?;
     writer.number(VERSION)?;
-    writer.stacks(&trace.stacks)?;
+    for class in classes {
+        writer.number(kind::CLASS)?;
+        writer.number(*class)?;
+    }
+    writer.stacks(stacks.table)?;
     symbols.iter().try_for_each(|(space, symbol)| writer.symbol(space, symbol))?;
     writer.number(kind::END)?;
     writer.out.flush()
@@ -215,11 +249,25 @@ pub(crate) enum StackFileError {
     Conflict,
 }
 
-/// The stack files of a trace: one in each directory that has its data streams.
+/// The stack files of a trace: in each directory that has its data streams, one for all of them, or several.
 #[derive(Debug, Default)]
 pub(crate) struct StackFiles {
+    all: Vec<Stacks>,
+    /// Their indexes, by ids of data stream classes.
+    by_classes: HashMap<Vec<u128>, usize>,
+    /// How much memory all take together, in bytes.
+    used: u64,
+}
+
+/// The stacks of data stream classes.
+#[derive(Debug, Default)]
+struct Stacks {
+    /// Ids of the data stream classes; none: all.
+    classes: Vec<u128>,
     table: StackTable,
     files: Vec<StackFile>,
+    /// How much memory they take, in bytes: files of several directories have the same stacks.
+    used: u64,
 }
 
 /// A file whose beginning was read without a fault.
@@ -245,8 +293,15 @@ impl StackFiles {
     }
 
     fn add_bytes(&mut self, bytes: Bytes, memory: u64) -> Result<(), StackFileError> {
-        let before = self.table.len();
         let mut records = Records::new(&bytes, memory)?;
+        let classes = records.classes();
+        let index = *self.by_classes.entry(classes.clone()).or_insert(self.all.len());
+        if index == self.all.len() {
+            self.all.push(Stacks { classes, ..Stacks::default() });
+        }
+        let Stacks { table, files, used, .. } = &mut self.all[index];
+        records.left = records.left.saturating_sub(self.used - *used);
+        let before = table.len();
         let mut frames: Vec<Frame> = Vec::new();
         let mut has_symbols = false;
         let mut fault = None;
@@ -255,7 +310,7 @@ impl StackFiles {
                 Ok(Some(Record::Frame(frame))) => frames.push(frame),
                 Ok(Some(Record::Stack { number, frame, caller })) => {
                     let frame = frames.get(frame as usize).cloned().unwrap_or_default();
-                    if self.table.push(caller, frame) == Some(number) {
+                    if table.push(caller, frame) == Some(number) {
                         continue;
                     }
                     if (number as usize) < before {
@@ -273,17 +328,33 @@ impl StackFiles {
                 }
             }
         }
+        let taken = (memory - records.left).saturating_sub(self.used - *used);
         drop(records);
-        self.files.push(StackFile { bytes, memory, has_symbols });
+        if taken > *used {
+            self.used += taken - *used;
+            *used = taken;
+        }
+        files.push(StackFile { bytes, memory, has_symbols });
         fault.map_or(Ok(()), Err)
     }
 
     /// Gives what was read to a trace. `offset` was added to its clocks, in nanoseconds.
     pub(crate) fn finish(self, trace: &mut Trace, offset: i128) {
-        trace.stacks = self.table;
-        let files: Vec<StackFile> = self.files.into_iter().filter(|file| file.has_symbols).collect();
-        if !files.is_empty() {
-            trace.set_symbols(move || Symbols::new(files.iter().flat_map(|file| file.symbols(offset))));
+        let indexes: HashMap<u128, usize> =
+            trace.class.data_streams.iter().enumerate().map(|(index, stream)| (stream.id, index)).collect();
+        for Stacks { classes, table, files, .. } in self.all {
+            let files: Vec<StackFile> = files.into_iter().filter(|file| file.has_symbols).collect();
+            let has_symbols = !files.is_empty();
+            let symbols = move || Symbols::new(files.iter().flat_map(|file| file.symbols(offset)));
+            if classes.is_empty() {
+                trace.stacks = table;
+                if has_symbols {
+                    trace.set_symbols(symbols);
+                }
+                continue;
+            }
+            let known = classes.iter().filter_map(|id| indexes.get(id).copied());
+            trace.add_stacks(known, table, symbols);
         }
     }
 }
@@ -291,6 +362,7 @@ impl StackFiles {
 impl StackFile {
     fn symbols(&self, offset: i128) -> impl Iterator<Item = (u32, Symbol)> {
         let mut records = Records::new(&self.bytes, self.memory).ok();
+        records.as_mut().map(Records::classes);
         std::iter::from_fn(move || {
             loop {
                 if let Record::Symbol(space, mut symbol) = records.as_mut()?.next().ok()?? {
@@ -343,6 +415,24 @@ impl<'b> Records<'b> {
             Ok(VERSION) => Ok(records),
             Ok(version) => Err(StackFileError::Version(version)),
             Err(Malformed) => Err(records.fault(MAGIC.len())),
+        }
+    }
+
+    /// The ids of data stream classes, which come first.
+    fn classes(&mut self) -> Vec<u128> {
+        let mut classes = Vec::new();
+        loop {
+            let begin = self.at;
+            match (self.number(), self.number(), self.left.checked_sub(CLASS_MEMORY)) {
+                (Ok(kind::CLASS), Ok(id), Some(left)) => {
+                    self.left = left;
+                    classes.push(id);
+                }
+                _ => {
+                    self.at = begin;
+                    return classes;
+                }
+            }
         }
     }
 
@@ -535,7 +625,7 @@ mod tests {
 
     fn written(trace: &Trace) -> Vec<u8> {
         let mut bytes = Vec::new();
-        write_stacks(trace, &mut bytes).unwrap();
+        write_stacks(trace.stacks_of(0), &[], &mut bytes).unwrap();
         bytes
     }
 
@@ -570,13 +660,13 @@ mod tests {
     #[test]
     fn only_traces_with_stacks_have_a_file() {
         let trace = trace();
-        assert!(!has_stacks(&trace));
+        assert!(classes_with_stacks(&trace).is_empty());
         trace.stacks.push(None, Frame::at(1));
-        assert!(has_stacks(&trace));
+        assert_eq!(classes_with_stacks(&trace), [[0]]);
         let class = TraceClass::new("", [], [DataStreamClass::new(Some(0), [EventRecordClass::default()])]);
         let other = Trace::new(class, "", &Limits::default()).unwrap();
         other.stacks.push(None, Frame::at(1));
-        assert!(!has_stacks(&other));
+        assert!(classes_with_stacks(&other).is_empty());
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::metadata::{self, Dialect, MetadataOptions};
 use crate::quirks::Quirk;
 use crate::repeated::{Notices, hidden_data, linked_files, note_links, read_files_once, without_repetition};
 use crate::small_cursor::{Shared, SmallCursor};
-use crate::stack_file::{STACK_FILE, StackFileError, StackFiles};
+use crate::stack_file::{StackFileError, StackFiles, is_stack_file};
 use crate::stream_builder::StreamBuilder;
 use crate::stream_input::StreamInput;
 
@@ -208,8 +208,8 @@ pub(crate) struct Directory<'a> {
     pub(crate) has_other_names: bool,
     /// Files that are none of the trace: their names begin with a dot.
     pub(crate) hidden: Vec<&'a Entry>,
-    /// The file that has its call stacks.
-    stacks: Option<&'a Entry>,
+    /// The files that have its call stacks.
+    stacks: Vec<&'a Entry>,
     /// Indexes of LTTng by the name of the data stream file.
     indexes: BTreeMap<String, &'a Entry>,
     /// Auxiliary streams of PROP-2.0: files whose names end in `.json`.
@@ -235,7 +235,7 @@ fn directories<'a>(tree: &'a Tree, options: &OpenOptions) -> Vec<Directory<'a>> 
         bytes: 0,
         has_other_names: false,
         hidden: Vec::new(),
-        stacks: None,
+        stacks: Vec::new(),
         indexes: BTreeMap::new(),
         auxiliary: Vec::new(),
     };
@@ -309,8 +309,8 @@ impl<'a> Directory<'a> {
                 let indexes = files.filter_map(|file| Some((file.name().strip_suffix(".idx")?, file)));
                 self.indexes.extend(indexes.map(|(stream, file)| (stream.to_owned(), file)));
             }
-        } else if entry.name() == STACK_FILE {
-            self.stacks = Some(entry);
+        } else if is_stack_file(entry.name()) {
+            self.stacks.push(entry);
         } else if entry.name().starts_with('.') {
             self.hidden.push(entry);
         } else if entry.name().ends_with(".json") {
@@ -556,8 +556,9 @@ fn read_stacks(
 ) -> Vec<FileDiagnostic> {
     let mut stacks = StackFiles::default();
     let mut diagnostics = Vec::new();
-    for directory in directories {
-        let Some(entry) = directory.stacks else { continue };
+    let all =
+        directories.iter().flat_map(|directory| directory.stacks.iter().map(move |entry| (directory, entry)));
+    for (directory, entry) in all {
         let Err(error) = stacks.add(entry, &options.limits) else { continue };
         let diagnostic = Diagnostic::warning(TextPosition::default(), error.to_string());
         diagnostics.push(FileDiagnostic::new(shown(directory.tree, &entry.path), diagnostic));

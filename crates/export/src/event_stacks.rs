@@ -69,11 +69,11 @@ impl EventStacks {
 fn for_each_frame(event: &Event<'_>, field: &FieldRef, mut visit: impl FnMut(&Frame, Option<Resolved<'_>>)) {
     let stack = event.get(field).and_then(|value| u32::try_from(value.as_u64()?).ok());
     let Some(stack) = stack else { return };
-    let trace = &event.stream.trace;
+    let stacks = event.stream.stacks();
     // First, since that can mean to read the whole trace.
-    let symbols = trace.symbols();
+    let symbols = stacks.symbols();
     let time = event.nanoseconds().unwrap_or(i128::MAX);
-    for (_, frame) in trace.stacks.view().frames(stack) {
+    for (_, frame) in stacks.table.view().frames(stack) {
         let resolve = |address| symbols.resolve(frame.address_space, address, time);
         visit(frame, frame.address.and_then(resolve));
     }

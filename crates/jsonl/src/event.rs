@@ -355,7 +355,7 @@ impl EventReader {
                 let name = &members.get(*member as usize)?.name;
                 let known = with_frames.as_ref().and_then(|stacks| frames(stacks.get(name)?));
                 let known =
-                    known.and_then(|frames| part.stream.trace.stacks.intern(frames.into_iter().rev()));
+                    known.and_then(|frames| part.stream.stacks().table.intern(frames.into_iter().rev()));
                 Some((*member, known.map_or(Numbers::Of(&part.stacks), Numbers::Known)))
             });
             let numbers: Vec<_> = numbers.collect();

@@ -1,12 +1,12 @@
 //! Makes traces of what lines describe.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
     BrokenRule, ClockClass, ClockOffsets, Damage, DataStream, DataStreamClass, EventRecordClass, FieldClass,
-    FieldKind, Member, Scope, Trace, TraceClass, Value,
+    FieldKind, Member, Scope, StackTable, Symbols, Trace, TraceClass, Value,
 };
 
 use crate::class_ids::{self, ClassIds};
@@ -15,7 +15,7 @@ use crate::description::{self, MESSAGE, Places};
 use crate::field_class::{Classes, Made, text};
 use crate::index::{Index, StreamLines};
 use crate::json::Json;
-use crate::stacks;
+use crate::stacks::{self, Renumbered};
 use crate::stream::{ClassEntry, File, StreamPart};
 use crate::trace::JsonTrace;
 
@@ -266,14 +266,30 @@ impl<'i> Draft<'i> {
     fn finish(self, file: &Arc<File>, index: &Index) -> Result<JsonTrace, PlanError> {
         let mut trace = Trace::new(self.class, self.label, &file.limits)?;
         trace.path = self.path;
-        let trace = Arc::new(trace);
         let own = |stream: usize| self.streams.iter().any(|(number, _)| *number == stream);
         let owned: Vec<bool> = match self.streams.len() == index.streams.len() {
             true => vec![true; index.streams.len()],
             false => (0..index.streams.len()).map(own).collect(),
         };
+        let classes: HashMap<usize, usize> = self.streams.iter().copied().collect();
         let lines = index.stacks.iter().filter(|(stream, _)| owned.get(*stream) == Some(&true));
-        let stacks = Arc::new(stacks::fill(&trace.stacks, lines.map(|(_, line)| &line.value)));
+        let lines: Vec<(usize, &Value)> =
+            lines.filter_map(|(stream, line)| Some((*classes.get(stream)?, &line.value))).collect();
+        // By data stream class: numbers of stacks that are others than in the file.
+        let mut renumbered: HashMap<usize, Arc<Renumbered>> = HashMap::new();
+        if stacks::differ(lines.iter().copied()) {
+            let mut by_class: BTreeMap<usize, Vec<&Value>> = BTreeMap::new();
+            lines.into_iter().for_each(|(class, line)| by_class.entry(class).or_default().push(line));
+            for (class, lines) in by_class {
+                let table = StackTable::default();
+                renumbered.insert(class, Arc::new(stacks::fill(&table, lines.into_iter())));
+                trace.add_stacks([class], table, Symbols::default);
+            }
+        } else {
+            let all = Arc::new(stacks::fill(&trace.stacks, lines.into_iter().map(|(_, line)| line)));
+            renumbered.extend(classes.values().map(|class| (*class, Arc::clone(&all))));
+        }
+        let trace = Arc::new(trace);
         let entries = self.entries.into_iter().map(|entries| {
             let by_id = entries.by_id.into_iter();
             by_id.map(|(id, (entry, _))| (id, entry)).collect::<HashMap<_, _>>()
@@ -316,7 +332,7 @@ impl<'i> Draft<'i> {
                 classes: Arc::clone(classes),
                 ids: Arc::clone(ids),
                 names,
-                stacks: Arc::clone(&stacks),
+                stacks: renumbered.get(&class).cloned().unwrap_or_default(),
             }));
         }
         Ok(JsonTrace::new(trace, &file.name, streams))

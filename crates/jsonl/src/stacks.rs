@@ -35,6 +35,19 @@ struct Stack {
     callers: Option<Vec<u32>>,
 }
 
+/// Whether lines of several data stream classes, which are given by their indexes, have other stacks of the same numbers.
+pub(crate) fn differ<'v>(lines: impl Iterator<Item = (usize, &'v Value)>) -> bool {
+    let mut known: HashMap<u32, (usize, &Value)> = HashMap::new();
+    for (class, line) in lines {
+        let Ok(Some(number)) = number(line, "stack") else { continue };
+        let (first, stack) = *known.entry(number).or_insert((class, line));
+        if first != class && ["frames", "callers"].iter().any(|name| stack.get(name) != line.get(name)) {
+            return true;
+        }
+    }
+    false
+}
+
 /// Puts the stacks of lines into a table, with the numbers that they have in the file where that is possible.
 pub(crate) fn fill<'v>(table: &StackTable, lines: impl Iterator<Item = &'v Value>) -> Renumbered {
     let stacks: Vec<Stack> = lines.filter_map(stack_of).collect();

@@ -21,6 +21,9 @@ pub struct FieldClass {
     pub clock_updates: Option<Arc<[ClockUpdate]>>,
     /// What the producer adds.
     pub attributes: Attributes,
+    /// Whether sinks leave the field out where it is absent, and show it like any other one where it is there: of an
+    /// optional field that nothing in the record of its source says anything about.
+    pub hides_absence: bool,
     /// Where it was declared.
     pub declared_at: DeclaredAt,
 }
@@ -34,6 +37,7 @@ impl FieldClass {
             roles: Roles::NONE,
             clock_updates: None,
             attributes: Attributes::default(),
+            hides_absence: false,
             declared_at: DeclaredAt::default(),
         }
     }
@@ -92,6 +96,13 @@ impl FieldClass {
     #[must_use]
     pub fn is_optional_of_values(&self) -> bool {
         matches!(&self.kind, FieldKind::Optional { selector, .. } if selector.is_of_values())
+    }
+
+    /// Whether it is such a class as [`FieldClass::optional`] makes, or one that
+    /// [hides its absence](Self::hides_absence).
+    #[must_use]
+    pub fn is_shown_if_present(&self) -> bool {
+        matches!(&self.kind, FieldKind::Optional { selector, .. } if self.hides_absence || selector.is_of_values())
     }
 
     /// A structure of these members, aligned to bytes.

@@ -88,7 +88,7 @@ pub use record_trace::RecordTrace;
 pub use role::{ClockUpdate, Role, Roles};
 pub use selectors::Selectors;
 pub use stack::{Frame, StackTable, StackView};
-pub use stream::{DataStream, Trace};
+pub use stream::{CallStacks, DataStream, Trace};
 pub use symbols::{CodeKind, Resolved, Symbol, Symbols, Validity};
 pub use text_position::{DeclaredAt, TextPosition};
 pub use trace_class::{DataStreamClass, EventRecordClass, TraceClass, UuidOf};

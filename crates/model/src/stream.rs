@@ -29,6 +29,10 @@ pub struct Trace {
     pub stacks: StackTable,
     /// What the addresses of these stacks stand for.
     symbols: SymbolSource,
+    /// The call stacks of data stream classes that have numbers of their own.
+    own_stacks: Vec<OwnStacks>,
+    /// By data stream class: the index of its call stacks, if it has its own.
+    own_stacks_of: Vec<Option<usize>>,
     /// Of its data streams.
     keys: StreamKeys,
 }
@@ -46,7 +50,9 @@ impl Trace {
         let keys = StreamKeys::default();
         let stacks = StackTable::default();
         let symbols = SymbolSource::default();
-        Ok(Self { class, plans, name: name.into(), path: String::new(), dynamic, stacks, symbols, keys })
+        let (name, path) = (name.into(), String::new());
+        let (own_stacks, own_stacks_of) = (Vec::new(), vec![None; class.data_streams.len()]);
+        Ok(Self { class, plans, name, path, dynamic, stacks, symbols, own_stacks, own_stacks_of, keys })
     }
 
     /// The event record classes of a data stream class that are met while reading, by the index of the
@@ -95,8 +101,37 @@ impl Trace {
 
     /// The names of its code addresses; none if its reader knows none.
     pub fn symbols(&self) -> &Symbols {
-        let load = || self.symbols.load.get().map_or_else(Symbols::default, |load| load());
-        self.symbols.loaded.get_or_init(load)
+        self.symbols.symbols()
+    }
+
+    /// Gives data stream classes, by their indexes, call stacks of their own: the fields of their events have the
+    /// numbers of these in place of those of [`Trace::stacks`]. So it is where several traces were made one.
+    /// `load`: see [`Trace::set_symbols`].
+    pub fn add_stacks(
+        &mut self,
+        data_stream_classes: impl IntoIterator<Item = usize>,
+        table: StackTable,
+        load: impl Fn() -> Symbols + Send + Sync + 'static,
+    ) {
+        let symbols = SymbolSource::default();
+        // It is empty.
+        let _ = symbols.load.set(Box::new(load));
+        for class in data_stream_classes {
+            if let Some(own) = self.own_stacks_of.get_mut(class) {
+                *own = Some(self.own_stacks.len());
+            }
+        }
+        self.own_stacks.push(OwnStacks { table, symbols });
+    }
+
+    /// The call stacks of a data stream class, by its index.
+    #[must_use]
+    pub fn stacks_of(&self, data_stream_class: usize) -> CallStacks<'_> {
+        let own = self.own_stacks_of.get(data_stream_class).copied().flatten();
+        match own.and_then(|own| self.own_stacks.get(own)) {
+            Some(own) => CallStacks { table: &own.table, symbols: &own.symbols },
+            None => CallStacks { table: &self.stacks, symbols: &self.symbols },
+        }
     }
 
     /// The frames of a stack of its stack table, the innermost one first, with the names of functions and
@@ -128,6 +163,35 @@ impl Trace {
 struct SymbolSource {
     load: OnceLock<Box<dyn Fn() -> Symbols + Send + Sync>>,
     loaded: OnceLock<Symbols>,
+}
+
+impl SymbolSource {
+    fn symbols(&self) -> &Symbols {
+        self.loaded.get_or_init(|| self.load.get().map_or_else(Symbols::default, |load| load()))
+    }
+}
+
+/// Call stacks of some data stream classes.
+#[derive(Debug)]
+struct OwnStacks {
+    table: StackTable,
+    symbols: SymbolSource,
+}
+
+/// The call stacks that fields of a data stream have the numbers of.
+#[derive(Clone, Copy, Debug)]
+pub struct CallStacks<'a> {
+    /// The stacks.
+    pub table: &'a StackTable,
+    symbols: &'a SymbolSource,
+}
+
+impl<'a> CallStacks<'a> {
+    /// What their addresses stand for; see [`Trace::symbols`].
+    #[must_use]
+    pub fn symbols(&self) -> &'a Symbols {
+        self.symbols.symbols()
+    }
 }
 
 impl fmt::Debug for SymbolSource {
@@ -221,6 +285,12 @@ impl DataStream {
         &self.plans
     }
 
+    /// The call stacks that fields of its events have the numbers of.
+    #[must_use]
+    pub fn stacks(&self) -> CallStacks<'_> {
+        self.trace.stacks_of(self.class_index)
+    }
+
     /// The class of its default clock.
     #[must_use]
     pub fn clock(&self) -> Option<&ClockClass> {
@@ -259,6 +329,24 @@ mod tests {
         assert_eq!(trace.frames(stack, None), [&[named][..], &rest].concat());
         assert_eq!(trace.frames(stack, Some(3))[0], Frame::at(15).with_module("lib"));
         assert_eq!(loads.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn data_stream_classes_can_have_stacks_of_their_own() {
+        let class = TraceClass::new("", [], [DataStreamClass::default(), DataStreamClass::default()]);
+        let mut trace = Trace::new(class, "", &Limits::default()).unwrap();
+        trace.stacks.push(None, Frame::at(1));
+        let own = StackTable::default();
+        own.push(None, Frame::at(2));
+        let symbol = Symbol { begin: 2, end: 3, name: Some("f".into()), ..Symbol::default() };
+        trace.add_stacks([1], own, move || Symbols::new([(0, symbol.clone())]));
+        let trace = Arc::new(trace);
+        let of = |class| {
+            let stream = DataStream::new(Arc::clone(&trace), class, None, "").unwrap();
+            (stream.stacks().table.frames(0), stream.stacks().symbols().len())
+        };
+        assert_eq!(of(0), (vec![Frame::at(1)], 0));
+        assert_eq!(of(1), (vec![Frame::at(2)], 1));
     }
 
     #[test]

@@ -1,29 +1,33 @@
 //! Traces of every other family that are written as CTF and read again.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
+use std::io::{BufRead, BufReader};
+use std::iter::Peekable;
 use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Stdio};
+use std::time::Instant;
 
 use serde_json::{Map, Value};
 
-use crate::support::{Directory, Run, ichnos, recorded, root};
+use crate::support::{Directory, Run, command, ichnos, recorded, root};
 
-/// Larger files take too long in tests.
+/// Larger files take too long in tests, unless `ICHNOS_LARGE_TRACES` is set.
 const MOST_BYTES: u64 = 800_000;
 
-/// All files below a directory that could be traces.
+/// All files below a directory: what is no trace is left out when it is opened.
 fn files(directory: &Path, found: &mut Vec<PathBuf>) {
+    let is_wanted = |path: &Path| {
+        std::env::var_os("ICHNOS_LARGE_TRACES").is_some() || path.metadata().unwrap().len() <= MOST_BYTES
+    };
     let mut items: Vec<PathBuf> =
         std::fs::read_dir(directory).unwrap().map(|item| item.unwrap().path()).collect();
     items.sort();
     for path in items {
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        let is_trace = [".nettrace", ".netperf", ".zst", ".json", ".txt", ".bin", ".reports", ".log"]
-            .iter()
-            .any(|end| name.ends_with(end));
         if path.is_dir() {
             files(&path, found);
-        } else if is_trace && path.metadata().unwrap().len() <= MOST_BYTES {
+        } else if is_wanted(&path) {
             found.push(path);
         }
     }
@@ -44,8 +48,45 @@ fn run(arguments: &[&str], path: &Path) -> Run {
     run
 }
 
+/// The lines that the command prints, which need not be in memory all at once.
+struct Lines {
+    child: Child,
+    out: BufReader<ChildStdout>,
+}
+
+impl Lines {
+    fn of(arguments: &[&str], path: &Path) -> Self {
+        let mut command = command();
+        command.args(arguments).arg(path).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        Self { child, out }
+    }
+}
+
+impl Iterator for Lines {
+    type Item = String;
+
+    fn next(&mut self) -> Option<String> {
+        let mut line = Vec::new();
+        if self.out.read_until(b'\n', &mut line).unwrap() == 0 {
+            return None;
+        }
+        line.pop_if(|last| *last == b'\n');
+        Some(String::from_utf8(line).unwrap())
+    }
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        // It may have more to say.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 /// What the table of losses says that events may differ by.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Named {
     /// Old and new names of members.
     renamed: BTreeMap<String, BTreeSet<String>>,
@@ -126,14 +167,19 @@ impl Named {
     }
 
     /// Whether an event of what was written is that of the source.
-    fn is_same_event(&self, old: &Value, new: &Value) -> bool {
-        if ["ts", "cycles", "name", "log_level", "id"].iter().any(|name| old.get(name) != new.get(name)) {
+    fn is_same_event(&self, old: &Event, new: &Event) -> bool {
+        if ["ts", "cycles", "name", "log_level", "id"].iter().any(|name| old.member(name) != new.member(name))
+        {
             return false;
         }
-        let empty = Map::new();
         ["common_context", "specific_context", "payload"].iter().all(|scope| {
-            let members =
-                |event: &Value| event.get(scope).and_then(Value::as_object).unwrap_or(&empty).clone();
+            let (old, new) = (old.member(scope), new.member(scope));
+            if old == new {
+                return true;
+            }
+            let members = |text: Option<&str>| -> Map<String, Value> {
+                text.map(|text| serde_json::from_str(text).unwrap()).unwrap_or_default()
+            };
             let (old, mut new) = (members(old), members(new));
             if self.resource && *scope == "common_context" {
                 new.retain(|name, _| old.keys().any(|old| self.is_new_name(old, name)));
@@ -146,63 +192,207 @@ impl Named {
     }
 }
 
-/// The messages of a trace by their type.
-fn messages(path: &Path) -> BTreeMap<String, Vec<Value>> {
-    let mut messages: BTreeMap<String, Vec<Value>> = BTreeMap::new();
-    for line in run(&["cat", "-q", "-fjsonl"], path).out.lines() {
-        let message: Value = serde_json::from_str(line).unwrap();
-        messages.entry(message["type"].as_str().unwrap().to_owned()).or_default().push(message);
-    }
-    for list in messages.values_mut() {
-        // Which of those of the same time comes first depends on the data streams.
-        list.sort_by_cached_key(|message| {
-            (message.get("ts").and_then(Value::as_i64), message["name"].to_string())
-        });
-    }
-    messages
+/// A line of JSON Lines that is an event.
+struct Event {
+    line: String,
+    time: Option<i64>,
+    /// Where the names and the values of its members are.
+    members: OnceCell<Vec<[usize; 4]>>,
 }
 
-/// Whether all events of one list are in the other one, where those of the same time and name may be in any order.
-fn difference(named: &Named, old: &[Value], new: &[Value]) -> Option<String> {
-    if old.len() as u64 != new.len() as u64 + named.dropped {
-        return Some(format!("{} events, then {}", old.len(), new.len()));
+impl Event {
+    fn new(line: String) -> Self {
+        let mut event = Self { line, time: None, members: OnceCell::new() };
+        event.time = event.member("ts").and_then(|time| time.parse().ok());
+        event
     }
-    let key = |event: &Value| (event.get("ts").cloned(), event["name"].to_string());
-    let mut at = 0;
-    while at < new.len() && named.dropped == 0 {
-        let count = new[at..].iter().take_while(|event| key(event) == key(&new[at])).count();
-        let mut left: Vec<&Value> = new[at..at + count].iter().collect();
-        for event in &old[at..at + count] {
-            match left.iter().position(|new| named.is_same_event(event, new)) {
+
+    /// The text of a member.
+    fn member(&self, name: &str) -> Option<&str> {
+        let members = self.members.get_or_init(|| members(&self.line));
+        let found = members.iter().find(|member| &self.line[member[0]..member[1]] == name)?;
+        Some(&self.line[found[2]..found[3]])
+    }
+}
+
+/// Where the names and the values of the members of an object are. To find them takes a small part of the time that
+/// it takes to parse them, and most are the same text.
+fn members(object: &str) -> Vec<[usize; 4]> {
+    let bytes = object.as_bytes();
+    let mut found = Vec::new();
+    let (mut depth, mut at, mut begin, mut name) = (0, 0, 1, [0; 2]);
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' => {
+                at += 1;
+                while bytes[at] != b'"' {
+                    at += if bytes[at] == b'\\' { 2 } else { 1 };
+                }
+            }
+            b':' if depth == 1 && name == [0; 2] => {
+                name = [begin + 1, at - 1];
+                begin = at + 1;
+            }
+            b'{' | b'[' => depth += 1,
+            b',' | b'}' if depth == 1 => {
+                found.push([name[0], name[1], begin, at]);
+                (begin, name) = (at + 1, [0; 2]);
+            }
+            b'}' | b']' => depth -= 1,
+            _ => {}
+        }
+        at += 1;
+    }
+    found
+}
+
+/// The messages of a trace: its events, and the others by their type.
+struct Messages {
+    lines: Lines,
+    others: BTreeMap<String, Vec<Value>>,
+    events: u64,
+}
+
+impl Messages {
+    fn of(path: &Path) -> Self {
+        let lines = Lines::of(&["cat", "-q", "-fjsonl"], path);
+        Self { lines, others: BTreeMap::new(), events: 0 }
+    }
+
+    /// How many events were lost, as far as their number is known.
+    fn discarded(&self) -> u64 {
+        let lost = self.others.get("discarded-events").into_iter().flatten();
+        lost.filter_map(|message| message["count"].as_u64()).sum()
+    }
+}
+
+impl Iterator for Messages {
+    type Item = Event;
+
+    fn next(&mut self) -> Option<Event> {
+        loop {
+            let line = self.lines.next()?;
+            if line.starts_with("{\"type\":\"event\",") {
+                self.events += 1;
+                return Some(Event::new(line));
+            }
+            let message: Value = serde_json::from_str(&line).unwrap();
+            self.others.entry(message["type"].as_str().unwrap().to_owned()).or_default().push(message);
+        }
+    }
+}
+
+/// The next events that are of one time.
+fn of_one_time(events: &mut Peekable<impl Iterator<Item = Event>>) -> Vec<Event> {
+    let Some(first) = events.next() else { return Vec::new() };
+    let time = first.time;
+    let mut group = vec![first];
+    while let Some(event) = events.next_if(|event| event.time == time) {
+        group.push(event);
+    }
+    group
+}
+
+/// What differs between events in the order of time; those of the same time may be in any order, as that depends on
+/// the data streams.
+fn difference(
+    named: &Named,
+    old: impl Iterator<Item = Event>,
+    new: impl Iterator<Item = Event>,
+) -> Option<String> {
+    let (mut old, mut new) = (old.peekable(), new.peekable());
+    let mut dropped = named.dropped;
+    loop {
+        let group = of_one_time(&mut old);
+        if group.is_empty() {
+            return new.next().map(|event| format!("a new event: {}", event.line));
+        }
+        let mut left = match new.peek() {
+            Some(event) if event.time == group[0].time => of_one_time(&mut new),
+            _ => Vec::new(),
+        };
+        for event in group {
+            match left.iter().position(|new| named.is_same_event(&event, new)) {
                 Some(found) => drop(left.remove(found)),
-                None => return Some(format!("event {at}:\n  {event}\n  {}", new[at])),
+                None if dropped > 0 => dropped -= 1,
+                None => {
+                    let new = left.first().map_or("nothing", |event| &event.line);
+                    return Some(format!("\n  {}\n  {new}", event.line));
+                }
             }
         }
-        at += count;
-    }
-    None
-}
-
-/// How many events were lost, as far as their number is known.
-fn discarded(messages: &BTreeMap<String, Vec<Value>>) -> u64 {
-    let lost = messages.get("discarded-events").into_iter().flatten();
-    lost.filter_map(|message| message["count"].as_u64()).sum()
-}
-
-/// What viewers print of a trace, without the name of the trace.
-fn views(path: &Path, is_task: bool) -> Vec<String> {
-    let mut views = vec![run(&["cat", "-q", "-flog"], path).out];
-    if is_task {
-        let list = run(&["task", "list", "-q", "--json"], path).out;
-        let tasks: Value = serde_json::from_str(&list).unwrap_or_default();
-        let id = |task: &Value| task["task"].as_str().or(task["id"].as_str()).map(str::to_owned);
-        let ids: Vec<String> = tasks["tasks"].as_array().into_iter().flatten().filter_map(id).collect();
-        for id in ids.iter().take(4) {
-            views.push(run(&["task", "graph", "-q", "--format=json", id], path).out);
+        if let Some(event) = left.first() {
+            return Some(format!("a new event: {}", event.line));
         }
-        views.push(list);
     }
-    views.iter().map(|view| view.replace(path.to_str().unwrap(), "PATH")).collect()
+}
+
+/// What differs between the events of two traces; gives how many there are, too.
+fn compare_events(named: &Named, old: &Path, new: &Path) -> (Option<String>, u64) {
+    let (mut source, mut written) = (Messages::of(old), Messages::of(new));
+    let mut last = None;
+    let mut is_in_order = true;
+    let in_order = source.by_ref().inspect(|event| {
+        is_in_order &= last <= event.time;
+        last = event.time;
+    });
+    let mut found = difference(named, in_order, written.by_ref());
+    let rest = source.by_ref().any(|event| std::mem::replace(&mut last, event.time) > event.time);
+    if found.is_some() && (!is_in_order || rest) {
+        let all = |path: &Path| {
+            let mut events: Vec<Event> = Messages::of(path).collect();
+            events.sort_by_key(|event| event.time);
+            events.into_iter()
+        };
+        found = difference(named, all(old), all(new));
+    }
+    source.by_ref().for_each(drop);
+    written.by_ref().for_each(drop);
+    if let Some(damage) = written.others.get("damage") {
+        found = Some(format!("what is written is damaged: {}", damage[0]));
+    }
+    let lost = (source.discarded(), written.discarded());
+    if lost.0 != lost.1 {
+        found = Some(format!("{} events lost, then {}", lost.0, lost.1));
+    }
+    if source.others.contains_key("discarded-packets") && !named.losses_of_packets {
+        found = Some("losses of packets are not in the table".to_owned());
+    }
+    let count = source.events;
+    (found, count)
+}
+
+/// What differs between the lines that are printed of two traces, apart from their order: data streams whose events
+/// are not in order of time are several, which are merged.
+fn compare_lines(named: &Named, arguments: &[&str], old: &Path, new: &Path) -> Option<String> {
+    let lines = |path: &Path, named: &Named| {
+        let path_text = path.to_str().unwrap().to_owned();
+        let named = named.clone();
+        Lines::of(arguments, path).map(move |line| {
+            let line = if line.contains(&path_text) { line.replace(&path_text, "PATH") } else { line };
+            if named.renamed.is_empty() { line } else { named.with_old_names(&line) }
+        })
+    };
+    if lines(old, &Named::default()).eq(lines(new, named)) {
+        return None;
+    }
+    let sorted = |path: &Path, named: &Named| {
+        let mut lines: Vec<String> = lines(path, named).collect();
+        lines.sort_unstable();
+        lines
+    };
+    let (old, new) = (sorted(old, &Named::default()), sorted(new, named));
+    let pair = old.iter().zip(&new).find(|(old, new)| old != new);
+    let count = (old.len(), new.len());
+    (pair.is_some() || count.0 != count.1).then(|| format!("{arguments:?}: {count:?} lines, {pair:?}"))
+}
+
+/// The identifiers of the first tasks of a trace.
+fn tasks(path: &Path) -> Vec<String> {
+    let list = run(&["task", "list", "-q", "--json"], path).out;
+    let tasks: Value = serde_json::from_str(&list).unwrap_or_default();
+    let id = |task: &Value| task["task"].as_str().or(task["id"].as_str()).map(str::to_owned);
+    tasks["tasks"].as_array().into_iter().flatten().filter_map(id).take(4).collect()
 }
 
 /// Traces of which something differs for a reason: the end of the path, the reason.
@@ -214,16 +404,11 @@ fn compare(traces: &[PathBuf], least: usize) {
     let mut different = Vec::new();
     let mut compared = 0;
     for path in traces {
-        let old = messages(path);
-        if old.is_empty() {
-            continue;
-        }
-        let is_task = old
-            .get("event-class")
-            .into_iter()
-            .flatten()
-            .any(|class| class["meanings"].to_string().contains("\"task-id\""));
+        let Some(classes) = meanings(path) else { continue };
+        let has = |meaning: &str| classes.contains(&format!("\"{meaning}\""));
+        let tasks = if has("task-id") { tasks(path) } else { Vec::new() };
         for dialect in ["spec2", "ctf1.8"] {
+            let begin = Instant::now();
             let output = directory.join("trace");
             let out = output.to_str().unwrap();
             let option = format!("--to-dialect={dialect}");
@@ -233,37 +418,21 @@ fn compare(traces: &[PathBuf], least: usize) {
                 continue;
             }
             let named = Named::new(&converted.json()["losses"]);
-            let new = messages(&output);
-            let events =
-                |messages: &BTreeMap<String, Vec<Value>>| messages.get("event").cloned().unwrap_or_default();
-            let mut problem = difference(&named, &events(&old), &events(&new));
-            if new.contains_key("damage") {
-                problem = Some(format!("what is written is damaged: {}", new["damage"][0]));
+            let (mut problem, events) = compare_events(&named, path, &output);
+            let mut views = vec![vec!["cat", "-q", "-flog"]];
+            if has("stack") {
+                views.push(vec!["stacks", "-q", "--color=never"]);
             }
-            if discarded(&old) != discarded(&new) {
-                problem = Some(format!("{} events lost, then {}", discarded(&old), discarded(&new)));
+            if has("task-id") {
+                views.push(vec!["task", "list", "-q", "--json"]);
+                let graph = |id| vec!["task", "graph", "-q", "--format=json", id];
+                views.extend(tasks.iter().map(|id| graph(id)));
             }
-            if old.contains_key("discarded-packets") && !named.losses_of_packets {
-                problem = Some("losses of packets are not in the table".to_owned());
+            for view in views {
+                problem = problem.or_else(|| compare_lines(&named, &view, path, &output));
             }
-            if problem.is_none() {
-                let (old, new) = (views(path, is_task), views(&output, is_task));
-                for (old, new) in old.iter().zip(&new) {
-                    let new = named.with_old_names(new);
-                    // Data streams whose events are not in order of time are several, which are merged.
-                    let sorted = |text: &str| {
-                        let mut lines: Vec<&str> = text.lines().collect();
-                        lines.sort_unstable();
-                        lines.join("\n")
-                    };
-                    let (old, new) = (sorted(old), sorted(&new));
-                    let pair = old.lines().zip(new.lines()).find(|(old, new)| old != new);
-                    let count = (old.lines().count(), new.lines().count());
-                    if pair.is_some() || count.0 != count.1 {
-                        problem = Some(format!("views: {count:?} lines, {pair:?}"));
-                    }
-                }
-            }
+            let seconds = begin.elapsed().as_secs_f64();
+            eprintln!("{dialect}: {} events, {seconds:.1} s: {}", events, path.display());
             if let Some(problem) = problem {
                 different.push(format!("{} in {dialect}: {problem}", path.display()));
             }
@@ -277,14 +446,23 @@ fn compare(traces: &[PathBuf], least: usize) {
     assert!(compared >= least, "{compared}");
 }
 
+/// The meanings of members of all event record classes that the events of a trace have; None: it has no messages.
+fn meanings(path: &Path) -> Option<String> {
+    let mut messages = Messages::of(path);
+    messages.by_ref().for_each(drop);
+    let classes = messages.others.get("event-class").into_iter().flatten();
+    let meanings = classes.map(|class| class["meanings"].to_string()).collect();
+    (messages.events > 0 || !messages.others.is_empty()).then_some(meanings)
+}
+
 #[test]
 fn fuchsia_logs() {
-    compare(&traces(&["hello-fuchsia/boot.log"], "fuchsia/vectors"), 2);
+    compare(&traces(&["hello-fuchsia/boot.log"], "fuchsia"), 2);
 }
 
 #[test]
 fn xtrace_reports() {
-    compare(&traces(&["hello-xtrace/proxy.reports", "one-request"], "xtrace/brown"), 4);
+    compare(&traces(&["hello-xtrace/proxy.reports", "one-request"], "xtrace"), 4);
 }
 
 #[test]

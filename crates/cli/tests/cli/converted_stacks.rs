@@ -44,7 +44,13 @@ const QUESTIONS: [&[&str]; 7] = [
 
 /// The answer to a question, without what is about the file.
 fn answer(question: &[&str], path: &Path) -> String {
-    let run = run(question, path);
+    answer_of(question, &[path])
+}
+
+/// The same of several files.
+fn answer_of(question: &[&str], paths: &[&Path]) -> String {
+    let run = ichnos(question.iter().map(OsStr::new).chain(paths.iter().map(|path| path.as_os_str())));
+    assert!(!run.err.contains("panicked"), "{paths:?}: {}", run.err);
     if question.contains(&"--format=speedscope") {
         let mut profile: serde_json::Value = serde_json::from_str(&run.out).unwrap_or_default();
         if let Some(profile) = profile.as_object_mut() {
@@ -105,6 +111,85 @@ fn stacks_of_recorded_traces_survive_a_conversion() {
             answers_survive(&path);
         }
     }
+}
+
+/// Checks that traces that are made one give the answers that they give together.
+fn answers_survive_a_merge(paths: &[&Path], directory: &Path) -> PathBuf {
+    let expected = QUESTIONS.map(|question| answer_of(question, paths));
+    let mut merged = PathBuf::new();
+    for dialect in ["ctf1.8", "spec2"] {
+        merged = directory.join(dialect);
+        let options = ["merge", "-q", "--losses", "--dialect", dialect, "-o", merged.to_str().unwrap()];
+        let options = options.into_iter().map(OsStr::new);
+        let run = ichnos(options.chain(paths.iter().map(|path| path.as_os_str()))).expect(0, &[]);
+        assert!(!run.out.contains("call stacks"), "{}", run.out);
+        for (question, expected) in QUESTIONS.into_iter().zip(&expected) {
+            let sorted = |text: &str| {
+                let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+                // Events of the same time come in the order of their data streams.
+                if question[0] == "cat" {
+                    lines.sort_unstable();
+                }
+                lines.join("\n")
+            };
+            let what = format!("{paths:?}, {dialect}, {question:?}");
+            same(&sorted(expected), &sorted(&answer(question, &merged)), &what);
+        }
+    }
+    merged
+}
+
+/// Stacks of several traces have the same numbers, processes the same addresses.
+#[test]
+fn stacks_survive_a_merge() {
+    let Some(first) = recorded("nettrace/runtime/net10.0-small.nettrace") else { return };
+    let Some(second) = recorded("nettrace/runtime/net3.1.2-small.nettrace") else { return };
+    let example = example();
+    let directory = Directory::new("merged-stacks");
+    let part = |name: &str| {
+        let part = directory.join(name);
+        fs::create_dir(&part).unwrap();
+        part
+    };
+    answers_survive_a_merge(&[&first, &second], &part("two"));
+    // As they are, and converted.
+    let converted = convert(&second, directory.join("converted"), &[]);
+    let merged = answers_survive_a_merge(&[&first, &converted], &part("mixed"));
+    let other = convert(&first, directory.join("other"), &["--dialect=ctf1.8"]);
+    answers_survive_a_merge(&[&converted, &other], &part("converted-both"));
+    // Those of a merge, too.
+    let three = answers_survive_a_merge(&[&merged, &example], &part("three"));
+    let names = |path: &Path| -> Vec<String> {
+        let items = fs::read_dir(path).unwrap().map(|item| item.unwrap().file_name());
+        let mut names: Vec<String> = items.map(|name| name.to_string_lossy().into_owned()).collect();
+        names.retain(|name| name.starts_with(FILE));
+        names.sort();
+        names
+    };
+    assert_eq!(names(&three), ["1", "2", "3"].map(|number| format!("{FILE}-{number}")));
+    // Copied, cut, and there and back.
+    let copied = convert(&three, directory.join("copied"), &[]);
+    assert_eq!(names(&copied), names(&three));
+    for name in names(&three) {
+        assert!(fs::read(copied.join(&name)).unwrap() == fs::read(three.join(&name)).unwrap(), "{name}");
+    }
+    let back = convert(&three, directory.join("back"), &["--dialect=ctf1.8", "--packet-size=4096"]);
+    for path in [&copied, &back] {
+        for question in QUESTIONS {
+            same(&answer(question, &three), &answer(question, path), &format!("{question:?}"));
+        }
+    }
+    // Lines of JSON have the stacks, but not what their addresses stand for.
+    let lines = |paths: &[&Path], name: &str| {
+        let words = ["cat", "-q", "-fjsonl"].map(OsStr::new).into_iter();
+        let text = ichnos(words.chain(paths.iter().map(|path| path.as_os_str()))).expect(0, &[]).out;
+        let file = directory.join(name);
+        fs::write(&file, text).unwrap();
+        file
+    };
+    let both = lines(&[&first, &second], "both.jsonl");
+    let together = lines(&[&merged], "merged.jsonl");
+    same(&stacks_of(&both), &stacks_of(&together), "JSON Lines");
 }
 
 #[test]

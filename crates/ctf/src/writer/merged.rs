@@ -20,6 +20,8 @@ pub(super) struct MergePart<'a> {
     pub(super) class: &'a TraceClass,
     /// Whether its packets are made of those of the source.
     pub(super) mirrors: bool,
+    /// Whether its data stream classes can be those of others, if they are equal.
+    pub(super) shares_classes: bool,
     /// Whether fields behind the packet header depend on fields in it.
     pub(super) needs_header: bool,
 }
@@ -167,7 +169,7 @@ impl Merger {
                 let same = (0..first).find(|index| {
                     let known = &self.class.data_streams[*index];
                     class.id = known.id;
-                    part.mirrors && shared[*index] && *known == class
+                    part.shares_classes && shared[*index] && *known == class
                 });
                 if let Some(same) = same {
                     own.push(same);
@@ -186,7 +188,7 @@ impl Merger {
                 }
                 own.push(self.class.data_streams.len());
                 self.class.data_streams.push(class);
-                shared.push(part.mirrors);
+                shared.push(part.shares_classes);
             }
             all.push(own);
         }
@@ -406,7 +408,7 @@ mod tests {
     use crate::metadata::Dialect;
 
     fn part(class: &TraceClass) -> MergePart<'_> {
-        MergePart { path: "t", class, mirrors: true, needs_header: false }
+        MergePart { path: "t", class, mirrors: true, shares_classes: true, needs_header: false }
     }
 
     fn class(clock: ClockClass, payload_bits: u64) -> TraceClass {

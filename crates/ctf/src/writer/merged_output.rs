@@ -24,6 +24,8 @@ pub(super) struct MergeInput {
     pub(super) mirrors: bool,
     /// Whether fields depend on fields of the packet header.
     pub(super) needs_header: bool,
+    /// Whether it has call stacks now.
+    pub(super) has_stacks: bool,
 }
 
 /// How traces are merged.
@@ -66,8 +68,10 @@ pub(super) fn merged(
         CreateError::Unmergeable { trace, problem }
     };
     let parts = inputs.iter().map(|input| {
-        let MergeInput { path, class, mirrors, needs_header } = input;
-        MergePart { path, class, mirrors: *mirrors, needs_header: *needs_header }
+        let MergeInput { path, class, mirrors, needs_header, has_stacks } = input;
+        // Numbers of stacks are of different tables, and those of a source that is not read yet are not known.
+        let shares_classes = *mirrors && !has_stacks;
+        MergePart { path, class, mirrors: *mirrors, shares_classes, needs_header: *needs_header }
     });
     let parts: Vec<MergePart<'_>> = parts.collect();
     let MergeRules { correlated, replaces_header } = rules;

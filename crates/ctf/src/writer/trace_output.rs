@@ -28,7 +28,7 @@ use super::versions::Versions;
 use crate::metadata::packetized::{PacketLayout, pack};
 use crate::metadata::{ANNOTATIONS, Dialect, write_metadata};
 use crate::packet::Clocks;
-use crate::stack_file::{STACK_FILE, write_stacks};
+use crate::stack_file::{stack_file, write_stacks};
 
 /// Most files that are open at once.
 const MOST_OPEN: usize = 128;
@@ -216,6 +216,7 @@ impl CtfOutput {
                     packets(&first.source().class, &self.options, self.target.dialect) != Packets::Own
                 }),
                 needs_header: versions.first().is_some_and(header),
+                has_stacks: versions.has_stacks(),
             }
         };
         self.traces.iter().map(input).collect()
@@ -307,22 +308,37 @@ impl CtfOutput {
         Ok(())
     }
 
-    /// Writes the call stacks of a trace, if its events have any.
+    /// Writes the call stacks of a trace, if its events have any: the tables of several sources stay apart, since
+    /// events keep their numbers.
     fn write_stacks(&self, trace: usize) -> Result<(), CreateError> {
-        let trace = &self.traces[trace];
-        let versions = trace.versions.read().unwrap_or_else(PoisonError::into_inner);
-        let mut sources = versions.with_stacks();
-        // Those of several would have the same numbers: they are in the table of losses.
-        let (Some(directory), Some(source), None) = (&self.directory, sources.next(), sources.next()) else {
-            return Ok(());
-        };
-        let path = trace.directory.join(STACK_FILE);
-        let file = directory.create_file(&path);
-        let result = file.and_then(|file| write_stacks(source, BufWriter::new(file)));
-        result.map_err(|error| CreateError::Io {
-            path: directory.path().join(&path).display().to_string(),
-            error,
-        })
+        let Some(directory) = &self.directory else { return Ok(()) };
+        let mut tables = Vec::new();
+        if let Some((rules, _)) = &self.merge {
+            let merged = merged(&self.merge_inputs(), *rules, self.target.dialect)?;
+            for (part, indexes) in self.traces.iter().zip(&merged.data_streams) {
+                let versions = part.versions.read().unwrap_or_else(PoisonError::into_inner);
+                let class = |index: &usize| merged.class.data_streams.get(*index).map(|class| class.id);
+                let ids: Vec<Option<u128>> = indexes.iter().map(class).collect();
+                tables.extend(versions.stacks().into_iter().map(|table| with_ids(table, &ids)));
+            }
+        } else {
+            let versions = self.traces[trace].versions.read().unwrap_or_else(PoisonError::into_inner);
+            let ids: Vec<_> = versions.class().data_streams.iter().map(|class| Some(class.id)).collect();
+            tables.extend(versions.stacks().into_iter().map(|table| with_ids(table, &ids)));
+        }
+        let is_single = tables.len() == 1;
+        for (number, (source, class, ids)) in tables.iter().enumerate() {
+            let (ids, number) = if is_single { (&[][..], None) } else { (&ids[..], Some(number + 1)) };
+            let path = self.traces[trace].directory.join(stack_file(number));
+            let file = directory.create_file(&path);
+            let stacks = source.stacks_of(*class);
+            let result = file.and_then(|file| write_stacks(stacks, ids, BufWriter::new(file)));
+            result.map_err(|error| CreateError::Io {
+                path: directory.path().join(&path).display().to_string(),
+                error,
+            })?;
+        }
+        Ok(())
     }
 
     /// How many classes a trace has now.
@@ -474,6 +490,17 @@ impl TraceOutput for CtfOutput {
         }
         Ok(report)
     }
+}
+
+/// A trace with one of its data stream classes, and the ids that those that have its call stacks get. `ids`: of all of
+/// the source, by index.
+fn with_ids(
+    (source, classes): (Arc<Trace>, Vec<(usize, usize)>),
+    ids: &[Option<u128>],
+) -> (Arc<Trace>, usize, Vec<u128>) {
+    let class = classes.first().map_or(0, |(index, _)| *index);
+    let ids = classes.iter().filter_map(|(_, index)| ids.get(*index).copied().flatten());
+    (source, class, ids.collect())
 }
 
 /// Takes messages of which nothing is written.

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use ichnos_model::lower::{Loss, LossKind, LossTable, LoweredTrace};
+use ichnos_model::lower::{LossTable, LoweredTrace};
 use ichnos_model::{Trace, TraceClass};
 
-use crate::stack_file::has_stacks;
+use crate::stack_file::classes_with_stacks;
 
 /// The traces that are written as one: that of the source, and those of data streams that were added. Each has
 /// data stream classes of its own.
@@ -54,16 +54,28 @@ impl Versions {
     pub(super) fn losses(&self) -> LossTable {
         let mut losses = LossTable::default();
         self.0.iter().for_each(|lowered| losses.merge(lowered.losses()));
-        let tables = self.with_stacks().count() as u64;
-        if tables > 1 {
-            let (class, field, what) = (String::new(), String::new(), "call stacks".to_owned());
-            losses.add(Loss { kind: LossKind::Dropped, class, field, what }, tables);
-        }
         losses
     }
 
-    /// The sources whose events have call stacks.
-    pub(super) fn with_stacks(&self) -> impl Iterator<Item = &Arc<Trace>> {
-        self.0.iter().map(|lowered| lowered.source()).filter(|source| has_stacks(source))
+    /// The call stacks of the sources: for each table of them, the trace and its data stream classes, by their
+    /// indexes there and among the classes of all together.
+    pub(super) fn stacks(&self) -> Vec<(Arc<Trace>, Vec<(usize, usize)>)> {
+        let mut all = Vec::new();
+        let mut first = 0;
+        for lowered in &self.0 {
+            let source = lowered.source();
+            let with_numbers = |classes: Vec<usize>| -> Vec<(usize, usize)> {
+                classes.into_iter().map(|index| (index, first + index)).collect()
+            };
+            let tables = classes_with_stacks(source).into_iter();
+            all.extend(tables.map(|classes| (Arc::clone(source), with_numbers(classes))));
+            first += source.class.data_streams.len();
+        }
+        all
+    }
+
+    /// Whether there are call stacks now.
+    pub(super) fn has_stacks(&self) -> bool {
+        self.0.iter().any(|lowered| !classes_with_stacks(lowered.source()).is_empty())
     }
 }

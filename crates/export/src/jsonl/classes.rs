@@ -150,10 +150,13 @@ impl Classes<'_> {
             }
             FieldKind::Optional { field, selector, ranges } => {
                 self.kind("optional");
-                self.location(selector);
-                if let Some(ranges) = ranges {
-                    push_key(self.out, "ranges");
-                    self.ranges(ranges.0.iter().copied());
+                // If the field is absent, so is its member in lines of events: nothing has to select it.
+                if !class.is_shown_if_present() {
+                    self.location(selector);
+                    if let Some(ranges) = ranges {
+                        push_key(self.out, "ranges");
+                        self.ranges(ranges.0.iter().copied());
+                    }
                 }
                 push_key(self.out, "field");
                 self.push(field);

@@ -360,7 +360,7 @@ impl Visitor for FieldWriter<'_> {
     fn begin_optional(&mut self, field: Field<'_>, present: bool, _: i128) {
         // Of a member that is one of values, nothing in the record says that it is absent. Elements keep their places.
         let is_member = matches!(self.around, Around::Object(_));
-        let is_shown = present || !is_member || !field.class().is_optional_of_values();
+        let is_shown = present || !is_member || !field.class().is_shown_if_present();
         if is_shown {
             self.lead(field);
         }

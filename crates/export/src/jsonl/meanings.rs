@@ -117,7 +117,8 @@ pub(super) fn push_stack(out: &mut Vec<u8>, event: &Event<'_>, stack: u32, strea
     number::push_unsigned(out, stack.into());
     push_key(out, "frames");
     out.push(b'[');
-    for (i, frame) in event.stream.trace.stacks.frames(stack).iter().enumerate() {
+    let table = event.stream.stacks().table;
+    for (i, frame) in table.frames(stack).iter().enumerate() {
         if i > 0 {
             out.push(b',');
         }
@@ -125,11 +126,11 @@ pub(super) fn push_stack(out: &mut Vec<u8>, event: &Event<'_>, stack: u32, strea
     }
     out.push(b']');
     // So that each stack can have its number again.
-    let mut caller = event.stream.trace.stacks.caller(stack);
+    let mut caller = table.caller(stack);
     if caller.is_some() {
         push_key(out, "callers");
         out.push(b'[');
-        let stacks = event.stream.trace.stacks.view();
+        let stacks = table.view();
         let mut separator = None;
         while let Some(number) = caller {
             out.extend(separator.replace(b','));

@@ -469,7 +469,7 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     }
 
     fn begin_optional(&mut self, field: Field<'_>, present: bool, _: i128) {
-        if field.class().is_optional_of_values() {
+        if field.class().is_shown_if_present() {
             // Nothing in the record says that it is absent. Elements keep their places.
             if !present {
                 if matches!(self.around, Around::Array(_)) && self.lead(field) {
@@ -486,9 +486,9 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     }
 
     fn end_optional(&mut self, field: Field<'_>) {
-        let is_of_values = field.class().is_optional_of_values();
-        if !self.labels.hide(field) || is_of_values && matches!(self.around, Around::Array(_)) {
-            if matches!(self.around, Around::Alone) && !is_of_values {
+        let is_bare = field.class().is_shown_if_present();
+        if !self.labels.hide(field) || is_bare && matches!(self.around, Around::Array(_)) {
+            if matches!(self.around, Around::Alone) && !is_bare {
                 self.push(" }");
             }
             self.leave();

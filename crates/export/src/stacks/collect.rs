@@ -32,7 +32,7 @@ type Selection = Box<dyn FnMut(&StackThread) -> bool + Send>;
 pub struct StackCollector {
     options: StackOptions,
     selection: Selection,
-    /// By data stream: the index of its trace.
+    /// By data stream: the index of its trace, or of the part of it that has the same call stacks.
     streams: StreamTable<usize, (), Option<Source>>,
     traces: Vec<TraceState>,
     threads: Vec<ThreadState>,
@@ -51,9 +51,11 @@ pub struct StackCollector {
     left_out: LeftOut,
 }
 
-/// What is kept of a trace.
+/// What is kept of a trace, or of its data streams whose stacks have numbers of their own.
 struct TraceState {
     trace: Arc<Trace>,
+    /// One of its data stream classes.
+    class: usize,
     resolver: Resolver,
     has_dates: bool,
 }
@@ -275,10 +277,13 @@ impl StackCollector {
 
     #[cold]
     fn add_stream(&mut self, stream: &DataStream) {
-        let known = self.traces.iter().position(|trace| Arc::ptr_eq(&trace.trace, &stream.trace));
+        let table = stream.stacks().table;
+        let has_same = |state: &TraceState| std::ptr::eq(state.trace.stacks_of(state.class).table, table);
+        let known = self.traces.iter().position(has_same);
         let trace = known.unwrap_or_else(|| {
             self.traces.push(TraceState {
                 trace: Arc::clone(&stream.trace),
+                class: stream.class_index,
                 resolver: Resolver::new(self.options.frames),
                 has_dates: has_dates(stream.clock()),
             });
@@ -373,8 +378,9 @@ impl StackCollector {
                 continue;
             }
             // Before anybody else has to wait for the stacks: this can mean to read the whole trace.
-            let symbols = state.trace.symbols();
-            let view = state.trace.stacks.view();
+            let stacks = state.trace.stacks_of(state.class);
+            let symbols = stacks.symbols();
+            let view = stacks.table.view();
             for thread in threads {
                 for sample in std::mem::take(&mut thread.buffer).iter() {
                     let Sample { time, stack, weight } = sample;

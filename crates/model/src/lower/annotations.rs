@@ -125,6 +125,9 @@ pub(super) fn annotate_field(source: &FieldClass, attributes: &mut Attributes) -
         let frequency = ("frequency".to_owned(), Value::Integer(clock.frequency().into()));
         entries.push(("wall-clock".to_owned(), Value::Map(vec![epoch, frequency])));
     }
+    if source.is_shown_if_present() {
+        entries.push(("absence".to_owned(), text("hidden")));
+    }
     if entries.is_empty() {
         return false;
     }
@@ -190,10 +193,13 @@ fn apply_to_fields(class: &mut Arc<FieldClass>) {
         return;
     }
     let known = Arc::make_mut(class);
-    if let Some(own) = known.attributes.get(NAMESPACE).cloned()
-        && let Some(kind) = annotated_kind(known, &own)
-    {
-        known.kind = kind;
+    if let Some(own) = known.attributes.get(NAMESPACE).cloned() {
+        if let Some(kind) = annotated_kind(known, &own) {
+            known.kind = kind;
+        }
+        let is_optional = matches!(known.kind, FieldKind::Optional { .. });
+        let absence = own.get("absence").and_then(Value::as_text);
+        known.hides_absence = is_optional && absence == Some("hidden");
     }
     inner_mut(known).into_iter().for_each(apply_to_fields);
 }

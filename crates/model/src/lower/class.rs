@@ -344,11 +344,13 @@ impl<'a> ClassLowerer<'a> {
             self.lose(LossKind::Dropped, "attributes".to_owned());
         }
         let is_other = std::mem::discriminant(&source.kind) != std::mem::discriminant(&kind);
-        let is_date = self.annotates && source.integer().is_some_and(|integer| integer.wall_clock.is_some());
-        if (is_other || is_date) && self.can_annotate() && annotate_field(source, &mut attributes) {
+        let is_date = source.integer().is_some_and(|integer| integer.wall_clock.is_some());
+        let is_more = self.annotates && (is_date || source.is_shown_if_present());
+        if (is_other || is_more) && self.can_annotate() && annotate_field(source, &mut attributes) {
             self.note(Fit::SameBits);
         }
-        FieldClass { kind, roles, clock_updates, attributes, declared_at: source.declared_at }
+        let (hides_absence, declared_at) = (source.hides_absence, source.declared_at);
+        FieldClass { kind, roles, clock_updates, attributes, hides_absence, declared_at }
     }
 
     /// The BLOB that the array of the bytes of a UUID becomes.
