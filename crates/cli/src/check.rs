@@ -262,8 +262,8 @@ impl Findings {
                 place: clocks.first_trace.clone(),
                 message,
                 remedy: Some(
-                    "read the traces one by one, or put them on one timeline all the same with \
-                     --assume-correlated"
+                    "read the traces one by one, say where their clocks are with --offset PATH=TIME or --manifest \
+                     FILE, or put them on one timeline all the same with --assume-correlated"
                         .into(),
                 ),
                 is_minor: false,
