@@ -99,8 +99,8 @@ struct Named {
     losses_of_packets: bool,
     /// How many events could not be written.
     dropped: u64,
-    /// Damage of the source, which is not written.
-    damage: Vec<String>,
+    /// What ends lines about damage of the source, and about losses of an unknown number of events: neither is written.
+    unwritten: Vec<String>,
 }
 
 impl Named {
@@ -120,7 +120,10 @@ impl Named {
                 "rounded" => drop(named.rounded.insert(what.to_owned())),
                 "dropped" if what == "loss of packets" => named.losses_of_packets = true,
                 "dropped" if what.starts_with("damaged data: ") => {
-                    named.damage.push(what["damaged data: ".len()..].to_owned());
+                    named.unwritten.push(what["damaged data: ".len()..].to_owned());
+                }
+                "dropped" if what == "loss of an unknown number of events" => {
+                    named.unwritten.push("unknown number of events in the data stream PATH".to_owned());
                 }
                 "dropped" if what.contains("cannot be written") => {
                     named.dropped += loss["count"].as_u64().unwrap();
@@ -371,8 +374,8 @@ fn compare_events(named: &Named, old: &Path, new: &Path) -> (Option<String>, u64
 /// are not in order of time are several, which are merged.
 fn compare_lines(named: &Named, arguments: &[&str], old: &Path, new: &Path) -> Option<String> {
     let old = || {
-        let is_damage = |line: &String| named.damage.iter().any(|damage| line.ends_with(damage));
-        Lines::of(arguments, old).filter(move |line| !is_damage(line)).map(|line| without_path(line, old))
+        let is_written = |line: &String| !named.unwritten.iter().any(|end| line.ends_with(end));
+        Lines::of(arguments, old).map(|line| without_path(line, old)).filter(is_written)
     };
     let new = || {
         let lines = Lines::of(arguments, new).map(|line| without_path(line, new));
@@ -397,8 +400,11 @@ fn without_path(line: String, path: &Path) -> String {
     let Some(begin) = line.find(path) else { return line };
     let before = &line[..begin];
     let rest = &line[begin + path.len()..];
-    let rest =
-        if before.ends_with(" in the data stream ") { &rest[rest.find(" [").unwrap_or(0)..] } else { rest };
+    let rest = if before.ends_with(" in the data stream ") {
+        &rest[rest.find(" [").unwrap_or(rest.len())..]
+    } else {
+        rest
+    };
     format!("{before}PATH{}", rest.replace(path, "PATH"))
 }
 
