@@ -97,11 +97,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
         true => session.stream_reader(read, wants),
         false => session.reader(read, wants).map_err(|error| input::failure(&error))?,
     };
-    if selection.stream_intersection {
-        reader
-            .intersect_streams()
-            .map_err(|error| Failure::new(format!("--stream-intersection: {error}")))?;
-    }
+    selection.intersect(&mut reader)?;
     selection.exclude(&mut reader);
     input::report_empty_traces(&session, report);
     let repeated_packets = repeated_packets(&session, wants);

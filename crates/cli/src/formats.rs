@@ -60,7 +60,8 @@ pub(crate) fn run(args: &Formats, global: &Global) -> Result<Exit, Failure> {
                 root.add(branch);
             }
             if let Some(writer) = format.writer().filter(|writer| !writer.dialects().is_empty()) {
-                let mut branch = Branch::new(format!("{}: what it is written as", paint.name("--dialect")));
+                let mut branch =
+                    Branch::new(format!("{}: what it is written as", paint.name("convert --dialect")));
                 for dialect in writer.dialects() {
                     branch.line(format!("{}: {}", paint.name(dialect.name), dialect.about));
                 }

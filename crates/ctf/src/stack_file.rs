@@ -702,7 +702,7 @@ mod tests {
         let of = |content: &[u8]| read(&[&[MAGIC, &[1], content].concat()], MEMORY).1.pop();
         let malformed = |at| Some(StackFileError::Malformed(MAGIC.len() as u64 + 1 + at));
         // A kind that there is not, a frame that there is not, a caller that there is not, one stack twice.
-        assert_eq!(of(&[6, 0, 0]), malformed(0));
+        assert_eq!(of(&[7, 0, 0]), malformed(0));
         assert_eq!(of(&[3, 0, 0, 5]), malformed(0));
         assert_eq!(of(&[2, 0, 0, 3, 0, 1, 5]), malformed(3));
         assert_eq!(of(&[2, 0, 0, 3, 0, 0, 3, 0, 0, 5]), malformed(9));
@@ -753,6 +753,40 @@ mod tests {
         for files in [[&short, &other], [&other, &long]] {
             assert_eq!(read(&files.map(|file| &file[..]), MEMORY).1, [StackFileError::Conflict]);
         }
+    }
+
+    #[test]
+    fn files_of_data_stream_classes() {
+        let of = |address: u64, classes: &[u128]| {
+            let trace = trace();
+            trace.stacks.push(None, Frame::at(address));
+            let mut bytes = Vec::new();
+            write_stacks(trace.stacks_of(0), classes, &mut bytes).unwrap();
+            bytes
+        };
+        let mut class = TraceClass::new("", [], vec![DataStreamClass::default(); 3]);
+        class.data_streams.iter_mut().zip(5..).for_each(|(stream, id)| stream.id = id);
+        let mut trace = Trace::new(class, "", &Limits::default()).unwrap();
+        let mut stacks = StackFiles::default();
+        // Several directories have the same; nothing has the class 9.
+        for file in [of(1, &[5, 9]), of(2, &[7]), of(1, &[5, 9])] {
+            stacks.add_bytes(Bytes::from(file), MEMORY).unwrap();
+        }
+        assert_eq!(stacks.used, 2 * (FRAME_MEMORY + STACK_MEMORY) + 3 * CLASS_MEMORY);
+        stacks.finish(&mut trace, 0);
+        let frames = [0, 1, 2].map(|index| trace.stacks_of(index).table.frames(0));
+        assert_eq!(frames, [vec![Frame::at(1)], vec![], vec![Frame::at(2)]]);
+        // All files together take no more memory than one may.
+        let memory = 2 * (FRAME_MEMORY + STACK_MEMORY) + CLASS_MEMORY;
+        let mut stacks = StackFiles::default();
+        stacks.add_bytes(Bytes::from(of(1, &[5])), memory).unwrap();
+        let fault = stacks.add_bytes(Bytes::from(of(2, &[7])), memory).unwrap_err();
+        assert!(matches!(fault, StackFileError::TooLarge(_)), "{fault}");
+        // Behind other records, there is no such record.
+        let late = [&of(1, &[])[..of(1, &[]).len() - 1], &[6, 0, 5]].concat();
+        assert!(matches!(read(&[&late], MEMORY).1[..], [StackFileError::Malformed(_)]));
+        assert!(["", "-1", "-12"].iter().all(|end| is_stack_file(&format!("{STACK_FILE}{end}"))));
+        assert!(["1", "-", "-a", ".idx"].iter().all(|end| !is_stack_file(&format!("{STACK_FILE}{end}"))));
     }
 
     #[test]

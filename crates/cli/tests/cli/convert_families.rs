@@ -99,6 +99,8 @@ struct Named {
     losses_of_packets: bool,
     /// How many events could not be written.
     dropped: u64,
+    /// What ends lines about damage of the source, and about losses of an unknown number of events: neither is written.
+    unwritten: Vec<String>,
 }
 
 impl Named {
@@ -117,6 +119,12 @@ impl Named {
                 "lowered" if what == "message that is more than a field -> a member" => named.message = true,
                 "rounded" => drop(named.rounded.insert(what.to_owned())),
                 "dropped" if what == "loss of packets" => named.losses_of_packets = true,
+                "dropped" if what.starts_with("damaged data: ") => {
+                    named.unwritten.push(what["damaged data: ".len()..].to_owned());
+                }
+                "dropped" if what == "loss of an unknown number of events" => {
+                    named.unwritten.push("unknown number of events in the data stream PATH".to_owned());
+                }
                 "dropped" if what.contains("cannot be written") => {
                     named.dropped += loss["count"].as_u64().unwrap();
                 }
@@ -365,26 +373,39 @@ fn compare_events(named: &Named, old: &Path, new: &Path) -> (Option<String>, u64
 /// What differs between the lines that are printed of two traces, apart from their order: data streams whose events
 /// are not in order of time are several, which are merged.
 fn compare_lines(named: &Named, arguments: &[&str], old: &Path, new: &Path) -> Option<String> {
-    let lines = |path: &Path, named: &Named| {
-        let path_text = path.to_str().unwrap().to_owned();
-        let named = named.clone();
-        Lines::of(arguments, path).map(move |line| {
-            let line = if line.contains(&path_text) { line.replace(&path_text, "PATH") } else { line };
-            if named.renamed.is_empty() { line } else { named.with_old_names(&line) }
-        })
+    let old = || {
+        let is_written = |line: &String| !named.unwritten.iter().any(|end| line.ends_with(end));
+        Lines::of(arguments, old).map(|line| without_path(line, old)).filter(is_written)
     };
-    if lines(old, &Named::default()).eq(lines(new, named)) {
+    let new = || {
+        let lines = Lines::of(arguments, new).map(|line| without_path(line, new));
+        lines.map(|line| if named.renamed.is_empty() { line } else { named.with_old_names(&line) })
+    };
+    if old().eq(new()) {
         return None;
     }
-    let sorted = |path: &Path, named: &Named| {
-        let mut lines: Vec<String> = lines(path, named).collect();
+    let sorted = |mut lines: Vec<String>| {
         lines.sort_unstable();
         lines
     };
-    let (old, new) = (sorted(old, &Named::default()), sorted(new, named));
+    let (old, new) = (sorted(old().collect()), sorted(new().collect()));
     let pair = old.iter().zip(&new).find(|(old, new)| old != new);
     let count = (old.len(), new.len());
     (pair.is_some() || count.0 != count.1).then(|| format!("{arguments:?}: {count:?} lines, {pair:?}"))
+}
+
+/// A line without the path of the trace, and without the name of a data stream, which is that of its file.
+fn without_path(line: String, path: &Path) -> String {
+    let path = path.to_str().unwrap();
+    let Some(begin) = line.find(path) else { return line };
+    let before = &line[..begin];
+    let rest = &line[begin + path.len()..];
+    let rest = if before.ends_with(" in the data stream ") {
+        &rest[rest.find(" [").unwrap_or(rest.len())..]
+    } else {
+        rest
+    };
+    format!("{before}PATH{}", rest.replace(path, "PATH"))
 }
 
 /// The identifiers of the first tasks of a trace.

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, unreachable_pub)]
 
 mod archives;
+mod babeltrace_cases;
 mod cat;
 #[cfg(unix)]
 mod collect;

@@ -476,6 +476,8 @@ impl Encoder for StreamEncoder {
         };
         let packets = &mut self.lanes[0];
         let bytes = packet.scopes.bits.data;
+        // LTTng says so of packets that were open when it crashed: when they end is not known yet.
+        let has_no_end = packet.begin.zip(packet.end).is_some_and(|(begin, end)| end.cycles < begin.cycles);
         let is_whole = bytes.len() as u64 * 8 == packet.total_length;
         if !rules.copies_packets
             || rules.header.is_common
@@ -484,6 +486,7 @@ impl Encoder for StreamEncoder {
             || !is_whole
             || !is_within(packet.begin)
             || !is_within(packet.end)
+            || (has_no_end && rules.window.end.is_some())
         {
             return Ok(false);
         }

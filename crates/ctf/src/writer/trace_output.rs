@@ -24,7 +24,7 @@ use super::merged_output::{MergeInput, MergeRules, merged, plan};
 use super::names::{directory_name, file_name, part_name};
 use super::stream_encoder::StreamEncoder;
 use super::stream_rules::{HeaderRules, StreamRules, Timestamps};
-use super::versions::Versions;
+use super::versions::{SourceStacks, Versions};
 use crate::metadata::packetized::{PacketLayout, pack};
 use crate::metadata::{ANNOTATIONS, Dialect, write_metadata};
 use crate::packet::Clocks;
@@ -494,10 +494,8 @@ impl TraceOutput for CtfOutput {
 
 /// A trace with one of its data stream classes, and the ids that those that have its call stacks get. `ids`: of all of
 /// the source, by index.
-fn with_ids(
-    (source, classes): (Arc<Trace>, Vec<(usize, usize)>),
-    ids: &[Option<u128>],
-) -> (Arc<Trace>, usize, Vec<u128>) {
+fn with_ids(stacks: SourceStacks, ids: &[Option<u128>]) -> (Arc<Trace>, usize, Vec<u128>) {
+    let SourceStacks { source, classes } = stacks;
     let class = classes.first().map_or(0, |(index, _)| *index);
     let ids = classes.iter().filter_map(|(_, index)| ids.get(*index).copied().flatten());
     (source, class, ids.collect())

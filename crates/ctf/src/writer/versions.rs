@@ -13,6 +13,14 @@ use crate::stack_file::classes_with_stacks;
 #[derive(Debug, Default)]
 pub(super) struct Versions(Vec<Arc<LoweredTrace>>);
 
+/// Call stacks of a source: one table of them.
+#[derive(Debug)]
+pub(super) struct SourceStacks {
+    pub(super) source: Arc<Trace>,
+    /// Its data stream classes that have them, by their indexes there and among the classes of all versions.
+    pub(super) classes: Vec<(usize, usize)>,
+}
+
 impl Versions {
     pub(super) fn push(&mut self, lowered: &Arc<LoweredTrace>) {
         self.0.push(Arc::clone(lowered));
@@ -57,9 +65,8 @@ impl Versions {
         losses
     }
 
-    /// The call stacks of the sources: for each table of them, the trace and its data stream classes, by their
-    /// indexes there and among the classes of all together.
-    pub(super) fn stacks(&self) -> Vec<(Arc<Trace>, Vec<(usize, usize)>)> {
+    /// The call stacks of the sources.
+    pub(super) fn stacks(&self) -> Vec<SourceStacks> {
         let mut all = Vec::new();
         let mut first = 0;
         for lowered in &self.0 {
@@ -68,7 +75,12 @@ impl Versions {
                 classes.into_iter().map(|index| (index, first + index)).collect()
             };
             let tables = classes_with_stacks(source).into_iter();
-            all.extend(tables.map(|classes| (Arc::clone(source), with_numbers(classes))));
+            all.extend(
+                tables.map(|classes| SourceStacks {
+                    source: Arc::clone(source),
+                    classes: with_numbers(classes),
+                }),
+            );
             first += source.class.data_streams.len();
         }
         all

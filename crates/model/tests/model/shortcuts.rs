@@ -302,3 +302,30 @@ fn what_is_quick_gives_the_same() {
         "{whole} {skips} {fields}"
     );
 }
+
+/// A node and those within it, by what each of them says of those directly within it.
+fn within(plan: &Plan, node: usize) -> Vec<usize> {
+    let mut all = vec![node];
+    plan.children(node).for_each(|child| all.extend(within(plan, child)));
+    all
+}
+
+#[test]
+fn what_is_within_a_field_comes_right_behind_it() {
+    let mut compared = 0;
+    let cases = cases(2_000, |random| {
+        let mut maker = Maker { random, is_mixed: false, is_plain: false };
+        let stream = maker.stream();
+        let plans = stream.plans();
+        let roots = plans.event_records.iter().flat_map(|event| [&event.specific_context, &event.payload]);
+        for plan in roots.chain([&plans.common_context]).flatten() {
+            let count = plan.nodes().count();
+            for node in 0..count {
+                assert_eq!(plan.within(node).collect::<Vec<_>>(), within(plan, node));
+                compared += 1;
+            }
+            assert!(plan.within(count).is_empty());
+        }
+    });
+    assert!(cases < 2_000 || compared > 2_000, "{compared}");
+}

@@ -1,0 +1,235 @@
+//! What Babeltrace's filters do - its trimmer, its muxer, stream intersection - and what its source component makes of
+//! sequence numbers of packets: expected results of its own tests where there are any, otherwise what the installed
+//! `babeltrace2` prints.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::support::{Directory, command, ichnos, recorded};
+
+const CLOCK: [&str; 2] = ["--clock-gmt", "--clock-date"];
+
+/// Babeltrace 2.0.4 prints some string that it has read before in place of an empty one.
+const MISREAD: &str = "bug446190";
+
+/// Larger traces, in bytes, are only compared if `ICHNOS_LARGE_TRACES` is set.
+const LARGE: u64 = 400_000;
+
+fn babeltrace2<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Option<Vec<u8>> {
+    let output = Command::new("babeltrace2")
+        .args(CLOCK)
+        .args(arguments)
+        .env("TZ", "UTC")
+        .stdin(Stdio::null())
+        .output()
+        .ok()?;
+    output.status.success().then_some(output.stdout)
+}
+
+fn is_installed() -> bool {
+    let is_there = Command::new("babeltrace2").arg("--version").stdout(Stdio::null()).status().is_ok();
+    if !is_there {
+        eprintln!("skipped: `babeltrace2` is not installed");
+    }
+    is_there
+}
+
+fn cat<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Vec<u8> {
+    command().args(["cat", "-q"]).args(CLOCK).args(arguments).stdin(Stdio::null()).output().unwrap().stdout
+}
+
+/// Where two texts differ first; None: nowhere.
+fn difference(expected: &[u8], found: &[u8]) -> Option<String> {
+    if expected == found {
+        return None;
+    }
+    let (expected, found) = (String::from_utf8_lossy(expected), String::from_utf8_lossy(found));
+    let pair = expected.lines().zip(found.lines()).find(|(expected, found)| expected != found);
+    Some(format!("{} and {} lines, {pair:?}", expected.lines().count(), found.lines().count()))
+}
+
+/// The recorded traces that `babeltrace2` reads whose events have times, with these.
+fn traces_with_times() -> Vec<(PathBuf, Vec<String>)> {
+    fn find(directory: &Path, found: &mut Vec<PathBuf>) {
+        let mut items: Vec<PathBuf> =
+            fs::read_dir(directory).unwrap().map(|item| item.unwrap().path()).collect();
+        items.sort();
+        if directory.join("metadata").is_file() {
+            found.push(directory.to_owned());
+        }
+        items.iter().filter(|path| path.is_dir()).for_each(|path| find(path, found));
+    }
+    let Some(root) = recorded("ctf/real") else { return Vec::new() };
+    let mut all = Vec::new();
+    find(&root, &mut all);
+    let size = |path: &Path| -> u64 {
+        let items = fs::read_dir(path).unwrap().flatten();
+        items.filter_map(|item| item.metadata().ok()).map(|metadata| metadata.len()).sum()
+    };
+    let takes_all = std::env::var_os("ICHNOS_LARGE_TRACES").is_some();
+    all.retain(|path| (takes_all || size(path) <= LARGE) && !path.ends_with(MISREAD));
+    let times = |path: PathBuf| {
+        let text = String::from_utf8(babeltrace2([&path])?).ok()?;
+        let time = |line: &str| Some(line.strip_prefix('[')?.split_once(']')?.0.to_owned());
+        let times: Vec<String> = text.lines().map(time).collect::<Option<_>>()?;
+        (!times.is_empty()).then_some((path, times))
+    };
+    all.into_iter().filter_map(times).collect()
+}
+
+/// The texts that are expected of Babeltrace's own cases. They hold for what is written of a trace, too.
+#[test]
+fn expected_intersections_and_sequence_numbers() {
+    let Some(root) = recorded("ctf") else { return };
+    let directory = Directory::new("expected-cases");
+    for case in
+        ["intersection/onestream", "packet-seq-num/no-lost", "packet-seq-num/no-lost-not-starting-at-0"]
+    {
+        let trace = root.join("real/babeltrace/1").join(case);
+        let formats: [(&str, &[&str]); 2] = [
+            ("pretty", &["--clock-gmt"]),
+            ("details", &["--details", "with-uuid=yes,with-trace-name=no,with-stream-name=no"]),
+        ];
+        let written = directory.join(case.replace('/', "-"));
+        let words = ["convert", "-q", "--to-dialect=ctf1.8", "-o", written.to_str().unwrap()];
+        // One has the UUID of other metadata, which is a warning.
+        let converted = ichnos(words.into_iter().map(OsStr::new).chain([trace.as_os_str()]));
+        assert!(converted.code != 2, "{}", converted.err);
+        for (format, options) in formats {
+            let file = root.join("expected/babeltrace/1").join(format!("{case}.{format}.gz"));
+            let expected = ichnos::io::Tree::open(&file, &ichnos::io::IoLimits::default()).unwrap();
+            let expected = expected.entries[0].read().unwrap();
+            for path in [&trace, &written] {
+                let words = ["cat", "-q", "--format", format].into_iter().chain(options.iter().copied());
+                let run = ichnos(words.map(OsStr::new).chain([path.as_os_str()]));
+                let difference = difference(&expected, run.out.as_bytes());
+                assert_eq!(difference, None, "{} {format}", path.display());
+            }
+        }
+    }
+}
+
+/// With one data stream, all of it is in the intersection; with several packets, too.
+#[test]
+fn intersections() {
+    if !is_installed() {
+        return;
+    }
+    let directory = Directory::new("intersections");
+    for case in
+        ["intersection/onestream", "packet-seq-num/no-lost", "packet-seq-num/no-lost-not-starting-at-0"]
+    {
+        let Some(trace) = recorded(&format!("ctf/real/babeltrace/1/{case}")) else { return };
+        let trace = trace.to_str().unwrap();
+        let expected = babeltrace2(["--stream-intersection", trace]).unwrap();
+        assert_eq!(difference(&expected, &cat(["--stream-intersection", trace])), None, "{case}");
+        let out = directory.join(case.replace('/', "-"));
+        let out = out.to_str().unwrap();
+        ichnos(["convert", "-q", "--stream-intersection", "--to-dialect=ctf1.8", trace, "-o", out]);
+        assert_eq!(difference(&expected, &babeltrace2([out]).unwrap()), None, "{case}");
+    }
+}
+
+/// `--begin` and `--end`: `cat` prints, and `cut` writes, what Babeltrace's trimmer lets through.
+#[test]
+fn the_trimmer() {
+    if !is_installed() {
+        return;
+    }
+    let directory = Directory::new("trimmer");
+    let mut different = Vec::new();
+    let mut compared = 0;
+    for (path, times) in traces_with_times() {
+        let [early, late] = [times.len() / 3, times.len() * 2 / 3].map(|at| &*times[at]);
+        for window in [
+            &["--begin", early][..],
+            &["--end", late],
+            &["--begin", early, "--end", late],
+            &["--begin", late, "--end", late],
+        ] {
+            let trace = path.to_str().unwrap();
+            let with = |paths: &[&'static str]| [window, paths].concat();
+            // It refuses some traces, or breaks off, if it is to trim them.
+            let Some(expected) = babeltrace2(with(&[]).into_iter().chain([trace])) else { continue };
+            let printed = cat(with(&[]).into_iter().chain([trace]));
+            let found = difference(&expected, &printed);
+            different.extend(found.map(|found| format!("{trace} {window:?}: {found}")));
+            let out = directory.join("out");
+            let options = ["cut", "-q", "--to-dialect=ctf1.8", "--clock-arithmetic=babeltrace", "-o"];
+            let words = options.into_iter().chain([out.to_str().unwrap(), trace]);
+            let run = ichnos(words.chain(window.iter().copied()));
+            let found = match babeltrace2([&out]) {
+                Some(printed) => difference(&expected, &printed),
+                // Nothing is in the window.
+                None if expected.is_empty() => None,
+                None => Some(format!("what is cut is refused; {}", run.err)),
+            };
+            different.extend(found.map(|found| format!("cut {trace} {window:?}: {found}")));
+            compared += 1;
+            let _ = fs::remove_dir_all(&out);
+        }
+    }
+    eprintln!("{compared} windows");
+    assert!(different.is_empty(), "{}", different.join("\n"));
+    assert!(compared > 80 || recorded("ctf/real").is_none(), "{compared}");
+}
+
+/// Pairs whose merge prints otherwise, by the name of one of them, and the reason.
+const MERGED_OTHERWISE: &[(&str, &str)] = &[(
+    "lttng-event-after-packet",
+    "the end of its packets is corrected for its tracer, which the environment of the merged trace does not name",
+)];
+
+/// Several traces together: `cat` prints them, and `merge` writes them, in the order in which Babeltrace's muxer has
+/// their events.
+#[test]
+fn the_muxer() {
+    if !is_installed() {
+        return;
+    }
+    let directory = Directory::new("muxer");
+    let mut different = Vec::new();
+    let (mut compared, mut refused) = (0, Vec::new());
+    let all: Vec<PathBuf> = traces_with_times().into_iter().map(|(path, _)| path).collect();
+    let groups = all.windows(2).chain(all.windows(3).step_by(3));
+    for group in groups {
+        // It does not read all together.
+        let Some(expected) = babeltrace2(group) else { continue };
+        let mut printed = cat(group);
+        if printed.is_empty() {
+            // Nothing says how their clocks are related; Babeltrace takes them for one.
+            let options = [OsStr::new("--assume-correlated")];
+            printed = cat(options.into_iter().chain(group.iter().map(|path| path.as_os_str())));
+        }
+        let found = difference(&expected, &printed);
+        different.extend(found.map(|found| format!("{group:?}: {found}")));
+        compared += 1;
+        let out = directory.join("out");
+        let options = ["merge", "-q", "--to-dialect=ctf1.8", "-o", out.to_str().unwrap()];
+        let paths = group.iter().map(|path| path.as_os_str());
+        let run = ichnos(options.into_iter().map(OsStr::new).chain(paths));
+        if !out.exists() {
+            refused.push(format!("{group:?}: {}", run.err));
+            continue;
+        }
+        // One trace has one environment, which the name of a host is from.
+        let fields = OsStr::new("--fields=loglevel");
+        let paths = group.iter().map(|path| path.as_os_str());
+        let expected = babeltrace2([fields].into_iter().chain(paths)).unwrap();
+        let found = match babeltrace2([fields, out.as_os_str()]) {
+            Some(printed) => difference(&expected, &printed),
+            None => Some("what is merged is refused".to_owned()),
+        };
+        let is_known = |path: &PathBuf| MERGED_OTHERWISE.iter().any(|(name, _)| path.ends_with(name));
+        let found = found.filter(|_| !group.iter().any(is_known));
+        different.extend(found.map(|found| format!("merge {group:?}: {found}")));
+        let _ = fs::remove_dir_all(&out);
+    }
+    eprintln!("{compared} groups, {} cannot be merged: {}", refused.len(), refused.join("\n"));
+    assert!(different.is_empty(), "{}", different.join("\n"));
+    let known = ["nothing relates", "the field for its size"];
+    assert!(refused.iter().all(|error| known.iter().any(|known| error.contains(known))), "{refused:?}");
+    assert!(compared > 15 || recorded("ctf/real").is_none(), "{compared}");
+}
