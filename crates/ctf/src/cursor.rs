@@ -119,8 +119,8 @@ pub struct CtfCursor {
 #[derive(Clone, Debug)]
 struct Excluded {
     classes: Arc<ExcludedClasses>,
-    /// They are skipped at these values of the default clock: no others are in the window.
-    times: RangeInclusive<u64>,
+    /// They are skipped at these values of the default clock; None: one by one.
+    times: Option<RangeInclusive<u64>>,
 }
 
 impl CtfCursor {
@@ -153,8 +153,8 @@ impl CtfCursor {
     fn skip_excluded(&mut self) -> bool {
         let Some(excluded) = &self.excluded else { return false };
         let is_excluded = self.current == Current::Event && excluded.classes.has(self.scanner.event_class());
-        if is_excluded {
-            self.scanner.skip_excluded(&excluded.classes, &excluded.times);
+        if let (true, Some(times)) = (is_excluded, &excluded.times) {
+            self.scanner.skip_excluded(&excluded.classes, times);
         }
         is_excluded
     }

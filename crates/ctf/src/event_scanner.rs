@@ -383,19 +383,16 @@ impl EventScanner {
         self.clocks.set_default(now);
     }
 
-    /// Values of the default clock for which an event record is in a window, without a doubt.
-    pub(crate) fn range_of(&self, window: Window) -> RangeInclusive<u64> {
+    /// Values of the default clock for which an event record is in a window; None: that takes more than comparing them.
+    pub(crate) fn range_of(&self, window: Window) -> Option<RangeInclusive<u64>> {
         let Window { begin, end } = window;
         let is_in_all = begin.is_none() && end.is_none() || self.stream.clock().is_none();
-        match self.nanoseconds_at_zero {
-            _ if is_in_all => 0..=u64::MAX,
-            Some(zero) => {
-                let cycles = |time: i128| time.saturating_sub(zero).clamp(0, u64::MAX.into()) as u64;
-                begin.map_or(0, cycles)..=end.map_or(u64::MAX, cycles)
-            }
-            // For others, that would take arithmetic of its own.
-            None => 1..=0,
+        if is_in_all {
+            return Some(0..=u64::MAX);
         }
+        let zero = self.nanoseconds_at_zero?;
+        let cycles = |time: i128| time.saturating_sub(zero).clamp(0, u64::MAX.into()) as u64;
+        Some(begin.map_or(0, cycles)..=end.map_or(u64::MAX, cycles))
     }
 
     /// Notes how an event record is broken.

@@ -111,11 +111,13 @@ impl Reader<'_> {
     /// # }
     /// ```
     pub fn exclude(&mut self, mut classes: impl FnMut(&DataStream) -> Option<Arc<ExcludedClasses>>) {
-        let of_trace = |(trace, wanted): (&Box<dyn TraceInput>, &Vec<bool>)| {
+        let mut excluded = Vec::new();
+        for (trace, wanted, _) in self.wanted() {
             let streams = trace.data_streams().into_iter().zip(wanted);
-            streams.map(|(stream, is_wanted)| is_wanted.then(|| classes(&stream)).flatten()).collect()
-        };
-        self.excluded = self.session.traces().iter().zip(&self.wanted).map(of_trace).collect();
+            let of_stream = streams.map(|(stream, is)| is.then(|| classes(&stream)).flatten());
+            excluded.push(of_stream.collect());
+        }
+        self.excluded = excluded;
     }
 
     /// Has a cursor of a data stream leave out events that are not wanted.

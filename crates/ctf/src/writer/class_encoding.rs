@@ -5,7 +5,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ichnos_model::lower::{EventLosses, Fit, LoweredEvent};
-use ichnos_model::{ByteOrder, Event, FieldClass, FieldKind, Scope, Scopes};
+use ichnos_model::{
+    ByteOrder, Event, Field, FieldClass, FieldKind, Scope, Scopes, StringEncoding, Text, Visitor,
+};
 
 use super::bit_writer::BitWriter;
 use super::field_encoder::{EncodeError, FieldEncoder, RoleValues};
@@ -18,8 +20,8 @@ pub(super) struct ClassEncoding {
     id: u64,
     /// The largest alignment of anything in its records, if these can be copied.
     copy: Option<u64>,
-    /// How its contexts and its payload are encoded.
-    scopes: [ScopeEncoding; 3],
+    /// How its header, its contexts and its payload are encoded.
+    scopes: [ScopeEncoding; 4],
     pub(super) losses: EventLosses,
 }
 
@@ -29,6 +31,8 @@ struct ScopeEncoding {
     scope: Scope,
     /// The largest alignment of anything in it, if its bytes can be copied.
     copy: Option<u64>,
+    /// Whether there are texts in it that have to be valid.
+    checks_texts: bool,
     /// Whether it has the bits that it had: then its own class says as well as the lowered one how they lie.
     keeps_bits: bool,
 }
@@ -38,8 +42,9 @@ impl ScopeEncoding {
         // Classes of other formats can have fields that CTF does not have, and say less of where their scopes end.
         let keeps_bits =
             rules.mirrors && rules.lowered.fit(lowered, scope).is_some_and(|fit| fit <= Fit::SameBits);
-        let copy = class.filter(|class| keeps_bits && !(rules.repairs && has_text(class, 0)));
-        Self { scope, copy: copy.map(|class| most_alignment(class, 0)), keeps_bits }
+        let copy = class.filter(|_| keeps_bits).map(|class| most_alignment(class, 0));
+        let checks_texts = rules.repairs && class.is_some_and(|class| has_text(class, 0));
+        Self { scope, copy, checks_texts, keeps_bits }
     }
 
     /// Copies the bytes of the scope, if they mean the same there.
@@ -52,8 +57,21 @@ impl ScopeEncoding {
         let end = scopes.begins.get(index + 1).map_or(scopes.end, |next| next.bit);
         (1..=end).contains(&begin.bit)
             && !scopes.values.is_some_and(|values| values.has(self.scope))
+            && (!self.checks_texts || are_texts_valid(event, self.scope))
             && copy_bits(out, scopes, begin.bit..end, most)
     }
+}
+
+/// Whether all texts in a scope are valid in their encoding, as far as that is UTF-8.
+fn are_texts_valid(event: &Event<'_>, scope: Scope) -> bool {
+    struct Texts(bool);
+    impl Visitor for Texts {
+        fn text(&mut self, _: Field<'_>, value: Text<'_>) {
+            self.0 &= value.encoding != StringEncoding::Utf8 || std::str::from_utf8(value.raw).is_ok();
+        }
+    }
+    let mut texts = Texts(true);
+    event.visit(scope, &mut texts).is_ok() && texts.0
 }
 
 /// Copies whole bytes of a packet, if what is in them is aligned there in the same way.
@@ -81,13 +99,13 @@ impl ClassEncoding {
             .map_err(|_| io::Error::other("the id of an event record class has more than 64 bits"))?;
         let stream = event.stream.class();
         let classes = [
+            (Scope::EventRecordHeader, stream.event_record_header.as_deref()),
             (Scope::CommonContext, stream.common_context.as_deref()),
             (Scope::SpecificContext, event.class.specific_context.as_deref()),
             (Scope::Payload, event.class.payload.as_deref()),
         ];
         let copy = (rules.copies_events && lowered.fit() <= Fit::SameBits).then(|| {
             let all = classes.iter().filter_map(|(_, class)| *class);
-            let all = all.chain(stream.event_record_header.as_deref());
             all.map(|class| most_alignment(class, 0)).fold(8, u64::max)
         });
         let scopes = classes.map(|(scope, class)| ScopeEncoding::new(&lowered, scope, class, rules));
@@ -127,13 +145,7 @@ impl ClassEncoding {
                 (Ok(()), None) => Ok(()),
             };
         let mut changed = ChangedTexts::default();
-        if rules.mirrors {
-            // What it says of the time is right: it is checked before that no bits of it are missing.
-            let roles = RoleValues { timestamp: cycles, ..RoleValues::default() };
-            let mut encoder = FieldEncoder::new(out, roles, None, lengths);
-            let visited = rules.lowered.visit(lowered, event, Scope::EventRecordHeader, &mut encoder, losses);
-            problem(visited, encoder.error.take())?;
-        } else {
+        if !rules.mirrors {
             out.align(8);
             out.put(*id, 64, ByteOrder::LittleEndian);
             if let Some(cycles) = cycles {
@@ -141,12 +153,21 @@ impl ClassEncoding {
             }
         }
         for encoding in scopes {
-            if encoding.copy(out, event) {
+            let scope = encoding.scope;
+            let mut roles = RoleValues::default();
+            if scope == Scope::EventRecordHeader {
+                if !rules.mirrors {
+                    continue;
+                }
+                // What it says of the time is right: it is checked before that no bits of it are missing.
+                roles.timestamp =
+                    cycles.filter(|cycles| event.clock.is_none_or(|clock| clock.cycles != *cycles));
+            }
+            if roles.timestamp.is_none() && encoding.copy(out, event) {
                 continue;
             }
-            let mut encoder = FieldEncoder::new(out, RoleValues::default(), None, lengths);
+            let mut encoder = FieldEncoder::new(out, roles, None, lengths);
             encoder.replaces_invalid = rules.repairs;
-            let scope = encoding.scope;
             let visited = match encoding.keeps_bits {
                 true => event.visit(scope, &mut encoder),
                 false => rules.lowered.visit(lowered, event, scope, &mut encoder, losses),

@@ -17,6 +17,8 @@ pub(super) struct Packets {
     pub(super) encoded: Vec<EncodedPacket>,
     pub(super) events: u64,
     pub(super) copied_packets: u64,
+    /// Events that were left out at the ends of packets.
+    pub(super) cut_events: u64,
     /// Number of the packet, where there are none in the source.
     pub(super) sequence: u64,
     pub(super) discarded: u64,
@@ -47,6 +49,8 @@ pub(super) struct OpenPacket {
     pub(super) latest: u64,
     /// Whether the end of the source can be right.
     pub(super) has_end: bool,
+    /// Behind the last event that ends a byte: the bits up to there, and how many events these are.
+    pub(super) whole: Option<(u64, u64)>,
 }
 
 impl Packets {
@@ -97,6 +101,7 @@ impl Packets {
             most_bits: open.most_bits,
             latest: open.latest,
             has_end: open.has_end,
+            whole: None,
         };
         self.close(open, Some(end));
         self.inserted += 1;
@@ -125,8 +130,22 @@ impl Packets {
         self.sequence += 1;
     }
 
+    /// Leaves out the events at the end of a packet that does not say where its content ends, if that is within a byte:
+    /// the rest of the byte would be read as an event.
+    fn end_at_byte(&mut self, open: &OpenPacket) {
+        let head = (open.head_bits % 8 == 0).then_some((open.head_bits, 0));
+        if let (false, Some((bits, events))) = (self.out.at() % 8 == 0, open.whole.or(head)) {
+            self.out.go_back(bits);
+            self.cut_events += open.events - events;
+            self.events -= open.events - events;
+        }
+    }
+
     /// Ends a packet; `end`: another time than the one that is written already.
     pub(super) fn close(&mut self, open: OpenPacket, end: Option<u64>) {
+        if !open.placed.iter().any(|placed| placed.role == Role::PacketContentLength) {
+            self.end_at_byte(&open);
+        }
         let out = &mut self.out;
         let content = out.at();
         let total = align(content, 8).unwrap_or(content);

@@ -126,6 +126,9 @@ impl StreamEncoder {
         let Some(open) = &mut packets.open else { return Ok(()) };
         open.events += 1;
         packets.events += 1;
+        if packets.out.at() % 8 == 0 {
+            open.whole = Some((packets.out.at(), open.events));
+        }
         if let Some(cycles) = cycles {
             open.now = cycles;
             packets.end = packets.end.max(cycles);
@@ -422,6 +425,13 @@ impl StreamEncoder {
 
     /// Moves what is complete into blocks.
     fn collect(&mut self, is_end: bool) {
+        let cut = self.lanes.iter_mut().map(|packets| std::mem::take(&mut packets.cut_events)).sum();
+        if cut > 0 {
+            let what =
+                "events behind the last whole byte of a packet that does not say where its content ends";
+            let (kind, class, field) = (LossKind::Dropped, String::new(), String::new());
+            self.rules.lowered.lose(Loss { kind, class, field, what: what.to_owned() }, cut);
+        }
         for (lane, packets) in self.lanes.iter_mut().enumerate() {
             let is_due = is_end || self.rules.is_live || packets.out.len() >= BLOCK;
             if packets.open.is_some() || packets.encoded.is_empty() || !is_due {

@@ -117,9 +117,11 @@ struct Shared {
     window: Window,
     warnings: Vec<FilterWarning>,
     programs: Mutex<HashMap<ProgramKey, Arc<Program>>>,
-    /// By trace, data stream class, and data stream if it depends on that.
-    excluded: Mutex<HashMap<(usize, usize, Option<u32>), Option<Arc<ExcludedClasses>>>>,
+    excluded: Mutex<Excluded>,
 }
+
+/// Classes of which no event is selected: by trace, data stream class, and data stream if it depends on that.
+type Excluded = HashMap<(usize, usize, Option<u32>), Option<Arc<ExcludedClasses>>>;
 
 /// What a program is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
