@@ -111,8 +111,11 @@ pub fn roundtrip(metadata: &[u8], stream: &[u8], choice: u8) {
         }
     }
     let report = output.finish().unwrap();
-    let mut dropped = 0;
+    let (mut dropped, mut cut) = (0, 0);
     for (loss, count) in report.losses.iter() {
+        if loss.what.starts_with("events behind the last whole byte") {
+            cut += count;
+        }
         if loss.what.starts_with("event that cannot be written") || loss.what.starts_with("packet that cannot") {
             dropped += count;
         }
@@ -121,6 +124,8 @@ pub fn roundtrip(metadata: &[u8], stream: &[u8], choice: u8) {
     let found = read(&written).expect("what was written cannot be opened");
     if dropped == 0 {
         assert_eq!(found.damage, 0, "what was written in {dialect} is damaged: {found:?}");
+    }
+    if dropped + cut == 0 {
         assert_eq!(found.times, expected.times, "times in {dialect}");
         if dialect == "spec2" {
             // Without what is lowered, every value is the same.

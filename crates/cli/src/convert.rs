@@ -21,6 +21,7 @@ use crate::report::Report;
 use crate::scan;
 use crate::selection::Selection;
 use crate::style::{self, count, grouped, safe};
+use crate::unmatched;
 use crate::write_progress::WriteProgress;
 
 /// `ichnos cut`.
@@ -161,9 +162,14 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     };
     let read = InputReport { left_out: edit.repairs.then_some(&found[..]), repeated_packets };
     report_written(args, &written, &read, report);
+    let is_nothing = written.events == 0 && written.copied_packets == 0 && selection.is_some();
+    if failed.is_none() {
+        unmatched::explain(&session, &selection, window, u64::from(!is_nothing), report);
+    }
     match failed {
         Some(failure) => Err(failure),
         None if damaged => Ok(Exit::Damaged),
+        None if is_nothing => Ok(Exit::Nothing),
         None => Ok(Exit::Success),
     }
 }

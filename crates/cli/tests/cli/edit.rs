@@ -289,6 +289,20 @@ fn each_event_is_in_one_part() {
     );
 }
 
+/// Then the output has what describes the trace, and no events.
+#[test]
+fn nothing_that_is_selected_is_said() {
+    let directory = trace("edit-nothing");
+    let out = Directory::new("edit-nothing-out");
+    let to = out.join("none");
+    let [path, to] = [text(&directory), text(&to)];
+    let run = |arguments: &[&str], part: &str| run(&[arguments, &["-o", to]].concat()).expect(1, &[part]);
+    run(&["filter", "value == 2 && value == 3", path], "there are no events that --filter selects");
+    run(&["cut", "--begin", "2100-01-01", path], "no event lies");
+    run(&["convert", "--event", "demo:tik", path], "did you mean `demo:tick`");
+    assert_eq!(events(&[Path::new(to)], &[]).len(), 0);
+}
+
 #[test]
 fn parts_that_cannot_be_are_errors() {
     let trace = trace("split-errors");
