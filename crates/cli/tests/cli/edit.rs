@@ -339,6 +339,31 @@ fn what_is_left_out_of_a_repair_is_said() {
 }
 
 /// Whatever is damaged, what is written is sound, and other readers read it.
+/// Of packets that do not say where their content ends, the rest of the last byte would be read as an event. Ten events
+/// of three bits are there; eight of them are whole bytes.
+#[test]
+fn packets_without_a_size_end_at_a_byte() {
+    let directory = Directory::new("edit-bits");
+    let metadata = "/* CTF 1.8 */ trace { major = 1; minor = 8; byte_order = le; };
+        event { name = e; fields := struct { integer { size = 3; align = 1; signed = false; } v; }; };";
+    fs::write(directory.join("metadata"), metadata).unwrap();
+    fs::write(directory.join("stream"), [0x88, 0xc6, 0xfa, 0x11]).unwrap();
+    let values = |path: &Path| -> Vec<String> {
+        let out = run(&["cat", "-f", "csv", "--fields", "v", text(path)]).out;
+        out.lines().skip(1).map(|line| line.rsplit(',').next().unwrap().to_owned()).collect()
+    };
+    let all = values(&directory);
+    assert_eq!(all.len(), 10);
+    let outputs = Directory::new("edit-bits-out");
+    for (verb, code) in [("convert", 3), ("repair", 0)] {
+        let out = outputs.join(verb);
+        let written = run(&[verb, "--losses", text(&directory), "-o", text(&out)]).expect(code, &[]);
+        assert!(written.out.contains("events behind the last whole byte"), "{}", written.out);
+        is_sound(&out);
+        assert_eq!(values(&out), all[..8]);
+    }
+}
+
 #[test]
 fn repaired_traces_are_sound() {
     let directory = Directory::new("repair-random");

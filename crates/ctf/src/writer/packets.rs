@@ -17,8 +17,9 @@ pub(super) struct Packets {
     pub(super) encoded: Vec<EncodedPacket>,
     pub(super) events: u64,
     pub(super) copied_packets: u64,
-    /// Events that were left out at the ends of packets.
+    /// Events that were left out at the ends of packets, and packets that were left out.
     pub(super) cut_events: u64,
+    pub(super) cut_packets: u64,
     /// Number of the packet, where there are none in the source.
     pub(super) sequence: u64,
     pub(super) discarded: u64,
@@ -131,20 +132,27 @@ impl Packets {
     }
 
     /// Leaves out the events at the end of a packet that does not say where its content ends, if that is within a byte:
-    /// the rest of the byte would be read as an event.
-    fn end_at_byte(&mut self, open: &OpenPacket) {
-        let head = (open.head_bits % 8 == 0).then_some((open.head_bits, 0));
-        if let (false, Some((bits, events))) = (self.out.at() % 8 == 0, open.whole.or(head)) {
-            self.out.go_back(bits);
-            self.cut_events += open.events - events;
-            self.events -= open.events - events;
+    /// the rest of the byte would be read as an event. False: all of the packet is to be left out.
+    fn end_at_byte(&mut self, open: &OpenPacket) -> bool {
+        if self.out.at() % 8 == 0 {
+            return true;
         }
+        let head = (open.head_bits % 8 == 0).then_some((open.head_bits, 0));
+        let whole = open.whole.or(head);
+        let (bits, events) = whole.unwrap_or_default();
+        self.out.go_back(bits);
+        self.cut_events += open.events - events;
+        self.cut_packets += u64::from(whole.is_none());
+        self.events -= open.events - events;
+        whole.is_some()
     }
 
     /// Ends a packet; `end`: another time than the one that is written already.
     pub(super) fn close(&mut self, open: OpenPacket, end: Option<u64>) {
-        if !open.placed.iter().any(|placed| placed.role == Role::PacketContentLength) {
-            self.end_at_byte(&open);
+        let says_content = open.placed.iter().any(|placed| placed.role == Role::PacketContentLength);
+        if !says_content && !self.end_at_byte(&open) {
+            self.out.go_back(0);
+            return;
         }
         let out = &mut self.out;
         let content = out.at();

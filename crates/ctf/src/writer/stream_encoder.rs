@@ -425,12 +425,22 @@ impl StreamEncoder {
 
     /// Moves what is complete into blocks.
     fn collect(&mut self, is_end: bool) {
-        let cut = self.lanes.iter_mut().map(|packets| std::mem::take(&mut packets.cut_events)).sum();
-        if cut > 0 {
-            let what =
-                "events behind the last whole byte of a packet that does not say where its content ends";
+        let lose = |count: u64, what: &str| {
             let (kind, class, field) = (LossKind::Dropped, String::new(), String::new());
-            self.rules.lowered.lose(Loss { kind, class, field, what: what.to_owned() }, cut);
+            if count > 0 {
+                self.rules.lowered.lose(Loss { kind, class, field, what: what.to_owned() }, count);
+            }
+        };
+        for packets in &mut self.lanes {
+            let (events, cut) = (&mut packets.cut_events, &mut packets.cut_packets);
+            lose(
+                std::mem::take(events),
+                "events behind the last whole byte of a packet that does not say where its content ends",
+            );
+            lose(
+                std::mem::take(cut),
+                "packets that end within a byte, and do not say where their content ends",
+            );
         }
         for (lane, packets) in self.lanes.iter_mut().enumerate() {
             let is_due = is_end || self.rules.is_live || packets.out.len() >= BLOCK;
