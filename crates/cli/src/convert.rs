@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal as _;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use ichnos::convert::{ConvertError, ConvertOptions, Select};
@@ -114,12 +114,19 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     let total = is_whole.then(|| bytes_of(&session, wants));
     let on_terminal = prints_trace(writing) && std::io::stdout().is_terminal();
     let progress = WriteProgress::new(global.progress, total, on_terminal, report);
+    // Whether an event is selected, written or not.
+    let is_any = AtomicBool::new(false);
     let make = || -> Select<'_> {
         let mut selection = selection.clone();
         let mut counter = progress.counter();
+        let (is_any, mut was_any) = (&is_any, false);
         Box::new(move |event| {
             counter.step();
-            selection.wants_event(event)
+            let is_wanted = selection.wants_event(event);
+            if is_wanted && !std::mem::replace(&mut was_any, true) {
+                is_any.store(true, Ordering::Relaxed);
+            }
+            is_wanted
         })
     };
     let show = |bytes: u64| progress.written(bytes);
@@ -162,7 +169,10 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     };
     let read = InputReport { left_out: edit.repairs.then_some(&found[..]), repeated_packets };
     report_written(args, &written, &read, report);
-    let is_nothing = written.events == 0 && written.copied_packets == 0 && selection.is_some();
+    let is_nothing = written.events == 0
+        && written.copied_packets == 0
+        && selection.is_some()
+        && !is_any.load(Ordering::Relaxed);
     if failed.is_none() {
         unmatched::explain(&session, &selection, window, u64::from(!is_nothing), report);
     }

@@ -84,7 +84,8 @@ impl WriteProgress {
 
     /// This many bytes were written in all.
     pub(crate) fn written(&self, bytes: u64) {
-        self.change(|shown| shown.written = bytes);
+        // Threads say it in any order.
+        self.change(|shown| shown.written = shown.written.max(bytes));
     }
 
     fn change(&self, change: impl FnOnce(&mut Shown)) {

@@ -400,7 +400,7 @@ impl Cursor for CtfCursor {
 
 impl FastCursor for CtfCursor {
     fn skip_events(&mut self, most: u32, counts: &mut EventCounts) -> u32 {
-        if !self.queue.is_empty() || self.has_window {
+        if !self.queue.is_empty() || self.has_window || self.excluded.is_some() {
             return 0;
         }
         // The event before needs lengths and selectors that are overwritten now.

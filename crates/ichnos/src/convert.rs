@@ -41,7 +41,7 @@ pub struct ConvertOptions<'c> {
     pub stop: Option<&'c AtomicBool>,
     /// Takes what cannot be read, in any order.
     pub damage: Option<&'c (dyn Fn(&Damage) + Sync)>,
-    /// Takes how many bytes were written.
+    /// Takes how many bytes were written in all; called by several threads, in any order.
     pub progress: Option<&'c (dyn Fn(u64) + Sync)>,
 }
 
@@ -125,7 +125,7 @@ impl Reader<'_> {
             self.wanted().map(|(trace, wanted, _)| source(trace, wanted)).collect();
         let target = path.map_or(WriteTarget::Nowhere, WriteTarget::Complete);
         let mut write = options.write.clone();
-        write.leaves_out |= options.select.is_some();
+        write.leaves_out |= options.select.is_some() || self.excluded.iter().flatten().any(Option::is_some);
         write.correlated |= self.session.relates_clocks();
         if let Some((_, _, window)) = self.wanted().next() {
             write.window = window;
@@ -261,7 +261,7 @@ impl Reader<'_> {
                 number += 1;
             }
         }
-        // Of several data streams by turns: then none has to wait for the part before.
+        // Of several data streams by turns: then less has to wait for the part before.
         jobs.sort_by_key(|job| (job.part, job.number));
         jobs
     }
@@ -323,6 +323,7 @@ impl Reader<'_> {
                 match message {
                     Message::PacketBegin(_) if !is_first => return ControlFlow::Break(()),
                     Message::Event(event) if select.as_mut().is_some_and(|select| !select(event)) => {
+                        is_first = false;
                         return ControlFlow::Continue(());
                     }
                     Message::Damage(damage) => {

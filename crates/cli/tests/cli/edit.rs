@@ -338,7 +338,6 @@ fn what_is_left_out_of_a_repair_is_said() {
     run(&["info", text(&out)]).expect(0, &[]).prints(&["8 events that the tracer discarded"]);
 }
 
-/// Whatever is damaged, what is written is sound, and other readers read it.
 /// Of packets that do not say where their content ends, the rest of the last byte would be read as an event. Ten events
 /// of three bits are there; eight of them are whole bytes.
 #[test]
@@ -364,6 +363,7 @@ fn packets_without_a_size_end_at_a_byte() {
     }
 }
 
+/// Whatever is damaged, what is written is sound, and other readers read it.
 #[test]
 fn repaired_traces_are_sound() {
     let directory = Directory::new("repair-random");
@@ -385,4 +385,39 @@ fn repaired_traces_are_sound() {
         babeltrace2(&[&out]);
         fs::remove_dir_all(&out).unwrap();
     });
+}
+
+/// Records of 12 bits: where one of them is left out, the bits of the others lie elsewhere in their bytes.
+#[test]
+fn events_within_bytes_are_filtered() {
+    let directory = Directory::new("edit-nibbles");
+    let metadata = "/* CTF 1.8 */
+        trace { major = 1; minor = 8; byte_order = le; };
+        typealias integer { size = 32; align = 1; signed = false; } := uint32_t;
+        stream { packet.context := struct { uint32_t content_size; uint32_t packet_size; };
+            event.header := struct { integer { size = 8; align = 1; signed = false; } id; }; };
+        event { name = \"a\"; id = 0; fields := struct { integer { size = 4; align = 1; signed = false; } v; }; };
+        event { name = \"b\"; id = 1; fields := struct { integer { size = 4; align = 1; signed = false; } v; }; };";
+    fs::write(directory.join("metadata"), metadata).unwrap();
+    // Of the events, two thirds are `a`.
+    let (mut bits, number) = (Vec::new(), |value: u32, length: u32, bits: &mut Vec<bool>| {
+        bits.extend((0..length).map(|bit| value >> bit & 1 == 1));
+    });
+    let count = 40;
+    number(64 + 12 * count, 32, &mut bits);
+    number(8 * (64 + 12 * count).div_ceil(8), 32, &mut bits);
+    for event in 0..count {
+        number(u32::from(event % 3 == 0), 8, &mut bits);
+        number(event % 16, 4, &mut bits);
+    }
+    let byte = |bits: &[bool]| bits.iter().enumerate().map(|(at, bit)| u8::from(*bit) << at).sum::<u8>();
+    let bytes: Vec<u8> = bits.chunks(8).map(byte).collect();
+    fs::write(directory.join("stream"), bytes).unwrap();
+    let outputs = Directory::new("edit-nibbles-out");
+    for expression in ["event == \"a\"", "event == \"b\"", "v % 2 == 0", "v > 5"] {
+        let out = outputs.join("out");
+        run(&["filter", expression, text(&directory), "-o", text(&out)]).expect(0, &[]);
+        is_sound(&out);
+        assert_eq!(events(&[&out], &[]), events(&[&directory], &["--filter", expression]), "{expression}");
+    }
 }

@@ -77,7 +77,8 @@ fn are_texts_valid(event: &Event<'_>, scope: Scope) -> bool {
 /// Copies whole bytes of a packet, if what is in them is aligned there in the same way.
 #[inline]
 fn copy_bits(out: &mut BitWriter, scopes: &Scopes<'_>, bits: Range<u64>, most_alignment: u64) -> bool {
-    if (bits.start ^ out.at()) & (most_alignment - 1) != 0 || bits.start % 8 != 0 || bits.end % 8 != 0 {
+    let are_whole = [bits.start, bits.end, out.at()].iter().all(|bit| bit % 8 == 0);
+    if !are_whole || (bits.start ^ out.at()) & (most_alignment - 1) != 0 {
         return false;
     }
     let bytes = usize::try_from(bits.start / 8).ok().zip(usize::try_from(bits.end / 8).ok());

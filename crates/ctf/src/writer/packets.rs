@@ -132,7 +132,7 @@ impl Packets {
     }
 
     /// Leaves out the events at the end of a packet that does not say where its content ends, if that is within a byte:
-    /// the rest of the byte would be read as an event. False: all of the packet is to be left out.
+    /// the rest of the byte could be read as events. False: all of the packet is to be left out.
     fn end_at_byte(&mut self, open: &OpenPacket) -> bool {
         if self.out.at() % 8 == 0 {
             return true;

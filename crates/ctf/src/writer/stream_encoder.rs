@@ -189,6 +189,7 @@ impl StreamEncoder {
         if let Some(open) = &packets.open {
             let is_full = most.is_some_and(|most| packets.out.at() / 8 >= most) && open.events > 0;
             let wraps = rules.mirrors
+                && rules.has_gaps
                 && rules.timestamp.bits < 64
                 && cycles.is_some_and(|cycles| cycles.wrapping_sub(open.now) >> rules.timestamp.bits != 0);
             if !rules.can_split && rules.mirrors {

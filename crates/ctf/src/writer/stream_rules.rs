@@ -26,8 +26,10 @@ pub(super) struct StreamRules {
     pub(super) copies_packets: bool,
     /// Whether events can be copied, if their class allows it.
     pub(super) copies_events: bool,
-    /// Whether events are left out.
-    pub(super) leaves_out: bool,
+    /// Whether something can take more bits than in the source, so that a packet can get too large.
+    pub(super) grows: bool,
+    /// Whether there can be more time between events than in the source, so that what they say of it is not enough.
+    pub(super) has_gaps: bool,
     /// Most bytes of a packet, if that is wanted.
     pub(super) packet_size: Option<u64>,
     /// Whether packets say how large they are: otherwise there can be only one in a file.
@@ -50,7 +52,7 @@ impl StreamRules {
     /// Whether packets can be encoded without those before: no packet is inserted, which would change the sequence
     /// numbers behind it, and none begins when the one before ends.
     pub(super) fn is_divisible(&self) -> bool {
-        let inserts = self.packet_size.is_some() || self.leaves_out && self.timestamp.bits < 64;
+        let inserts = self.packet_size.is_some() || self.grows || self.has_gaps && self.timestamp.bits < 64;
         !self.repairs && self.mirrors && !self.adds_begin && !inserts
     }
 

@@ -612,6 +612,7 @@ fn rules(
         && !options.repair
         && has_size(class)
         && lowered.keeps_bits(stream.class_index, true);
+    let has_gaps = options.leaves_out || options.repair || adds_begin || options.window != Window::default();
     StreamRules {
         lowered: Arc::clone(lowered),
         stream: Arc::clone(stream),
@@ -622,7 +623,8 @@ fn rules(
         adds_begin,
         copies_packets,
         copies_events: keeps_bits,
-        leaves_out: options.leaves_out,
+        grows: !lowered.keeps_bits(stream.class_index, true),
+        has_gaps,
         packet_size: options.packet_size,
         can_split: has_size(class),
         repairs: options.repair,

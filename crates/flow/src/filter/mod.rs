@@ -216,18 +216,18 @@ impl Filter {
     /// none, or if finding out would take long.
     #[must_use]
     pub fn excluded_classes(&self, stream: &DataStream) -> Option<Arc<ExcludedClasses>> {
-        /// For how many data streams it is found out if each is to be looked at.
-        const MOST_STREAMS: usize = 1000;
+        /// How many classes are looked at, those of each data stream if it depends on that.
+        const MOST_CLASSES: usize = 100_000;
         let of_stream = self.shared.depends_on_stream.then_some(stream.key);
         let key = (Arc::as_ptr(&stream.trace).addr(), stream.class_index, of_stream);
         let mut excluded = self.shared.excluded.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = excluded.get(&key) {
             return known.clone();
         }
-        if of_stream.is_some() && excluded.len() >= MOST_STREAMS {
+        let (stream_class, stream_plans) = (stream.class(), stream.plans());
+        if excluded.len().saturating_add(1).saturating_mul(stream_plans.event_records.len()) > MOST_CLASSES {
             return None;
         }
-        let (stream_class, stream_plans) = (stream.class(), stream.plans());
         let classes = ExcludedClasses::new(stream_plans.event_records.iter().map(|plans| {
             let trace = &stream.trace;
             let class = Class { trace, stream_class, stream_plans, plans, stream: Some(stream), event: None };
