@@ -5,9 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ichnos_model::lower::{EventLosses, Fit, LoweredEvent};
-use ichnos_model::{
-    ByteOrder, Event, Field, FieldClass, FieldKind, Scope, Scopes, StringEncoding, Text, Visitor,
-};
+use ichnos_model::plan::{Node, Plan};
+use ichnos_model::{ByteOrder, Event, Field, FieldKind, Scope, Scopes, StringEncoding, Text, Visitor};
 
 use super::bit_writer::BitWriter;
 use super::field_encoder::{EncodeError, FieldEncoder, RoleValues};
@@ -37,13 +36,31 @@ struct ScopeEncoding {
     keeps_bits: bool,
 }
 
+/// What decides whether the bits of a scope can be copied.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ScopeShape {
+    /// The largest alignment of anything in it, a byte at least.
+    most_alignment: u64,
+    has_texts: bool,
+}
+
+impl ScopeShape {
+    pub(super) fn of(plan: &Plan) -> Self {
+        let is_text = |node: &Node| matches!(node.class.kind, FieldKind::String { .. });
+        Self {
+            most_alignment: plan.nodes().map(Node::alignment).fold(8, u64::max),
+            has_texts: plan.nodes().any(is_text),
+        }
+    }
+}
+
 impl ScopeEncoding {
-    fn new(lowered: &LoweredEvent, scope: Scope, class: Option<&FieldClass>, rules: &StreamRules) -> Self {
+    fn new(lowered: &LoweredEvent, scope: Scope, shape: Option<ScopeShape>, rules: &StreamRules) -> Self {
         // Classes of other formats can have fields that CTF does not have, and say less of where their scopes end.
         let keeps_bits =
             rules.mirrors && rules.lowered.fit(lowered, scope).is_some_and(|fit| fit <= Fit::SameBits);
-        let copy = class.filter(|_| keeps_bits).map(|class| most_alignment(class, 0));
-        let checks_texts = rules.repairs && class.is_some_and(|class| has_text(class, 0));
+        let copy = shape.filter(|_| keeps_bits).map(|shape| shape.most_alignment);
+        let checks_texts = rules.repairs && shape.is_some_and(|shape| shape.has_texts);
         Self { scope, copy, checks_texts, keeps_bits }
     }
 
@@ -98,18 +115,17 @@ impl ClassEncoding {
     ) -> io::Result<Self> {
         let id = u64::try_from(lowered.class().id)
             .map_err(|_| io::Error::other("the id of an event record class has more than 64 bits"))?;
-        let stream = event.stream.class();
-        let classes = [
-            (Scope::EventRecordHeader, stream.event_record_header.as_deref()),
-            (Scope::CommonContext, stream.common_context.as_deref()),
-            (Scope::SpecificContext, event.class.specific_context.as_deref()),
-            (Scope::Payload, event.class.payload.as_deref()),
+        let shapes = [
+            (Scope::EventRecordHeader, rules.header_shape),
+            (Scope::CommonContext, rules.common_shape),
+            (Scope::SpecificContext, event.plans.specific_context.as_ref().map(ScopeShape::of)),
+            (Scope::Payload, event.plans.payload.as_ref().map(ScopeShape::of)),
         ];
         let copy = (rules.copies_events && lowered.fit() <= Fit::SameBits).then(|| {
-            let all = classes.iter().filter_map(|(_, class)| *class);
-            all.map(|class| most_alignment(class, 0)).fold(8, u64::max)
+            let all = shapes.iter().filter_map(|(_, shape)| *shape);
+            all.map(|shape| shape.most_alignment).fold(8, u64::max)
         });
-        let scopes = classes.map(|(scope, class)| ScopeEncoding::new(&lowered, scope, class, rules));
+        let scopes = shapes.map(|(scope, shape)| ScopeEncoding::new(&lowered, scope, shape, rules));
         Ok(Self { lowered, id, copy, scopes, losses: EventLosses::default() })
     }
 
@@ -186,40 +202,4 @@ impl ClassEncoding {
 pub(super) struct ChangedTexts {
     pub(super) cut: u64,
     pub(super) replaced: u64,
-}
-
-/// Whether there is a string in a class.
-fn has_text(class: &FieldClass, depth: u32) -> bool {
-    let of = |class: &FieldClass| has_text(class, depth + 1);
-    match &class.kind {
-        _ if depth > 64 => true,
-        FieldKind::String { .. } => true,
-        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
-            members.iter().any(|member| of(&member.class))
-        }
-        FieldKind::Array { element, .. } => of(element),
-        FieldKind::Optional { field, .. } => of(field),
-        FieldKind::Variant { options, .. } => options.iter().any(|option| of(&option.class)),
-        _ => false,
-    }
-}
-
-/// The largest alignment of anything in a class.
-fn most_alignment(class: &FieldClass, depth: u32) -> u64 {
-    if depth > 64 {
-        return 1 << 20;
-    }
-    let own = class.alignment();
-    let of = |class: &FieldClass| most_alignment(class, depth + 1);
-    match &class.kind {
-        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
-            members.iter().map(|member| of(&member.class)).fold(own, u64::max)
-        }
-        FieldKind::Array { element, .. } => own.max(of(element)),
-        FieldKind::Optional { field, .. } => own.max(of(field)),
-        FieldKind::Variant { options, .. } => {
-            options.iter().map(|option| of(&option.class)).fold(own, u64::max)
-        }
-        _ => own,
-    }
 }

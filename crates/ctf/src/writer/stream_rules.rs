@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ichnos_model::lower::LoweredTrace;
 use ichnos_model::{DataStream, FieldClass, FieldKind, Role, Uuid, Window};
 
+use super::class_encoding::ScopeShape;
 use super::field_encoder::RoleValues;
 
 /// What all encoders of a data stream have in common.
@@ -46,6 +47,9 @@ pub(super) struct StreamRules {
     pub(super) must_fit: bool,
     /// What packet headers say.
     pub(super) header: HeaderRules,
+    /// Those of event record headers and of common contexts.
+    pub(super) header_shape: Option<ScopeShape>,
+    pub(super) common_shape: Option<ScopeShape>,
 }
 
 impl StreamRules {

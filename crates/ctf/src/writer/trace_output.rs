@@ -18,6 +18,7 @@ use ichnos_model::{
 
 use super::Target;
 use super::capabilities::capabilities;
+use super::class_encoding::ScopeShape;
 use super::frame::{add_begin, add_frame};
 use super::index_file;
 use super::merged_output::{MergeInput, MergeRules, merged, plan};
@@ -633,6 +634,8 @@ fn rules(
         timestamp: Timestamps::of(event_record_header),
         is_live: output.is_live,
         must_fit: options.must_fit,
+        header_shape: stream.plans().event_record_header.as_ref().map(ScopeShape::of),
+        common_shape: stream.plans().common_context.as_ref().map(ScopeShape::of),
     }
 }
 
