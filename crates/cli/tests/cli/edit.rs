@@ -421,3 +421,43 @@ fn events_within_bytes_are_filtered() {
         assert_eq!(events(&[&out], &[]), events(&[&directory], &["--filter", expression]), "{expression}");
     }
 }
+
+/// A packet that says a size of more than 64 bits is truncated: what is written says the size that it has.
+#[test]
+fn sizes_of_many_bits_get_right() {
+    let directory = Directory::new("edit-wide-size");
+    let size = |class: &str| {
+        format!(
+            r#"{{"type": "preamble", "version": 2}}{{"type": "trace-class"}}
+            {{"type": "data-stream-class", "id": 0, "packet-context-field-class": {{"type": "structure",
+            "member-classes": [{{"name": "content", "field-class": {{{class}, "roles": ["packet-content-length"]}}}}]}}}}
+            {{"type": "event-record-class", "data-stream-class-id": 0, "id": 0, "name": "e", "payload-field-class": {{
+            "type": "structure", "member-classes": [{{"name": "v", "field-class": {{"type":
+            "fixed-length-unsigned-integer", "length": 8, "byte-order": "little-endian"}}}}]}}}}"#
+        )
+        .replace("}{", "}\u{1e}{")
+        .replace("}\n            {\"type\": \"", "}\u{1e}{\"type\": \"")
+    };
+    let fixed = |order: &str| {
+        format!(
+            r#""type": "fixed-length-unsigned-integer", "length": 96, "byte-order": "{order}-endian", "alignment": 8"#
+        )
+    };
+    let kinds = [
+        (r#""type": "variable-length-unsigned-integer""#.to_owned(), [&[0xff; 11][..], &[0x7f]].concat()),
+        (fixed("little"), vec![0x80; 12]),
+        (fixed("big"), vec![0x80; 12]),
+    ];
+    for (class, head) in kinds {
+        let text_of = size(&class);
+        fs::write(directory.join("metadata"), format!("\u{1e}{text_of}")).unwrap();
+        fs::write(directory.join("stream"), [head, vec![1, 2, 3]].concat()).unwrap();
+        let outputs = Directory::new("edit-wide-size-out");
+        for (verb, code) in [("convert", 3), ("repair", 0)] {
+            let out = outputs.join(verb);
+            run(&[verb, text(&directory), "-o", text(&out)]).expect(code, &[]);
+            is_sound(&out);
+            assert_eq!(events(&[&out], &[]).len(), 3, "{class}");
+        }
+    }
+}

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use ichnos_model::{
-    ByteOrder, Field, FieldKind, Real, Role, Roles, StringEncoding, StringLength, Text, Uuid, Visitor, Wide,
+    BitField, ByteOrder, Field, FieldKind, Real, Role, Roles, StringEncoding, StringLength, Text, Uuid,
+    Visitor, Wide,
 };
 
 use super::bit_writer::BitWriter;
@@ -188,6 +189,13 @@ impl<'e> FieldEncoder<'e> {
                 self.out.align(bits.alignment);
                 self.last_order = bits.byte_order;
                 if bits.length > 64 {
+                    // The lower 64 bits of it.
+                    let low = BitField::new(64, bits.byte_order, 1);
+                    let high = if bits.byte_order == ByteOrder::BigEndian { bits.length - 64 } else { 0 };
+                    let at = self.out.at() + high;
+                    if !bits.is_reversed() {
+                        self.place(field, at, Layout::Bits(low), value);
+                    }
                     let words = [value, fill];
                     let wide = Wide { words: &words, length: bits.length, signed: fill != 0 };
                     return self.out.put_wide(wide, *bits);
@@ -322,6 +330,12 @@ impl Visitor for FieldEncoder<'_> {
     }
 
     fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
+        let roles = field.node().roles;
+        let is_size = roles.has(Role::PacketTotalLength) || roles.has(Role::PacketContentLength);
+        if is_size && self.placed.is_some() {
+            // It gets a value of 64 bits once that is known.
+            return self.bits(field, 0, 0);
+        }
         if self.is_left_out() {
             return;
         }
