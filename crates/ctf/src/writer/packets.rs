@@ -131,8 +131,8 @@ impl Packets {
         self.sequence += 1;
     }
 
-    /// Leaves out the events at the end of a packet that does not say where its content ends, if that is within a byte:
-    /// the rest of the byte could be read as events. False: all of the packet is to be left out.
+    /// Leaves out the events at the end of a packet that does not say both of its sizes, if that is within a byte: then
+    /// both are the same, and the rest of the byte could be read as events. False: all of the packet is to be left out.
     fn end_at_byte(&mut self, open: &OpenPacket) -> bool {
         if self.out.at() % 8 == 0 {
             return true;
@@ -149,8 +149,9 @@ impl Packets {
 
     /// Ends a packet; `end`: another time than the one that is written already.
     pub(super) fn close(&mut self, open: OpenPacket, end: Option<u64>) {
-        let says_content = open.placed.iter().any(|placed| placed.role == Role::PacketContentLength);
-        if !says_content && !self.end_at_byte(&open) {
+        let says = |role| open.placed.iter().any(|placed| placed.role == role);
+        let says_both = says(Role::PacketContentLength) && says(Role::PacketTotalLength);
+        if !says_both && !self.end_at_byte(&open) {
             self.out.go_back(0);
             return;
         }

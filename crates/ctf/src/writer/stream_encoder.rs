@@ -436,12 +436,9 @@ impl StreamEncoder {
             let (events, cut) = (&mut packets.cut_events, &mut packets.cut_packets);
             lose(
                 std::mem::take(events),
-                "events behind the last whole byte of a packet that does not say where its content ends",
+                "events behind the last whole byte of a packet that does not say both of its sizes",
             );
-            lose(
-                std::mem::take(cut),
-                "packets that end within a byte, and do not say where their content ends",
-            );
+            lose(std::mem::take(cut), "packets that end within a byte, and do not say both of their sizes");
         }
         for (lane, packets) in self.lanes.iter_mut().enumerate() {
             let is_due = is_end || self.rules.is_live || packets.out.len() >= BLOCK;
