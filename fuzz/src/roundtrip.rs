@@ -7,7 +7,7 @@ use ichnos::ctf::trace::OpenOptions;
 use ichnos::export::{JsonLines, JsonLinesOptions};
 use ichnos::flow::Merge;
 use ichnos::io::{Bytes, Entry, IoLimits, Lane, TraceWriter, Tree, WriteOptions, WriteSource, WriteTarget};
-use ichnos::model::{Cursor, Message, Sink, StreamCursor, TraceInput, Window};
+use ichnos::model::{Cursor, DamageKind, Message, Sink, StreamCursor, TraceInput, Window};
 
 /// What was read of a trace.
 #[derive(Default)]
@@ -35,6 +35,8 @@ fn read(tree: &Tree) -> Option<Read> {
             let message = merge.current()?;
             match &message {
                 Message::Event(event) => read.times.push(event.clock.map(|clock| clock.cycles)),
+                // Such times stay as they are, and are compared. They are reported once where they begin.
+                Message::Damage(damage) if matches!(damage.kind, DamageKind::TimeOverflow(_)) => {}
                 Message::Damage(_) => read.damage += 1,
                 _ => {}
             }
