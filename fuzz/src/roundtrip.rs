@@ -17,6 +17,8 @@ struct Read {
     /// Their times.
     times: Vec<Option<u64>>,
     damage: u64,
+    /// Times that cannot be, and other rules that are broken: such values stay as they are.
+    broken_rules: u64,
 }
 
 /// Events that are compared; more are in few inputs.
@@ -37,7 +39,12 @@ fn read(tree: &Tree) -> Option<Read> {
                 Message::Event(event) => read.times.push(event.clock.map(|clock| clock.cycles)),
                 // Such times stay as they are, and are compared. They are reported once where they begin.
                 Message::Damage(damage) if matches!(damage.kind, DamageKind::TimeOverflow(_)) => {}
-                Message::Damage(_) => read.damage += 1,
+                Message::Damage(damage) => match damage.kind {
+                    DamageKind::ClockBackwards { .. }
+                    | DamageKind::EventAfterPacket { .. }
+                    | DamageKind::Rule(_) => read.broken_rules += 1,
+                    _ => read.damage += 1,
+                },
                 _ => {}
             }
             let _ = sink.message(&message).unwrap();
@@ -126,6 +133,8 @@ pub fn roundtrip(metadata: &[u8], stream: &[u8], choice: u8) {
     let found = read(&written).expect("what was written cannot be opened");
     if dropped == 0 {
         assert_eq!(found.damage, 0, "what was written in {dialect} is damaged: {found:?}");
+        let was_right = expected.broken_rules == 0;
+        assert!(!was_right || found.broken_rules == 0, "what was written in {dialect} breaks rules: {found:?}");
     }
     if dropped + cut == 0 {
         assert_eq!(found.times, expected.times, "times in {dialect}");

@@ -61,3 +61,4 @@ mod trees;
 mod truncated;
 mod unmatched;
 mod written_schema;
+mod written_times;

@@ -179,12 +179,14 @@ impl ClassEncoding {
                 // What it says of the time is right: it is checked before that no bits of it are missing.
                 roles.timestamp =
                     cycles.filter(|cycles| event.clock.is_none_or(|clock| clock.cycles != *cycles));
+                // But for a field that has more bits than before, or not as many as it takes now.
+                let is_other = !encoding.keeps_bits || rules.has_gaps && rules.timestamp.are_variable;
+                roles.whole_timestamp = cycles.filter(|_| is_other);
             }
-            if roles.timestamp.is_none() && encoding.copy(out, event) {
+            if roles.timestamp.is_none() && roles.whole_timestamp.is_none() && encoding.copy(out, event) {
                 continue;
             }
-            let mut encoder = FieldEncoder::new(out, roles, None, lengths);
-            encoder.replaces_invalid = rules.repairs;
+            let mut encoder = FieldEncoder::new(out, rules, roles, None, lengths);
             let visited = match encoding.keeps_bits {
                 true => event.visit(scope, &mut encoder),
                 false => rules.lowered.visit(lowered, event, scope, &mut encoder, losses),

@@ -9,6 +9,7 @@ use ichnos_model::{
 
 use super::bit_writer::BitWriter;
 use super::placed::{Layout, Placed};
+use super::stream_rules::StreamRules;
 
 /// Why a field cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -27,14 +28,19 @@ pub(super) enum EncodeError {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct RoleValues {
     pub(super) class_id: Option<u64>,
+    /// Value of the default clock, of which a field says as many bits as it has.
     pub(super) timestamp: Option<u64>,
+    /// The same, but only for fields that have room for all of it: then how many bits said it before makes no
+    /// difference.
+    pub(super) whole_timestamp: Option<u64>,
+    pub(super) whole_end_timestamp: Option<u64>,
     pub(super) data_stream_class_id: Option<u64>,
     pub(super) data_stream_id: Option<u64>,
     pub(super) uuid: Option<Uuid>,
 }
 
-/// Groups of 7 bits that a size gets which is not known yet.
-const SIZE_GROUPS: u64 = 9;
+/// Groups of 7 bits that a value of up to 64 bits gets which is not known yet.
+const MOST_GROUPS: u64 = 10;
 
 /// Writes the fields that it is given.
 #[derive(Debug)]
@@ -51,6 +57,8 @@ pub(super) struct FieldEncoder<'e> {
     /// Whether bytes of texts that are not valid are replaced, and of how many texts they were.
     pub(super) replaces_invalid: bool,
     pub(super) replaced: u64,
+    /// Index of the default clock of the data stream: times of others stay as they are.
+    default_clock: Option<u16>,
     last_order: ByteOrder,
     /// The bytes that the elements of an array take which is the UUID.
     uuid: Option<std::array::IntoIter<u8, 16>>,
@@ -61,9 +69,15 @@ pub(super) struct FieldEncoder<'e> {
     muted: u32,
 }
 
+/// Whether what a field with roles says of the time is about another clock than the default one.
+fn is_of_other_clock(roles: Roles, default_clock: Option<u16>) -> bool {
+    roles.clock.is_some() && roles.clock != default_clock
+}
+
 impl<'e> FieldEncoder<'e> {
     pub(super) fn new(
         out: &'e mut BitWriter,
+        rules: &StreamRules,
         roles: RoleValues,
         placed: Option<&'e mut Vec<Placed>>,
         lengths: &'e mut Vec<Option<i128>>,
@@ -78,8 +92,9 @@ impl<'e> FieldEncoder<'e> {
             lengths,
             cut: 0,
             error: None,
-            replaces_invalid: false,
+            replaces_invalid: rules.repairs,
             replaced: 0,
+            default_clock: rules.default_clock,
             last_order,
             uuid: None,
             depth: 0,
@@ -140,19 +155,28 @@ impl<'e> FieldEncoder<'e> {
         if roles.has(Role::DataStreamId) {
             value = self.roles.data_stream_id.unwrap_or(value);
         }
-        if roles.has(Role::Timestamp)
-            && let Some(cycles) = self.roles.timestamp
-        {
-            let length = field.length;
-            value = if length < 64 { cycles & ((1 << length) - 1) } else { cycles };
+        if !is_of_other_clock(roles, self.default_clock) {
+            let has_room =
+                field.length >= 64 || matches!(field.class().kind, FieldKind::VariableLength { .. });
+            let whole = |role, cycles: Option<u64>| cycles.filter(|_| has_room && roles.has(role));
+            let begin = whole(Role::Timestamp, self.roles.whole_timestamp);
+            let bits = self.roles.timestamp.filter(|_| roles.has(Role::Timestamp));
+            if let Some(cycles) = whole(Role::PacketEndTimestamp, self.roles.whole_end_timestamp).or(begin) {
+                value = cycles;
+            } else if let Some(cycles) = bits {
+                value = if field.length < 64 { cycles & ((1 << field.length) - 1) } else { cycles };
+            }
         }
         value
     }
 
     fn place(&mut self, field: Field<'_>, at: u64, layout: Layout, value: u64) {
-        if let Some(placed) = &mut self.placed {
-            placed.extend(field.node().roles.iter().map(|role| Placed { role, at, layout, value }));
-        }
+        let Some(placed) = &mut self.placed else { return };
+        let roles = field.node().roles;
+        let stays = is_of_other_clock(roles, self.default_clock);
+        let is_time = |role| matches!(role, Role::Timestamp | Role::PacketEndTimestamp);
+        let roles = roles.iter().filter(|role| !(stays && is_time(*role)));
+        placed.extend(roles.map(|role| Placed { role, at, layout, value }));
     }
 
     /// Writes bits of a fixed or variable length; `fill` is what is above them.
@@ -228,7 +252,7 @@ impl<'e> FieldEncoder<'e> {
                 };
                 let mut groups = significant.div_ceil(7).max(field.length / 7).max(1);
                 if self.placed.is_some() && !node.roles.is_empty() {
-                    groups = groups.max(SIZE_GROUPS);
+                    groups = groups.max(MOST_GROUPS);
                     let at = self.out.at();
                     self.place(field, at, Layout::Groups(groups), value);
                 }

@@ -28,8 +28,6 @@ pub(super) struct Packets {
     pub(super) has_packets: bool,
     /// How many packets there are more than in the source.
     pub(super) inserted: u64,
-    /// Size in bits of a packet that is larger than it can say, and the number of bits that it has for that.
-    pub(super) too_large: Option<(u64, u64)>,
 }
 
 /// A packet that is being encoded.
@@ -172,10 +170,6 @@ impl Packets {
                 Role::PacketTotalLength | Role::PacketContentLength => {
                     let is_total = placed.role == Role::PacketTotalLength;
                     let size = if is_total { total } else { content };
-                    let bits = placed.bits();
-                    if bits < 64 && size >> bits != 0 {
-                        self.too_large = Some((size, bits));
-                    }
                     placed.patch(out, size);
                 }
                 Role::PacketEndTimestamp => {

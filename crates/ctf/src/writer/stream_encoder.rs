@@ -92,7 +92,10 @@ impl StreamEncoder {
         let mut is_split = false;
         loop {
             let packets = &mut self.lanes[lane];
-            let Some(OpenPacket { most_bits, now, events, .. }) = packets.open else { return Ok(()) };
+            let Some(OpenPacket { most_bits, now, events, .. }) = packets.open else {
+                self.lose_event(event, "its packet cannot be written");
+                return Ok(());
+            };
             let Some(Some(class)) = self.classes.get_mut(class) else { return Ok(()) };
             let begin = packets.out.at();
             let mut texts = ChangedTexts::default();
@@ -222,7 +225,7 @@ impl StreamEncoder {
         let end = packet.scopes.begins.get(Scope::PacketContext as usize)?.bit;
         let mut encode = |roles: RoleValues| {
             let mut out = BitWriter::default();
-            let mut encoder = FieldEncoder::new(&mut out, roles, None, &mut self.lengths);
+            let mut encoder = FieldEncoder::new(&mut out, &rules, roles, None, &mut self.lengths);
             let losses = &mut self.packet_losses;
             rules.lowered.visit_packet(packet, Scope::PacketHeader, &mut encoder, losses).ok()?;
             let is_encoded = encoder.error.is_none();
@@ -232,7 +235,7 @@ impl StreamEncoder {
     }
 
     /// Opens a packet that is made of one of the source.
-    fn open_mirrored(&mut self, packet: &Packet<'_>) -> io::Result<()> {
+    fn open_mirrored(&mut self, packet: &Packet<'_>) {
         let rules = Arc::clone(&self.rules);
         let packets = &mut self.lanes[0];
         if let Some(open) = packets.open.take() {
@@ -253,6 +256,13 @@ impl StreamEncoder {
             _ => 1,
         };
         let header = rules.header;
+        let cycles = |value: Option<ichnos_model::ClockValue>| value.map(|value| value.cycles);
+        // Fields of times can have other sizes than before.
+        let times = RoleValues {
+            whole_timestamp: cycles(packet.begin),
+            whole_end_timestamp: cycles(packet.end),
+            ..RoleValues::default()
+        };
         if header.is_common {
             frame::put_packet_header(&mut packets.out, header.uuid, header.class_id, header.stream_id);
         }
@@ -262,26 +272,18 @@ impl StreamEncoder {
                 continue;
             }
             packets.out.align(begins_with(scope));
-            let roles = if is_header { header.replaced } else { RoleValues::default() };
+            let roles = if is_header { header.replaced } else { times };
             let mut encoder =
-                FieldEncoder::new(&mut packets.out, roles, Some(&mut placed), &mut self.lengths);
-            encoder.replaces_invalid = rules.repairs;
+                FieldEncoder::new(&mut packets.out, &rules, roles, Some(&mut placed), &mut self.lengths);
             let visited = rules.lowered.visit_packet(packet, scope, &mut encoder, &mut self.packet_losses);
             let problem = encoder.error.take().map(|error| error.to_string());
             let problem = problem.or_else(|| visited.err().map(|error| error.to_string()));
             if let Some(problem) = problem {
-                packets.out.go_back(0);
-                self.lose(
-                    LossKind::Dropped,
-                    "",
-                    "packet.context",
-                    &format!("packet that cannot be written: {problem}"),
-                );
-                return Ok(());
+                self.lose_packet(&problem);
+                return;
             }
         }
         let packets = &mut self.lanes[0];
-        let cycles = |value: Option<ichnos_model::ClockValue>| value.map(|value| value.cycles);
         let mut begin = cycles(packet.begin).unwrap_or(0);
         if rules.adds_begin {
             // It is that of the first event, if there is one.
@@ -293,6 +295,11 @@ impl StreamEncoder {
             placed.push(Placed { role: Role::Timestamp, at, layout: Layout::Bits(bits), value: begin });
         }
         let head_bits = packets.out.at();
+        let most_bits = most_bits(&placed);
+        if head_bits > most_bits {
+            self.lose_packet("its header and context are too large for the fields of its size");
+            return;
+        }
         let head = packets.out.packet().to_vec();
         if packets.inserted > 0 {
             for placed in placed.iter_mut().filter(|placed| placed.role == Role::PacketSequenceNumber) {
@@ -311,7 +318,6 @@ impl StreamEncoder {
         }
         packets.has_packets = true;
         let source_end = cycles(packet.end);
-        let most_bits = most_bits(&placed);
         let mut open = OpenPacket {
             placed,
             head,
@@ -335,7 +341,13 @@ impl StreamEncoder {
             }
         }
         packets.open = Some(open);
-        Ok(())
+    }
+
+    /// Leaves out the packet that is begun.
+    fn lose_packet(&mut self, problem: &str) {
+        self.lanes[0].out.go_back(0);
+        let what = format!("packet that cannot be written: {problem}");
+        self.lose(LossKind::Dropped, "", "packet.context", &what);
     }
 
     fn close_mirrored(&mut self, packet: &Packet<'_>) {
@@ -413,17 +425,6 @@ impl StreamEncoder {
         self.lanes[0].close_own(end);
     }
 
-    /// Checks that packets say how large they are.
-    fn check_sizes(&self) -> io::Result<()> {
-        match self.lanes.iter().find_map(|packets| packets.too_large) {
-            Some((size, bits)) => Err(io::Error::other(format!(
-                "{}: a packet would have {size} bits, but the field for its size has {bits} bits only",
-                self.rules.stream.name
-            ))),
-            None => Ok(()),
-        }
-    }
-
     /// Moves what is complete into blocks.
     fn collect(&mut self, is_end: bool) {
         let lose = |count: u64, what: &str| {
@@ -461,7 +462,7 @@ impl Encoder for StreamEncoder {
     fn message(&mut self, message: &Message<'_>) -> io::Result<()> {
         match message {
             Message::Event(event) => return self.event(event),
-            Message::PacketBegin(packet) if self.rules.mirrors => self.open_mirrored(packet)?,
+            Message::PacketBegin(packet) if self.rules.mirrors => self.open_mirrored(packet),
             Message::PacketEnd(packet) if self.rules.mirrors => self.close_mirrored(packet),
             Message::DiscardedEvents(discarded) => self.discarded_events(discarded),
             Message::DiscardedPackets(_) if !self.rules.mirrors => {
@@ -480,7 +481,6 @@ impl Encoder for StreamEncoder {
             }
             _ => {}
         }
-        self.check_sizes()?;
         self.collect(false);
         Ok(())
     }
@@ -573,7 +573,6 @@ impl Encoder for StreamEncoder {
                 self.lanes[lane].close_own(end);
             }
         }
-        self.check_sizes()?;
         self.collect(true);
         for (index, class) in self.classes.iter().enumerate() {
             if let Some(class) = class {

@@ -39,6 +39,8 @@ pub(super) struct StreamRules {
     pub(super) repairs: bool,
     /// In which packets are to begin and end.
     pub(super) window: Window,
+    /// Index of the default clock in the output.
+    pub(super) default_clock: Option<u16>,
     /// How event record headers say their time.
     pub(super) timestamp: Timestamps,
     /// Whether a packet is given out as soon as it is complete.
@@ -85,29 +87,33 @@ pub(super) struct HeaderRules {
 /// How event records say their time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Timestamps {
-    /// Bits of the shortest field that does; 64 if none is shorter.
+    /// Bits of the shortest field of a fixed length that does; 64 if none is shorter.
     pub(super) bits: u64,
+    /// Whether there are fields of a variable length that do: they take what all of the time needs.
+    pub(super) are_variable: bool,
 }
 
 impl Timestamps {
     /// Those of a data stream class.
     pub(super) fn of(header: Option<&FieldClass>) -> Self {
-        fn shortest(class: &FieldClass) -> u64 {
-            let own = match &class.kind {
-                FieldKind::Integer { bits, .. } if class.roles.has(Role::Timestamp) => bits.length,
-                _ => 64,
-            };
+        fn collect(class: &FieldClass, found: &mut Timestamps) {
             match &class.kind {
+                FieldKind::Integer { bits, .. } if class.roles.has(Role::Timestamp) => {
+                    found.bits = found.bits.min(bits.length);
+                }
+                FieldKind::VariableLength { .. } => found.are_variable |= class.roles.has(Role::Timestamp),
                 FieldKind::Structure { members, .. } => {
-                    members.iter().map(|member| shortest(&member.class)).fold(own, u64::min)
+                    members.iter().for_each(|member| collect(&member.class, found));
                 }
                 FieldKind::Variant { options, .. } => {
-                    options.iter().map(|option| shortest(&option.class)).fold(own, u64::min)
+                    options.iter().for_each(|option| collect(&option.class, found));
                 }
-                FieldKind::Optional { field, .. } => own.min(shortest(field)),
-                _ => own,
+                FieldKind::Optional { field, .. } => collect(field, found),
+                _ => {}
             }
         }
-        Self { bits: header.map_or(64, shortest) }
+        let mut found = Self { bits: 64, are_variable: false };
+        header.into_iter().for_each(|class| collect(class, &mut found));
+        found
     }
 }

@@ -604,7 +604,7 @@ fn rules(
     let packets = packets(&stream.trace.class, options, dialect);
     let mirrors = packets != Packets::Own;
     let adds_begin = packets == Packets::Begun && class.default_clock.is_some() && !says_begin(class);
-    let event_record_header = class.event_record_header.as_deref();
+    let timestamp = Timestamps::of(class.event_record_header.as_deref());
     let keeps_bits = mirrors && !options.repair && lowered.keeps_bits(stream.class_index, false);
     let copies_packets = mirrors
         && !adds_begin
@@ -623,7 +623,7 @@ fn rules(
         mirrors,
         adds_begin,
         copies_packets,
-        copies_events: keeps_bits,
+        copies_events: keeps_bits && !(has_gaps && timestamp.are_variable),
         grows: !lowered.keeps_bits(stream.class_index, true),
         has_gaps,
         packet_size: options.packet_size,
@@ -631,7 +631,13 @@ fn rules(
         repairs: options.repair,
         header,
         window: options.window,
-        timestamp: Timestamps::of(event_record_header),
+        default_clock: lowered
+            .trace()
+            .class
+            .data_streams
+            .get(stream.class_index)
+            .and_then(|class| class.default_clock),
+        timestamp,
         is_live: output.is_live,
         must_fit: options.must_fit,
         header_shape: stream.plans().event_record_header.as_ref().map(ScopeShape::of),

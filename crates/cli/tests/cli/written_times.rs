@@ -1,0 +1,179 @@
+//! Times in fields that have other sizes in the output, or other times before them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::support::{Directory, Run, ichnos};
+
+fn run(arguments: &[&str]) -> Run {
+    ichnos(arguments.iter().copied())
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// A trace of SPEC-2.0 with these packet contexts (their members), and event records of a time of a variable length
+/// and an 8-bit value.
+fn trace(directory: &Path, name: &str, context: &str, stream: &[u8]) -> PathBuf {
+    let path = directory.join(name);
+    fs::create_dir(&path).unwrap();
+    let structure = |members: &str| format!(r#"{{"type": "structure", "member-classes": [{members}]}}"#);
+    let time = r#"{"name": "time", "field-class": {"type": "variable-length-unsigned-integer",
+        "roles": ["default-clock-timestamp"]}}"#;
+    let value = r#"{"name": "v", "field-class": {"type": "fixed-length-unsigned-integer", "length": 8,
+        "byte-order": "little-endian"}}"#;
+    let fragments = [
+        r#"{"type": "preamble", "version": 2}"#.to_owned(),
+        r#"{"type": "clock-class", "id": "c", "frequency": 1000000000}"#.to_owned(),
+        format!(
+            r#"{{"type": "data-stream-class", "default-clock-class-id": "c",
+            "packet-context-field-class": {}, "event-record-header-field-class": {}}}"#,
+            structure(context),
+            structure(time)
+        ),
+        format!(
+            r#"{{"type": "event-record-class", "name": "e", "payload-field-class": {}}}"#,
+            structure(value)
+        ),
+    ];
+    let metadata: String = fragments.iter().map(|fragment| format!("\u{1e}{fragment}\n")).collect();
+    fs::write(path.join("metadata"), metadata).unwrap();
+    fs::write(path.join("stream"), stream).unwrap();
+    path
+}
+
+/// A member of a packet context.
+fn member(name: &str, class: &str, role: &str) -> String {
+    format!(r#"{{"name": "{name}", "field-class": {{{class}, "roles": ["{role}"]}}}}"#)
+}
+
+const VARIABLE: &str = r#""type": "variable-length-unsigned-integer""#;
+
+/// Some columns of the events.
+fn columns_of(path: &Path, columns: &str) -> Vec<String> {
+    let lines = run(&["cat", "-q", "-f", "csv", "--fields", columns, text(path)]).expect(0, &[]).out;
+    lines.lines().skip(1).map(str::to_owned).collect()
+}
+
+/// Cycles and values of the events.
+fn events(path: &Path) -> Vec<String> {
+    columns_of(path, "cycles,v")
+}
+
+const DIALECTS: [&str; 5] = ["spec2", "prop2", "prop1", "ctf1.8", "ctf1.8-packetized"];
+
+/// Fields of a variable length say as many bits of the time as they have: with more bits, they have to say all of it.
+#[test]
+fn times_of_a_variable_length_get_longer() {
+    let directory = Directory::new("written-times");
+    // 7 bits each, which wrap twice.
+    let records = [70, 1, 0, 2, 50, 3, 49, 4, 49, 5];
+    let expected = ["70,1", "128,2", "178,3", "305,4", "305,5"];
+    let begin = member("begin", VARIABLE, "default-clock-timestamp");
+    let contexts = [("none", String::new(), &[][..]), ("begin", begin, &[60][..])];
+    for (name, context, head) in contexts {
+        let source = trace(&directory, name, &context, &[head, &records].concat());
+        assert_eq!(events(&source), expected);
+        for dialect in DIALECTS {
+            for (number, options) in [&[][..], &["--packet-size", "1"]].into_iter().enumerate() {
+                let out = directory.join(format!("{name}-{dialect}-{number}"));
+                let words = ["convert", "--to-dialect", dialect, text(&source), "-o", text(&out)];
+                run(&[&words, options].concat()).expect(0, &[]);
+                assert_eq!(events(&out), expected, "{name} {dialect} {options:?}");
+                run(&["check", "--strict", text(&out)]).expect(0, &[]);
+            }
+        }
+        // What is left out moved the clock on.
+        let out = directory.join(format!("{name}-filtered"));
+        run(&["filter", "v == 1 || v >= 4", text(&source), "-o", text(&out)]).expect(0, &[]);
+        assert_eq!(events(&out), ["70,1", "305,4", "305,5"], "{name}");
+        let out = directory.join(format!("{name}-cut"));
+        run(&["cut", "--begin", "0.0000003", text(&source), "-o", text(&out)]).expect(0, &[]);
+        assert_eq!(events(&out), ["305,4", "305,5"], "{name}");
+    }
+}
+
+/// Packets whose header and context get larger than the fields of their size can say are left out, and counted.
+#[test]
+fn packets_that_cannot_say_their_size_are_left_out() {
+    let directory = Directory::new("written-sizes");
+    let size = r#""type": "fixed-length-unsigned-integer", "length": 8, "byte-order": "little-endian""#;
+    let long = r#"{"name": "long", "field-class": {"type": "dynamic-length-array", "length-field-location":
+        {"origin": "packet-context", "path": ["n"]}, "element-field-class": {"type":
+        "variable-length-unsigned-integer"}}}"#;
+    let context = [
+        member("total", size, "packet-total-length"),
+        format!(r#"{{"name": "n", "field-class": {{{size}}}}}"#),
+        long.to_owned(),
+    ]
+    .join(",");
+    // 8 elements of a byte each, which take 8 bytes in CTF 1.8; then a packet with one element.
+    let large = [96 + 16, 8, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 10, 2];
+    let small = [40, 1, 1, 17, 3];
+    let source = trace(&directory, "source", &context, &[&large[..], &small[..]].concat());
+    assert_eq!(events(&source), ["9,1", "10,2", "17,3"]);
+    let out = directory.join("out");
+    let words = ["convert", "--losses", "--to-dialect", "ctf1.8", text(&source), "-o", text(&out)];
+    run(&words).expect(0, &[]).prints(&[
+        "packet that cannot be written: its header and context are too large for the fields of its size",
+        "event that cannot be written: its packet cannot be",
+    ]);
+    assert_eq!(events(&out), ["17,3"]);
+}
+
+/// Fields of clocks that are not the default one stay as they are where those of the default one change.
+#[test]
+fn times_of_other_clocks_stay() {
+    let directory = Directory::new("written-other-clocks");
+    let source = directory.join("source");
+    fs::create_dir(&source).unwrap();
+    let int =
+        |name: &str| format!(r#"{{"name": "{name}", "field-type": {{"field-type": "int", "size": 8}}}}"#);
+    let tag = |name: &str, scope: &str, field: &str, clock: &str| {
+        let clock = if clock.is_empty() {
+            String::new()
+        } else {
+            format!(r#", "data-stream-clock-class-name": "{clock}""#)
+        };
+        format!(
+            r#"{{"tag": "{name}", "path": {{"scope": "data-stream-{scope}", "path": ["{field}"]}}{clock}}}"#
+        )
+    };
+    let (now, context, header) = ("update-data-stream-clock-now", "packet-context", "event-record-header");
+    let tags = [
+        tag("packet-total-size", context, "total", ""),
+        tag(now, context, "begin", "first"),
+        tag(now, context, "other", "second"),
+        tag(now, header, "time", "first"),
+        tag(now, header, "further", "second"),
+    ];
+    let metadata = format!(
+        r#"["CTF 2",
+        {{"fragment": "data-stream-clock-class", "name": "first", "freq": 1000000000}},
+        {{"fragment": "data-stream-clock-class", "name": "second", "freq": 1000000000}},
+        {{"fragment": "trace-class", "default-byte-order": "le"}},
+        {{"fragment": "data-stream-class", "id": 0,
+            "packet-context-field-type": {{"field-type": "struct", "fields": [{}]}},
+            "event-record-header-field-type": {{"field-type": "struct", "fields": [{}]}}, "tags": [{}]}},
+        {{"fragment": "event-record-class", "name": "e", "id": 0, "parent-data-stream-class-id": 0,
+            "payload-field-type": {{"field-type": "struct", "fields": [{}]}}}}]"#,
+        ["total", "begin", "other"].map(int).join(","),
+        ["time", "further"].map(int).join(","),
+        tags.join(","),
+        int("v")
+    );
+    fs::write(source.join("metadata"), metadata).unwrap();
+    fs::write(source.join("stream"), [96, 20, 30, 21, 31, 1, 22, 32, 2, 23, 33, 3]).unwrap();
+    let fields = |path: &Path| columns_of(path, "cycles,packet.other,header.further,v");
+    assert_eq!(fields(&source), ["21,30,31,1", "22,30,32,2", "23,30,33,3"]);
+    let verbs = [
+        (&["convert", "--packet-size", "1", "--to-dialect", "prop1"][..], 0),
+        (&["cut", "--begin", "0.000000022"], 1),
+    ];
+    for (words, first) in verbs {
+        let out = directory.join(words[0]);
+        run(&[words, &[text(&source), "-o", text(&out)]].concat()).expect(0, &[]);
+        assert_eq!(fields(&out), fields(&source)[first..], "{words:?}");
+    }
+}
