@@ -12,7 +12,7 @@ use crate::rule::Rule;
 /// The magic number that a packet header begins with, if it has one (CTF2-SPEC-2.0, "Packet").
 pub const PACKET_MAGIC: u64 = 0xc1fc_1fc1;
 
-/// A counter that wraps at the width of its field.
+/// A counter that wraps at the width of its field; one of a variable length can have any value, and does not wrap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counter {
     /// Value.
@@ -22,6 +22,12 @@ pub struct Counter {
 }
 
 impl Counter {
+    /// What a field says.
+    fn of(field: Field<'_>, value: u64) -> Self {
+        let is_variable = matches!(field.class().kind, FieldKind::VariableLength { .. });
+        Self { value, width: if is_variable { 64 } else { field.length } }
+    }
+
     /// By how much the counter grew since `earlier`, assuming that it wrapped at most once. None if
     /// it went back: a counter of 32 bits or more that gets smaller was set back, it did not count
     /// through half of its range.
@@ -366,7 +372,7 @@ impl Visitor for HeaderVisitor<'_> {
             self.stream_id = Some(value.into());
         }
         if roles.has(Role::DiscardedEventCounter) {
-            self.discarded = Some(Counter { value, width: field.length });
+            self.discarded = Some(Counter::of(field, value));
         }
         if roles.has(Role::Timestamp) || roles.has_further_clocks() {
             self.updated.extend(roles.clock);
@@ -437,7 +443,7 @@ impl Visitor for ContextVisitor<'_> {
         if roles.is_empty() {
             return;
         }
-        let counter = Counter { value, width: field.length };
+        let counter = Counter::of(field, value);
         if roles.has(Role::PacketTotalLength) {
             self.found.total = Some(value);
         }

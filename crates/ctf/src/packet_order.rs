@@ -27,6 +27,41 @@ pub(crate) struct LeftOut {
     pub(crate) damage: Vec<Damage>,
     /// How many are in another file, too.
     pub(crate) repeated: u64,
+    /// Packets that have the bytes of an earlier one, as indexes of both: they are copies only if the clock moves
+    /// within them.
+    pub(crate) equal: Vec<(usize, usize)>,
+}
+
+impl LeftOut {
+    /// Leaves out a packet that is a copy of one that is kept.
+    fn add(&mut self, packet: &PacketEntry, kept: &PacketEntry, files: &[StreamFile]) {
+        self.damage.extend(packet.damage_before().iter().cloned());
+        self.repeated += u64::from(packet.file != kept.file);
+        if let (true, Some(file)) = (packet.file == kept.file, files.get(packet.file as usize)) {
+            self.damage.push(Damage {
+                file: file.name.to_string(),
+                stream: None,
+                bit: packet.offset * 8,
+                kind: Rule::Copy(kept.offset).into(),
+                skipped: packet.available(file.bytes.len() as u64) * 8,
+            });
+        }
+    }
+
+    /// Leaves out the packets of equal bytes.
+    pub(crate) fn drop_equal(
+        &mut self,
+        packets: Box<[PacketEntry]>,
+        files: &[StreamFile],
+    ) -> Box<[PacketEntry]> {
+        let mut is_kept = vec![true; packets.len()];
+        for (index, kept) in std::mem::take(&mut self.equal) {
+            self.add(&packets[index], &packets[kept], files);
+            is_kept[index] = false;
+        }
+        let mut is_kept = is_kept.into_iter();
+        packets.into_iter().filter(|_| is_kept.next().unwrap_or(true)).collect()
+    }
 }
 
 impl PacketOrder {
@@ -148,7 +183,7 @@ fn longest_in_order<T: Ord>(values: &[T]) -> Vec<bool> {
 ///
 /// The packets are in the order of their begin times, so that copies come one after the other.
 fn drop_copies(packets: &mut Vec<PacketEntry>, files: &[StreamFile]) -> LeftOut {
-    let LeftOut { mut damage, mut repeated } = LeftOut::default();
+    let mut left_out = LeftOut::default();
     let mut kept = Kept::default();
     let mut all: Vec<PacketEntry> = Vec::with_capacity(packets.len());
     let file_of = |packet: &PacketEntry| files.get(packet.file as usize);
@@ -165,33 +200,36 @@ fn drop_copies(packets: &mut Vec<PacketEntry>, files: &[StreamFile]) -> LeftOut 
                 continue;
             }
         }
-        let Some(of) = kept.find_or_keep(&packet, &all, files) else {
-            all.push(packet);
-            continue;
-        };
-        let Some(before) = all.get_mut(of) else { continue };
-        if available(&packet) > available(before) {
-            std::mem::swap(before, &mut packet);
-        }
-        damage.extend(packet.damage_before().iter().cloned());
-        repeated += u64::from(packet.file != before.file);
-        if let (true, Some(file)) = (packet.file == before.file, file_of(&packet)) {
-            damage.push(Damage {
-                file: file.name.to_string(),
-                stream: None,
-                bit: packet.offset * 8,
-                kind: Rule::Copy(before.offset).into(),
-                skipped: available(&packet) * 8,
-            });
+        match kept.find_or_keep(&packet, &all, files) {
+            Known::Copy(of) => {
+                let Some(before) = all.get_mut(of) else { continue };
+                if available(&packet) > available(before) {
+                    std::mem::swap(before, &mut packet);
+                }
+                left_out.add(&packet, before, files);
+            }
+            Known::Equal(of) => {
+                left_out.equal.push((all.len(), of));
+                all.push(packet);
+            }
+            Known::New => all.push(packet),
         }
     }
     drop(rest);
     *packets = all;
-    LeftOut { damage, repeated }
+    left_out
 }
 
 /// What a packet says of itself: end, sizes and counters.
 type Said = [Option<u64>; 5];
+
+/// What is known of a packet; with the index of the packet that is kept.
+enum Known {
+    New,
+    Copy(usize),
+    /// It has the same bytes, and it is not known when it ends.
+    Equal(usize),
+}
 
 /// The packets of one begin time that are no copies, as indexes into those that are kept.
 #[derive(Default)]
@@ -209,14 +247,8 @@ impl Kept {
         self.by_bytes.clear();
     }
 
-    /// Which of the packets that are kept this one is a copy of. None: of none, it is the next one to
-    /// be kept.
-    fn find_or_keep(
-        &mut self,
-        packet: &PacketEntry,
-        all: &[PacketEntry],
-        files: &[StreamFile],
-    ) -> Option<usize> {
+    /// Whether a packet is a copy of one of those that are kept. New ones are kept from now on.
+    fn find_or_keep(&mut self, packet: &PacketEntry, all: &[PacketEntry], files: &[StreamFile]) -> Known {
         let said = [
             packet.end(),
             packet.total(),
@@ -227,26 +259,33 @@ impl Kept {
         let is_numbered = packet.sequence().is_some();
         if is_numbered && packet.end().is_some() {
             return match self.numbered.entry(said) {
-                Entry::Occupied(entry) => Some(*entry.get()),
+                Entry::Occupied(entry) => Known::Copy(*entry.get()),
                 Entry::Vacant(entry) => {
                     entry.insert(all.len());
-                    None
+                    Known::New
                 }
             };
         }
         // Where the clock does not move within a packet, the next one can have the same events again.
         if !is_numbered && packet.end() == packet.begin() {
-            return None;
+            return Known::New;
         }
-        let bytes = bytes_of(packet, files)?;
+        let Some(bytes) = bytes_of(packet, files) else { return Known::New };
         match self.by_bytes.entry((said, self.hash.hash_one(bytes))) {
             Entry::Occupied(entry) => {
-                let same = all.get(*entry.get()).and_then(|other| bytes_of(other, files)) == Some(bytes);
-                same.then(|| *entry.get())
+                let of = *entry.get();
+                let Some(other) = all.get(of).filter(|other| bytes_of(other, files) == Some(bytes)) else {
+                    return Known::New;
+                };
+                // That of another file is of another snapshot.
+                match is_numbered || packet.end().is_some() || packet.file != other.file {
+                    true => Known::Copy(of),
+                    false => Known::Equal(of),
+                }
             }
             Entry::Vacant(entry) => {
                 entry.insert(all.len());
-                None
+                Known::New
             }
         }
     }

@@ -287,7 +287,6 @@ impl<'a> StreamBuilder<'a> {
         };
         for ((_, id, _), mut found) in self.streams {
             let mut put = order.apply(&mut found.packets, &found.files);
-            found.rest.append(&mut put.damage);
             let name = found.files.first().map(|file| file.name.clone()).unwrap_or_default();
             let Some(stream) = DataStream::new(Arc::clone(self.trace), found.class, id, name) else {
                 continue;
@@ -304,16 +303,25 @@ impl<'a> StreamBuilder<'a> {
                     Arc::clone(unknown.insert(Arc::new(rules)))
                 }
             };
-            streams.push(Arc::new(StreamInput {
+            let mut input = Arc::new(StreamInput {
                 packets_stand_alone: packets_stand_alone(&stream, &found.packets, quirks),
                 stream: Arc::new(stream),
                 rules,
                 files: found.files.into(),
                 packets: found.packets.into(),
-                repeated: put.repeated,
-                rest: found.rest.into(),
+                repeated: 0,
+                rest: Box::default(),
                 applied_quirks: AppliedQuirks::default(),
-            }));
+            });
+            put.equal.retain(|(packet, _)| input.moves_clock(*packet));
+            if let Some(input) = Arc::get_mut(&mut input) {
+                if !put.equal.is_empty() {
+                    input.packets = put.drop_equal(std::mem::take(&mut input.packets), &input.files);
+                }
+                found.rest.append(&mut put.damage);
+                (input.repeated, input.rest) = (put.repeated, found.rest.into());
+            }
+            streams.push(input);
         }
         // Those of a class by their ids, and those without by their files, which come directory by directory.
         let key = |stream: &StreamInput| (stream.stream.class().id, stream.stream.id);

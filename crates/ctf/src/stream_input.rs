@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use ichnos_io::Bytes;
 use ichnos_model::decode::DecodeLimits;
-use ichnos_model::{ClockArithmetic, ClockClass, ClockValue, Damage, DataStream, StreamSummary};
+use ichnos_model::{
+    ClockArithmetic, ClockClass, ClockValue, Cursor as _, Damage, DataStream, Message, StreamSummary, Window,
+};
 
 use crate::event_class::EventRecords;
 use crate::loss::{discarded_events, discarded_packets};
@@ -69,6 +71,20 @@ impl StreamRules {
 }
 
 impl StreamInput {
+    /// Whether a packet has events at other times than its beginning: another one behind it cannot begin then, too.
+    pub(crate) fn moves_clock(self: &Arc<Self>, packet: usize) -> bool {
+        let begin = self.packets[packet].begin();
+        let mut cursor = self.cursor_of(Window::default(), packet..packet + 1);
+        while cursor.advance() {
+            if let Some(Message::Event(event)) = cursor.current()
+                && event.clock.map(|clock| clock.cycles) != begin
+            {
+                return true;
+            }
+        }
+        false
+    }
+
     /// What decodes packet headers and contexts.
     pub(crate) fn decoder(&self) -> PacketDecoder<'_> {
         let trace = &self.stream.trace;

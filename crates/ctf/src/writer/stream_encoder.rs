@@ -257,9 +257,10 @@ impl StreamEncoder {
         };
         let header = rules.header;
         let cycles = |value: Option<ichnos_model::ClockValue>| value.map(|value| value.cycles);
-        // Fields of times can have other sizes than before.
+        // Fields of times can have other sizes than before. A time that cannot be read does not move the clock.
+        let begin = cycles(packet.begin).or(rules.default_clock.map(|_| 0));
         let times = RoleValues {
-            whole_timestamp: cycles(packet.begin),
+            whole_timestamp: begin,
             whole_end_timestamp: cycles(packet.end),
             ..RoleValues::default()
         };

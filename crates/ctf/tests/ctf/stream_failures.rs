@@ -182,6 +182,42 @@ fn packets_that_are_there_twice() {
     assert_eq!(damages, []);
 }
 
+/// Packets that do not say when they end, nor their number, can have the same bytes: only if the clock moves within
+/// them, the second one is a copy.
+#[test]
+fn packets_of_the_same_bytes() {
+    let metadata = METADATA
+        .replace("near_t timestamp_end; u64 packet_seq_num;", "")
+        .replace("u8 stream_id;", "u8 stream_id; u8 stream_instance_id;");
+    let packet = |begin: u64, times: &[u64]| {
+        let mut bytes = packet(0, 0, begin, 0, &times.iter().map(|time| (1, *time)).collect::<Vec<_>>());
+        bytes.drain(21..37);
+        bytes.insert(5, 1);
+        let size = bytes.len() as u64 * 8;
+        bytes[6..14].copy_from_slice(&size.to_le_bytes());
+        bytes
+    };
+    let read = |files: &[&[u8]]| {
+        let names = ["one", "two"];
+        let streams: Vec<(&str, &[u8])> = names.into_iter().zip(files.iter().copied()).collect();
+        let trace = trace(metadata.as_bytes(), &streams);
+        let observed: Vec<Observed> = trace.cursors(Window::default()).into_iter().flat_map(all).collect();
+        let damages = observed.iter().filter(|observed| matches!(observed, Observed::Damage(_))).count();
+        let events = observed.iter().filter(|observed| matches!(observed, Observed::Event(_))).count();
+        (events, damages, trace.streams().iter().map(|summary| summary.repeated_packets).sum::<u64>())
+    };
+    let still = packet(5, &[5, 5]);
+    let moving = packet(5, &[5, 6]);
+    let empty = packet(5, &[]);
+    let end = packet(9, &[9]);
+    assert_eq!(read(&[&[&still[..], &still, &still, &end].concat()]), (7, 0, 0));
+    assert_eq!(read(&[&[&empty[..], &empty, &still, &end].concat()]), (3, 0, 0));
+    assert_eq!(read(&[&[&moving[..], &moving, &moving, &end].concat()]), (3, 2, 0));
+    assert_eq!(read(&[&[&still[..], &still, &moving, &moving, &end].concat()]), (7, 1, 0));
+    // In another file they are those of another snapshot.
+    assert_eq!(read(&[&[&moving[..], &end].concat(), &[&moving[..], &end].concat()]), (3, 0, 2));
+}
+
 /// Without a magic number there is nothing to look for: what lies behind a size that cannot be is
 /// lost, and that is reported.
 #[test]
