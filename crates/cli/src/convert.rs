@@ -7,7 +7,6 @@ use std::sync::{Mutex, PoisonError};
 
 use ichnos::convert::{ConvertError, ConvertOptions, Select};
 use ichnos::io::{MessageOrder, TraceWriter, WriteReport};
-use ichnos::model::lower::{Loss, LossKind};
 use ichnos::model::{Damage, DataStream, StreamSummary, Window};
 use ichnos::{Reader, Session};
 
@@ -20,9 +19,10 @@ use crate::interrupt;
 use crate::report::Report;
 use crate::scan;
 use crate::selection::Selection;
-use crate::style::{self, count, grouped, safe};
+use crate::style::{self, safe};
 use crate::unmatched;
 use crate::write_progress::WriteProgress;
+use crate::write_report::{self, InputReport};
 
 /// `ichnos cut`.
 pub(crate) fn cut(args: &Cut, global: &Global, report: Report) -> Result<Exit, Failure> {
@@ -112,7 +112,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     let is_whole =
         selection.wants_all_events() && !selection.times.is_some() && !selection.stream_intersection;
     let total = is_whole.then(|| bytes_of(&session, wants));
-    let on_terminal = prints_trace(writing) && std::io::stdout().is_terminal();
+    let on_terminal = writing.prints_trace() && std::io::stdout().is_terminal();
     let progress = WriteProgress::new(global.progress, total, on_terminal, report);
     // Whether an event is selected, written or not.
     let is_any = AtomicBool::new(false);
@@ -168,7 +168,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
         Err(error) => return Err(Failure::new(error.to_string())),
     };
     let read = InputReport { left_out: edit.repairs.then_some(&found[..]), repeated_packets };
-    report_written(args, &written, &read, report);
+    write_report::print(&args.writing, &written, &read, report)?;
     let is_nothing = written.events == 0
         && written.copied_packets == 0
         && selection.is_some()
@@ -204,11 +204,6 @@ fn sum(session: &Session, wants: impl Fn(&DataStream) -> bool, of: impl Fn(&Stre
         });
     }
     sum
-}
-
-/// Whether the trace is written to the standard output.
-fn prints_trace(writing: &Writing) -> bool {
-    !writing.dry_run && writing.output.as_deref() == Some(Path::new("-"))
 }
 
 /// Sets what does not depend on the verb.
@@ -276,110 +271,10 @@ pub(crate) fn writer(args: &Convert) -> Result<(&'static str, &'static dyn Trace
         Failure::new(format!("the name `{shown}` does not say which format to write"))
             .help(format!("name it with --to: {}", names.join(", ")))
     })?;
-    if found.1.is_directory() && prints_trace(&args.writing) {
+    if found.1.is_directory() && args.writing.prints_trace() {
         let message =
             format!("a trace of the format {} is a directory: it cannot go to the standard output", found.0);
         return Err(Failure::new(message).help("name a directory, or another format with --to"));
     }
     Ok(found)
-}
-
-/// What is said of what was read.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct InputReport<'a> {
-    /// The damaged places that are left out, if that is said.
-    pub(crate) left_out: Option<&'a [Damage]>,
-    /// How many packets are in several files, as those of overlapping snapshots.
-    pub(crate) repeated_packets: u64,
-}
-
-/// Prints what was written, and what was lost.
-pub(crate) fn report_written(args: &Convert, written: &WriteReport, read: &InputReport<'_>, report: Report) {
-    let losses = &written.losses;
-    // On the standard output it would be in the trace.
-    let print = |text: &str| match prints_trace(&args.writing) {
-        true => report.answer(text),
-        false => println!("{text}"),
-    };
-    if args.writing.json {
-        let mut json = json(written);
-        json["repeated-packets"] = read.repeated_packets.into();
-        if let Some(left_out) = read.left_out {
-            json["left-out"] = left_out.iter().map(place).collect();
-        }
-        print(&json.to_string());
-    } else if args.writing.losses {
-        losses.iter().for_each(|(loss, count)| print(&line_of(loss, count)));
-    }
-    match read.repeated_packets {
-        0 => {}
-        1 => report
-            .notice("1 packet is in several files, as in those of overlapping snapshots: it is written once"),
-        several => report.notice(&format!(
-            "{} packets are in several files, as in those of overlapping snapshots: each is written once",
-            grouped(several)
-        )),
-    }
-    if !losses.is_empty() {
-        let counts: Vec<String> = LossKind::ALL
-            .into_iter()
-            .filter(|kind| losses.count(*kind) > 0)
-            .map(|kind| format!("{} {kind}", grouped(losses.count(kind))))
-            .collect();
-        let more = if args.writing.losses || args.writing.json { "" } else { "; --losses lists them" };
-        report.notice(&format!("not carried over as it was: {}{more}", counts.join(", ")));
-    }
-    report.note(&format!(
-        "{}, {} of them copied; {} encoded; {}",
-        count(written.packets, "packet"),
-        grouped(written.copied_packets),
-        count(written.events, "event"),
-        count(written.bytes, "byte"),
-    ));
-}
-
-/// A damaged place as JSON.
-fn place(damage: &Damage) -> serde_json::Value {
-    serde_json::json!({
-        "file": damage.file,
-        "byte": damage.bit / 8,
-        "bit": damage.bit % 8,
-        "skipped-bits": damage.skipped,
-        "message": damage.kind.to_string(),
-    })
-}
-
-/// A line of the table of losses.
-fn line_of(loss: &Loss, count: u64) -> String {
-    let place = match (loss.class.as_str(), loss.field.as_str()) {
-        ("", "") => "trace".to_owned(),
-        ("", field) => field.to_owned(),
-        (class, "") => class.to_owned(),
-        (class, field) => format!("{class}: {field}"),
-    };
-    format!("{:<8} {:>8}  {}  {}", loss.kind, grouped(count), safe(&place), safe(&loss.what))
-}
-
-fn json(written: &WriteReport) -> serde_json::Value {
-    let losses: Vec<serde_json::Value> = written
-        .losses
-        .iter()
-        .map(|(loss, count)| {
-            serde_json::json!({
-                "kind": loss.kind.name(),
-                "class": loss.class,
-                "field": loss.field,
-                "what": loss.what,
-                "count": count,
-            })
-        })
-        .collect();
-    serde_json::json!({
-        "paths": written.paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>(),
-        "bytes": written.bytes,
-        "packets": written.packets,
-        "copied-packets": written.copied_packets,
-        "encoded-events": written.events,
-        "losses": losses,
-    })
 }

@@ -55,6 +55,7 @@ mod time_range;
 mod tree;
 mod unmatched;
 mod write_progress;
+mod write_report;
 mod written_schema;
 
 use std::process::ExitCode;

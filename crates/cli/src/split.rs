@@ -11,12 +11,12 @@ use ichnos::model::{DataStream, Event, FieldRef, FieldValue, Message, Window};
 use ichnos::{Reader, Session};
 
 use crate::args::{Arithmetic, Global, Split, SplitBy};
-use crate::convert::InputReport;
 use crate::exit::{Exit, Failure};
 use crate::report::Report;
 use crate::selection::Selection;
 use crate::style::grouped;
 use crate::write_progress::WriteProgress;
+use crate::write_report::{self, InputReport};
 use crate::{convert, input, interrupt, scan};
 
 /// More parts are not written: for each one, the input is read once.
@@ -118,7 +118,7 @@ pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit,
     let wants = |stream: &DataStream| splitter.selection.wants_file(&stream.name);
     let repeated_packets = convert::repeated_packets(&session, wants);
     let read = InputReport { repeated_packets, ..InputReport::default() };
-    convert::report_written(&args.convert, &written, &read, report);
+    write_report::print(&args.convert.writing, &written, &read, report)?;
     Ok(if damaged { Exit::Damaged } else { Exit::Success })
 }
 

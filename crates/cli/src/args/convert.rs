@@ -1,10 +1,11 @@
 //! What `convert` and the verbs that edit traces write, and how.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
+use super::json::JsonReport;
 use super::reading::Reading;
 use super::selecting::Selecting;
 use crate::{size, time};
@@ -40,11 +41,8 @@ pub(crate) struct Writing {
     /// On standard output; on standard error with `-o -`.
     #[arg(long)]
     pub(crate) losses: bool,
-    /// Print what was written and what was lost as JSON, on standard output
-    ///
-    /// With `-o -`, on standard error.
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) report: JsonReport,
     /// Write nothing, but find out what would be lost
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -53,6 +51,13 @@ pub(crate) struct Writing {
     /// The output does not depend on it.
     #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,
+}
+
+impl Writing {
+    /// Whether the trace is written to the standard output.
+    pub(crate) fn prints_trace(&self) -> bool {
+        !self.dry_run && self.output.as_deref() == Some(Path::new("-"))
+    }
 }
 
 #[derive(Args, Debug)]

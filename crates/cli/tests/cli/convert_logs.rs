@@ -27,7 +27,7 @@ fn a_log_stays_the_same_and_comes_back_from_ctf() {
     let copy = directory.join("copy.log");
     let run = ichnos(["convert", "--strict", "--json", log, "-o", text(&copy)]).expect(0, &[]).json();
     assert_eq!(fs::read(&copy).unwrap(), bytes);
-    assert_eq!((&run["encoded-events"], &run["losses"]), (&8.into(), &serde_json::json!([])));
+    assert_eq!((&run["encoded_events"], &run["losses"]), (&8.into(), &serde_json::json!([])));
 
     let ctf = directory.join("ctf");
     ichnos(["convert", log, "-o", text(&ctf)]).expect(0, &[]);

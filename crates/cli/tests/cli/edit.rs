@@ -63,7 +63,7 @@ fn what_is_the_same_is_merged_without_a_change() {
     let directory = Directory::new("merge");
     let out = directory.join("out");
     let merged = run(&["merge", "--json", text(&a), text(&b), "-o", text(&out)]).expect(0, &[]).json();
-    assert_eq!(merged["copied-packets"], merged["packets"]);
+    assert_eq!(merged["copied_packets"], merged["packets"]);
     assert_eq!(merged["losses"], serde_json::json!([]));
     is_sound(&out);
     assert_eq!(events(&[&out], &[]), events(&[&a, &b], &[]));
@@ -128,8 +128,8 @@ fn packets_of_several_snapshots_are_written_once() {
         let words = [verb, "--to-dialect=ctf1.8", "--json", text(&first), text(&second), "-o", text(&out)];
         let said = "note: 2 packets are in several files, as in those of overlapping snapshots: each is written once";
         let merged = run(&words).expect(0, &[said]).json();
-        assert_eq!((&merged["packets"], &merged["copied-packets"]), (&6.into(), &6.into()));
-        assert_eq!((&merged["repeated-packets"], &merged["losses"]), (&2.into(), &serde_json::json!([])));
+        assert_eq!((&merged["packets"], &merged["copied_packets"]), (&6.into(), &6.into()));
+        assert_eq!((&merged["repeated_packets"], &merged["losses"]), (&2.into(), &serde_json::json!([])));
         is_sound(&out);
         assert_eq!(events(&[&out], &[]), events(&[&all], &[]));
         assert_eq!(babeltrace2(&[&out]), babeltrace2(&[&all]));
@@ -137,7 +137,7 @@ fn packets_of_several_snapshots_are_written_once() {
     // Nothing is said where there are none.
     let alone = run(&["convert", "--json", text(&all), "-o", text(&out)]).expect(0, &[]);
     assert!(!alone.err.contains("snapshots"), "{}", alone.err);
-    assert_eq!(alone.json()["repeated-packets"], 0);
+    assert_eq!(alone.json()["repeated_packets"], 0);
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn recorded_traces_are_merged_without_encoding_a_packet() {
     let out = directory.join("out");
     let paths = [text(&discard), text(&overwrite), "-o", text(&out), "--to-dialect=ctf1.8"];
     let merged = run(&[&["merge", "--json"][..], &paths].concat()).expect(0, &[]).json();
-    assert_eq!((&merged["packets"], &merged["encoded-events"]), (&merged["copied-packets"], &0.into()));
+    assert_eq!((&merged["packets"], &merged["encoded_events"]), (&merged["copied_packets"], &0.into()));
     is_sound(&out);
     assert_eq!(babeltrace2(&[&out]), babeltrace2(&[&discard, &overwrite]));
 }
@@ -210,7 +210,7 @@ fn whole_packets_are_cut_out() {
     let times = ["--begin", "1000000000.000003", "--end", "1000000000.000004"];
     let cut = [&["cut", "--align", "packet", "--json", text(&trace), "-o", text(&out)][..], &times].concat();
     let written = run(&cut).expect(0, &[]).json();
-    assert_eq!((&written["packets"], &written["copied-packets"]), (&2.into(), &2.into()));
+    assert_eq!((&written["packets"], &written["copied_packets"]), (&2.into(), &2.into()));
     // All of the first packet of each data stream.
     assert_eq!(events(&[&out], &[]).len(), 7);
     let exact = directory.join("exact");
@@ -329,9 +329,9 @@ fn what_is_left_out_of_a_repair_is_said() {
     fs::write(trace.join("stream_a"), bytes).unwrap();
     let out = directory.join("out");
     let repaired = run(&["repair", "--json", text(&trace), "-o", text(&out)]).expect(0, &["stream_a: byte"]);
-    let left_out = &repaired.json()["left-out"];
+    let left_out = &repaired.json()["left_out"];
     assert_eq!(left_out.as_array().unwrap().len(), 1, "{left_out}");
-    assert!(left_out[0]["skipped-bits"].as_u64().unwrap() > 0);
+    assert!(left_out[0]["skipped_bytes"].as_u64().unwrap() > 0);
     is_sound(&out);
     assert_eq!(events(&[&out], &[]), events(&[&trace], &[]));
     // One event is counted as discarded in its place.

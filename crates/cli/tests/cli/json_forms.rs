@@ -33,7 +33,7 @@ fn as_strings(json: &Value, is_quoted: &dyn Fn(i128) -> bool) -> Value {
 fn integers_are_strings_where_wanted() {
     let directory = trace("integers");
     let path = directory.to_str().unwrap();
-    let commands: [&[&str]; 7] = [
+    let commands: [&[&str]; 8] = [
         &["cat", "--format", "jsonl", "--packets", path],
         &["cat", "--format", "log-json", path],
         &["cat", "--format", "log-json", "--threads", "3", "--chunk-size", "64", path],
@@ -41,6 +41,7 @@ fn integers_are_strings_where_wanted() {
         &["check", "--json", path],
         &["schema", "--json", path],
         &["formats", "--json"],
+        &["convert", "--json", "--dry-run", "--to-dialect", "ctf1.8", path],
     ];
     for arguments in commands {
         let run = |form: &[&str]| ichnos([arguments, form].concat()).expect(0, &[]).out;

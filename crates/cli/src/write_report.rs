@@ -1,0 +1,117 @@
+//! What a verb that writes says of it: what was written, and what was lost.
+
+use std::fmt::Write as _;
+
+use ichnos::io::WriteReport;
+use ichnos::model::Damage;
+use ichnos::model::lower::{Loss, LossKind};
+use serde_json::Value as Json;
+
+use crate::args::Writing;
+use crate::exit::Failure;
+use crate::info::damage_json;
+use crate::json::{self, Object};
+use crate::output;
+use crate::report::Report;
+use crate::style::{Paint, count, grouped, safe};
+
+/// What is said of what was read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct InputReport<'a> {
+    /// The damaged places that are left out, if that is said.
+    pub(crate) left_out: Option<&'a [Damage]>,
+    /// How many packets are in several files, as those of overlapping snapshots.
+    pub(crate) repeated_packets: u64,
+}
+
+/// Prints what was written, and what was lost.
+pub(crate) fn print(
+    writing: &Writing,
+    written: &WriteReport,
+    read: &InputReport<'_>,
+    report: Report,
+) -> Result<(), Failure> {
+    let losses = &written.losses;
+    // On the standard output it would be in the trace.
+    let has_output = !writing.prints_trace();
+    let is_listed = writing.report.json || writing.losses;
+    if writing.report.json {
+        let (json, integers) = (document(written, read), writing.report.integers.into());
+        match has_output {
+            true => output::print_json(&json, integers)?,
+            false => report.answer(json::text(&json, integers).trim_end()),
+        }
+    } else if writing.losses {
+        let mut text = String::new();
+        for (loss, count) in losses.iter() {
+            let _ = writeln!(text, "{}", line_of(loss, count));
+        }
+        match has_output {
+            true => output::print(&text, Paint::PLAIN)?,
+            false => text.lines().for_each(|line| report.answer(line)),
+        }
+    }
+    match read.repeated_packets {
+        0 => {}
+        1 => report
+            .notice("1 packet is in several files, as in those of overlapping snapshots: it is written once"),
+        several => report.notice(&format!(
+            "{} packets are in several files, as in those of overlapping snapshots: each is written once",
+            grouped(several)
+        )),
+    }
+    if !losses.is_empty() {
+        let counts: Vec<String> = LossKind::ALL
+            .into_iter()
+            .filter(|kind| losses.count(*kind) > 0)
+            .map(|kind| format!("{} {kind}", grouped(losses.count(kind))))
+            .collect();
+        let more = if is_listed { "" } else { "; --losses lists them" };
+        report.notice(&format!("not carried over as it was: {}{more}", counts.join(", ")));
+    }
+    report.note(&format!(
+        "{}, {} of them copied; {} encoded; {}",
+        count(written.packets, "packet"),
+        grouped(written.copied_packets),
+        count(written.events, "event"),
+        count(written.bytes, "byte"),
+    ));
+    Ok(())
+}
+
+/// A line of the table of losses.
+fn line_of(loss: &Loss, count: u64) -> String {
+    let place = match (loss.class.as_str(), loss.field.as_str()) {
+        ("", "") => "trace".to_owned(),
+        ("", field) => field.to_owned(),
+        (class, "") => class.to_owned(),
+        (class, field) => format!("{class}: {field}"),
+    };
+    format!("{:<8} {:>8}  {}  {}", loss.kind, grouped(count), safe(&place), safe(&loss.what))
+}
+
+fn document(written: &WriteReport, read: &InputReport<'_>) -> Json {
+    let losses = written.losses.iter().map(|(loss, count)| {
+        let mut object = Object::default();
+        object.put("kind", loss.kind.name());
+        object.put("class", loss.class.as_str());
+        object.put("field", loss.field.as_str());
+        object.put("what", loss.what.as_str());
+        object.put("count", count);
+        object.json()
+    });
+    let paths = written.paths.iter().map(|path| path.display().to_string());
+    let mut object = json::document("convert");
+    object.put("paths", paths.collect::<Vec<_>>());
+    object.put("bytes", written.bytes);
+    object.put("packets", written.packets);
+    object.put("copied_packets", written.copied_packets);
+    object.put("repeated_packets", read.repeated_packets);
+    object.put("encoded_events", written.events);
+    object.put("losses", losses.collect::<Vec<_>>());
+    let left_out = |damages: &[Damage]| -> Vec<Json> {
+        damages.iter().map(|damage| damage_json(damage).json()).collect()
+    };
+    object.put_some("left_out", read.left_out.map(left_out));
+    object.json()
+}
