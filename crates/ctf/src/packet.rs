@@ -74,6 +74,13 @@ pub(crate) struct Clocks {
 impl Clocks {
     /// The clocks of a trace before its data stream begins.
     pub(crate) fn of(trace: &TraceClass) -> Self {
+        let go_on = Self::go_on_in(&trace.dialect, trace);
+        let values = vec![0; trace.clocks.len()];
+        Self { default: None, now: None, values, at_end: Vec::new(), go_on }
+    }
+
+    /// Whether clocks go on from packet to packet in a trace of a dialect, given by its title.
+    pub(crate) fn go_on_in(dialect: &str, trace: &TraceClass) -> bool {
         // CTF 1.8, section 8, has clocks run on, too; as packets mostly say when they begin, that
         // makes no difference but where they do not.
         let begins_are_recorded = || {
@@ -82,10 +89,7 @@ impl Clocks {
                 members.iter().any(|member| member.class.roles.has(Role::Timestamp))
             })
         };
-        let go_on = trace.dialect == Dialect::Prop1.title()
-            || (trace.dialect == Dialect::Ctf18.title() && !begins_are_recorded());
-        let values = vec![0; trace.clocks.len()];
-        Self { default: None, now: None, values, at_end: Vec::new(), go_on }
+        dialect == Dialect::Prop1.title() || (dialect == Dialect::Ctf18.title() && !begins_are_recorded())
     }
 
     fn begin_packet(&mut self) {

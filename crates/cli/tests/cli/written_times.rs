@@ -122,11 +122,10 @@ fn packets_that_cannot_say_their_size_are_left_out() {
     assert_eq!(events(&out), ["17,3"]);
 }
 
-/// Fields of clocks that are not the default one stay as they are where those of the default one change.
-#[test]
-fn times_of_other_clocks_stay() {
-    let directory = Directory::new("written-other-clocks");
-    let source = directory.join("source");
+/// A trace of PROP-1.0 of fields of 8 bits: packets of a size, and the times of two clocks at their beginning; events of
+/// both times and a value.
+fn prop1(directory: &Path, name: &str, stream: &[u8]) -> PathBuf {
+    let source = directory.join(name);
     fs::create_dir(&source).unwrap();
     let int =
         |name: &str| format!(r#"{{"name": "{name}", "field-type": {{"field-type": "int", "size": 8}}}}"#);
@@ -164,7 +163,15 @@ fn times_of_other_clocks_stay() {
         int("v")
     );
     fs::write(source.join("metadata"), metadata).unwrap();
-    fs::write(source.join("stream"), [96, 20, 30, 21, 31, 1, 22, 32, 2, 23, 33, 3]).unwrap();
+    fs::write(source.join("stream"), stream).unwrap();
+    source
+}
+
+/// Fields of clocks that are not the default one stay as they are where those of the default one change.
+#[test]
+fn times_of_other_clocks_stay() {
+    let directory = Directory::new("written-other-clocks");
+    let source = prop1(&directory, "source", &[96, 20, 30, 21, 31, 1, 22, 32, 2, 23, 33, 3]);
     let fields = |path: &Path| columns_of(path, "cycles,packet.other,header.further,v");
     assert_eq!(fields(&source), ["21,30,31,1", "22,30,32,2", "23,30,33,3"]);
     let verbs = [
@@ -175,5 +182,25 @@ fn times_of_other_clocks_stay() {
         let out = directory.join(words[0]);
         run(&[words, &[text(&source), "-o", text(&out)]].concat()).expect(0, &[]);
         assert_eq!(fields(&out), fields(&source)[first..], "{words:?}");
+    }
+}
+
+/// Clocks of PROP-1.0 go on from packet to packet; where they do not, packets have to say all of the time.
+#[test]
+fn clocks_go_on_in_other_dialects() {
+    let directory = Directory::new("written-go-on");
+    let packet = |begin: u8, times: [u8; 2]| [72, begin, 0, times[0], 0, times[0], times[1], 0, times[1]];
+    let source = prop1(
+        &directory,
+        "source",
+        &[packet(200, [210, 250]), packet(5, [6, 7]), packet(1, [0, 9])].concat(),
+    );
+    let expected = ["210,210", "250,250", "262,6", "263,7", "768,0", "777,9"];
+    assert_eq!(events(&source), expected);
+    for dialect in DIALECTS {
+        let out = directory.join(dialect);
+        run(&["convert", "--to-dialect", dialect, text(&source), "-o", text(&out)]).expect(0, &[]);
+        assert_eq!(events(&out), expected, "{dialect}");
+        run(&["check", text(&out)]).expect(0, &[]);
     }
 }

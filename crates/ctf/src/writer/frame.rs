@@ -36,22 +36,29 @@ pub(super) fn add_frame(class: &mut TraceClass, capabilities: &Capabilities) {
     }
 }
 
-/// Adds what packets say of the value of the default clock at their beginning, as the last member of their context, where
-/// they do not.
+/// Whether packets say the value of the default clock at their beginning. `whole`: all of it, so that it makes no
+/// difference whether clocks go on from packet to packet.
+pub(super) fn says_begin(class: &DataStreamClass, whole: bool) -> bool {
+    let root = class.packet_context.as_deref().map(|root| &root.kind);
+    let Some(FieldKind::Structure { members, .. }) = root else { return false };
+    members.iter().any(|Member { class: field, .. }| {
+        let is_of_default_clock = field.roles.clock.is_none() || field.roles.clock == class.default_clock;
+        let has_all = matches!(&field.kind, FieldKind::Integer { bits, .. } if bits.length >= 64);
+        field.roles.has(Role::Timestamp) && is_of_default_clock && (has_all || !whole)
+    })
+}
+
+/// Adds what packets say of the value of the default clock at their beginning, as the last member of their context.
 pub(super) fn add_begin(class: &mut DataStreamClass, capabilities: &Capabilities) {
     let root = class.packet_context.as_deref().map(|root| &root.kind);
     let (mut members, minimum_alignment) = match root {
         Some(FieldKind::Structure { members, minimum_alignment }) => (members.clone(), *minimum_alignment),
         _ => (Vec::new(), 1),
     };
-    let is_said = members.iter().any(|member| member.class.roles.has(Role::Timestamp));
-    if class.default_clock.is_none() || is_said {
-        return;
-    }
     let scope = ichnos_model::Scope::PacketContext;
     let wanted = capabilities.role_name.and_then(|name| name(Role::Timestamp, scope));
     let mut name = wanted.unwrap_or("timestamp_begin").to_owned();
-    while wanted.is_none() && members.iter().any(|member| member.name == name) {
+    while members.iter().any(|member| member.name == name) {
         name.push('_');
     }
     let mut begin = FieldClass::unsigned(64);

@@ -259,11 +259,8 @@ impl StreamEncoder {
         let cycles = |value: Option<ichnos_model::ClockValue>| value.map(|value| value.cycles);
         // Fields of times can have other sizes than before. A time that cannot be read does not move the clock.
         let begin = cycles(packet.begin).or(rules.default_clock.map(|_| 0));
-        let times = RoleValues {
-            whole_timestamp: begin,
-            whole_end_timestamp: cycles(packet.end),
-            ..RoleValues::default()
-        };
+        let end = cycles(packet.end).filter(|_| rules.goes_on);
+        let times = RoleValues { whole_timestamp: begin, whole_end_timestamp: end, ..RoleValues::default() };
         if header.is_common {
             frame::put_packet_header(&mut packets.out, header.uuid, header.class_id, header.stream_id);
         }

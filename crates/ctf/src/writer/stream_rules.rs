@@ -41,6 +41,8 @@ pub(super) struct StreamRules {
     pub(super) window: Window,
     /// Index of the default clock in the output.
     pub(super) default_clock: Option<u16>,
+    /// Whether clocks go on from packet to packet in the source: then what packets say of their end is a part of it, too.
+    pub(super) goes_on: bool,
     /// How event record headers say their time.
     pub(super) timestamp: Timestamps,
     /// Whether a packet is given out as soon as it is complete.

@@ -19,7 +19,7 @@ use ichnos_model::{
 use super::Target;
 use super::capabilities::capabilities;
 use super::class_encoding::ScopeShape;
-use super::frame::{add_begin, add_frame};
+use super::frame::{add_begin, add_frame, says_begin};
 use super::index_file;
 use super::merged_output::{MergeInput, MergeRules, merged, plan};
 use super::names::{directory_name, file_name, part_name};
@@ -548,24 +548,24 @@ fn packets(class: &TraceClass, options: &WriteOptions, dialect: Dialect) -> Pack
         let is_ctf = Dialect::ALL.iter().any(|known| known.title() == class.dialect);
         return if is_ctf && !options.merge { Packets::Mirrored } else { Packets::Own };
     }
-    if class.data_streams.iter().all(|class| class.default_clock.is_none() || says_begin(class)) {
+    if !class.data_streams.iter().any(|stream| lacks_begin(class, stream, dialect)) {
         return Packets::Mirrored;
     }
-    let goes_on = |name: &str| Clocks::of(&TraceClass { dialect: name.to_owned(), ..class.clone() }).go_on;
-    let is_same = goes_on(&class.dialect) == goes_on(dialect.title());
     // Of several traces, packets of one may say when they begin: then clocks go on nowhere.
-    let joins = options.merge && goes_on(dialect.title());
+    let joins = options.merge && Clocks::go_on_in(dialect.title(), class);
     let leaves_out = options.leaves_out || options.repair || joins || options.window != Window::default();
+    let is_same = is_same_clock(class, dialect);
     if is_same && !leaves_out { Packets::Mirrored } else { Packets::Begun }
 }
 
-/// Whether packets say the value of the default clock at their beginning.
-fn says_begin(class: &DataStreamClass) -> bool {
-    let Some(FieldKind::Structure { members, .. }) = class.packet_context.as_deref().map(|root| &root.kind)
-    else {
-        return false;
-    };
-    members.iter().any(|member| member.class.roles.has(Role::Timestamp))
+/// Whether clocks go on from packet to packet, or do not, both in a trace and where it is written in a dialect.
+fn is_same_clock(class: &TraceClass, dialect: Dialect) -> bool {
+    Clocks::go_on_in(dialect.title(), class) == Clocks::go_on_in(&class.dialect, class)
+}
+
+/// Whether packets of a data stream would have to say more of the value of the default clock at their beginning.
+fn lacks_begin(class: &TraceClass, stream: &DataStreamClass, dialect: Dialect) -> bool {
+    stream.default_clock.is_some() && !says_begin(stream, !is_same_clock(class, dialect))
 }
 
 fn lower(
@@ -584,7 +584,11 @@ fn lower(
             Packets::Own => add_frame(class, &capabilities),
             Packets::Mirrored => {}
             Packets::Begun => {
-                class.data_streams.iter_mut().for_each(|class| add_begin(class, &capabilities));
+                let sources = &source.trace.class.data_streams;
+                let streams = class.data_streams.iter_mut().zip(sources);
+                streams
+                    .filter(|(_, stream)| lacks_begin(&source.trace.class, stream, dialect))
+                    .for_each(|(class, _)| add_begin(class, &capabilities));
             }
         }
     });
@@ -603,7 +607,7 @@ fn rules(
     let class = stream.class();
     let packets = packets(&stream.trace.class, options, dialect);
     let mirrors = packets != Packets::Own;
-    let adds_begin = packets == Packets::Begun && class.default_clock.is_some() && !says_begin(class);
+    let adds_begin = packets == Packets::Begun && lacks_begin(&stream.trace.class, class, dialect);
     let timestamp = Timestamps::of(class.event_record_header.as_deref());
     let keeps_bits = mirrors && !options.repair && lowered.keeps_bits(stream.class_index, false);
     let copies_packets = mirrors
@@ -637,6 +641,7 @@ fn rules(
             .data_streams
             .get(stream.class_index)
             .and_then(|class| class.default_clock),
+        goes_on: Clocks::go_on_in(&stream.trace.class.dialect, &stream.trace.class),
         timestamp,
         is_live: output.is_live,
         must_fit: options.must_fit,
