@@ -136,18 +136,16 @@ pub fn roundtrip(metadata: &[u8], stream: &[u8], choice: u8) {
         // Packets that are copied keep their damage.
         let most = if is_copied { expected.damage } else { 0 };
         assert!(found.damage <= most, "what was written in {dialect} is damaged: {found:?}");
-        let was_right = expected.broken_rules == 0;
+        // Numbers of more than 64 bits, of which nothing is known, can get numbers.
+        let is_rounded = report.losses.count(ichnos::model::lower::LossKind::Rounded) > 0;
+        let was_right = expected.broken_rules == 0 && !is_rounded;
         assert!(!was_right || found.broken_rules == 0, "what was written in {dialect} breaks rules: {found:?}");
     }
     if dropped + cut == 0 {
-        let (mut times, mut expected_times) = (found.times, expected.times);
-        if expected.broken_rules > 0 {
-            // Packets that are out of place need not be so in the other dialect.
-            times.sort();
-            expected_times.sort();
-        }
-        assert_eq!(times, expected_times, "times in {dialect}");
-        if dialect == "spec2" && expected.broken_rules == 0 {
+        // Packets that are out of place, or there twice, need not be so in the other dialect.
+        let was_right = expected.broken_rules == 0;
+        assert!(!was_right || found.times == expected.times, "times in {dialect}: {found:?}");
+        if dialect == "spec2" && was_right {
             // Without what is lowered, every value is the same.
             let is_same = report.losses.is_empty();
             assert!(!is_same || found.events == expected.events, "{:?}\n{:?}", expected.events, found.events);

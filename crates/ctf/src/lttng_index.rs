@@ -73,6 +73,10 @@ pub(crate) fn packets(
     let mut was_compared = true;
     for (i, entry) in entries.chunks_exact(size).enumerate() {
         let packet = reader.packet(i, entry)?;
+        if !reader.widths.get(packet.class).is_some_and(|widths| widths.has_size) {
+            // It is all of its file.
+            return Ok(None);
+        }
         let offset = packet.entry.offset;
         if offset != end {
             return Err(IndexError::Gap { entry: i, offset, end });
@@ -210,6 +214,8 @@ struct EntryReader<'a> {
 
 /// Widths of packet context fields; None: there is no such field.
 struct Widths {
+    /// Whether there is one for the size of the packet or of its content.
+    has_size: bool,
     begin: Option<u64>,
     end: Option<u64>,
     discarded: Option<u64>,
@@ -228,6 +234,9 @@ impl<'a> EntryReader<'a> {
             let has_clock =
                 decoder.class.data_streams.get(class).is_some_and(|class| class.default_clock.is_some());
             Widths {
+                has_size: [Role::PacketTotalLength, Role::PacketContentLength]
+                    .into_iter()
+                    .any(|role| width(role).is_some()),
                 begin: width(Role::Timestamp).filter(|_| has_clock),
                 end: width(Role::PacketEndTimestamp).filter(|_| has_clock),
                 discarded: width(Role::DiscardedEventCounter),

@@ -342,12 +342,14 @@ impl PacketReader {
     pub(crate) fn packet<'a>(&'a self, scopes: Scopes<'a>, data: u64) -> Packet<'a> {
         let info = &self.open.info;
         let (total, content) = (info.total.unwrap_or(data), info.content.unwrap_or(data));
-        Packet::new(&self.input.stream, total, content, scopes)
+        let mut packet = Packet::new(&self.input.stream, total, content, scopes)
             .with_times(self.open.begin, self.open.end)
             .with_counters(
                 info.sequence.map(|counter| counter.value),
                 info.discarded.map(|counter| counter.value),
-            )
+            );
+        packet.has_late_events = self.has_quirk(Quirk::LttngEventAfterPacket);
+        packet
     }
 }
 

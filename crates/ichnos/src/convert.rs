@@ -363,7 +363,8 @@ fn give(encoder: &mut dyn Encoder, take: &mut dyn FnMut(EncodedBlock) -> bool) -
 
 /// Whether a packet overlaps a time; one that does not say its own may.
 fn overlaps(packet: &Packet<'_>, window: Window) -> bool {
-    let is_early = packet.end.zip(window.begin).is_some_and(|(end, begin)| end.nanoseconds < begin);
+    let end = packet.end.filter(|_| !packet.has_late_events);
+    let is_early = end.zip(window.begin).is_some_and(|(end, begin)| end.nanoseconds < begin);
     let is_late = packet.begin.zip(window.end).is_some_and(|(begin, end)| begin.nanoseconds > end);
     !is_early && !is_late
 }

@@ -275,6 +275,8 @@ pub struct Packet<'a> {
     pub begin: Option<ClockValue>,
     /// Value of the default clock when it ends.
     pub end: Option<ClockValue>,
+    /// Whether it can have events after `end`, by a fault of the tracer: then it ends with the last of them.
+    pub has_late_events: bool,
     /// Index in the stream, as the packet says.
     pub sequence_number: Option<u64>,
     /// Snapshot of the counter of discarded event records when it ends.
@@ -296,6 +298,7 @@ impl<'a> Packet<'a> {
             stream,
             begin: None,
             end: None,
+            has_late_events: false,
             sequence_number: None,
             discarded_counter: None,
             total_length,

@@ -122,6 +122,22 @@ fn packets_that_cannot_say_their_size_are_left_out() {
     assert_eq!(events(&out), ["17,3"]);
 }
 
+/// What packet headers and contexts and event record headers lose is listed, too.
+#[test]
+fn losses_of_packets_are_listed() {
+    let directory = Directory::new("written-packet-losses");
+    let wide = format!(r#"{{"name": "wide", "field-class": {{{VARIABLE}}}}}"#);
+    // Numbers of more than 64 bits, of which one is a time.
+    let long = [&[0xff; 10][..], &[0x7f]].concat();
+    let source = trace(&directory, "source", &wide, &[&long[..], &long, &[1]].concat());
+    let out = directory.join("out");
+    let words = ["convert", "--losses", "--to-dialect", "ctf1.8", text(&source), "-o", text(&out)];
+    run(&words).expect(0, &[]).prints(&[
+        "rounded         1  packet.context.wide  number beyond 64 bits: the nearest one",
+        "rounded         1  e: header.time  number beyond 64 bits: the nearest one",
+    ]);
+}
+
 /// A trace of PROP-1.0 of fields of 8 bits: packets of a size, and the times of two clocks at their beginning; events of
 /// both times and a value.
 fn prop1(directory: &Path, name: &str, stream: &[u8]) -> PathBuf {

@@ -45,6 +45,7 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
             wide_string_alignment: false,
             nulls: false,
             unions: false,
+            lengths_before_optionals: false,
             any_option_locations: false,
             loose_array_alignment: false,
             array_alignment: false,

@@ -116,6 +116,7 @@ impl Packets {
                     placed.value = placed.value.wrapping_add(1);
                     placed.patch(out, placed.value);
                 }
+                Role::DiscardedEventCounter => placed.patch(out, placed.value),
                 _ => {}
             }
         }

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use ichnos_io::{EncodedBlock, EncodedPacket, Encoder};
-use ichnos_model::lower::{Loss, LossKind, ValueLosses};
+use ichnos_model::lower::{Loss, LossKind, PacketLosses};
 use ichnos_model::{
     BitField, ByteOrder, DataStream, Discarded, Event, FieldClass, Message, Packet, Role, Scope, Window,
 };
@@ -36,7 +36,7 @@ pub(super) struct StreamEncoder {
     lanes: Vec<Packets>,
     blocks: Vec<EncodedBlock>,
     lengths: Vec<Option<i128>>,
-    packet_losses: ValueLosses,
+    packet_losses: PacketLosses,
     repair: Repair,
 }
 
@@ -49,7 +49,7 @@ impl StreamEncoder {
             lanes: vec![Packets::default()],
             blocks: Vec::new(),
             lengths: Vec::new(),
-            packet_losses: ValueLosses::default(),
+            packet_losses: PacketLosses::default(),
             repair,
         }
     }
@@ -226,8 +226,9 @@ impl StreamEncoder {
         let mut encode = |roles: RoleValues| {
             let mut out = BitWriter::default();
             let mut encoder = FieldEncoder::new(&mut out, &rules, roles, None, &mut self.lengths);
-            let losses = &mut self.packet_losses;
-            rules.lowered.visit_packet(packet, Scope::PacketHeader, &mut encoder, losses).ok()?;
+            // Headers whose values change take other bits, and are not copied.
+            let mut losses = PacketLosses::default();
+            rules.lowered.visit_packet(packet, Scope::PacketHeader, &mut encoder, &mut losses).ok()?;
             let is_encoded = encoder.error.is_none();
             (is_encoded && out.at() == end).then(|| out.take())
         };
@@ -299,12 +300,6 @@ impl StreamEncoder {
             return;
         }
         let head = packets.out.packet().to_vec();
-        if packets.inserted > 0 {
-            for placed in placed.iter_mut().filter(|placed| placed.role == Role::PacketSequenceNumber) {
-                placed.value = placed.value.wrapping_add(packets.inserted);
-                placed.patch(&mut packets.out, placed.value);
-            }
-        }
         if let Some(first) = window_cycles(&rules.stream, rules.window.begin)
             && packet.begin.is_some_and(|begin| begin.cycles < first)
         {
@@ -336,6 +331,13 @@ impl StreamEncoder {
                 let loss =
                     Loss { kind: LossKind::Rounded, class: String::new(), field, what: what.to_owned() };
                 rules.lowered.lose(loss, 1);
+            }
+        }
+        if packets.inserted > 0 {
+            let numbers = open.placed.iter_mut().filter(|placed| placed.role == Role::PacketSequenceNumber);
+            for placed in numbers {
+                placed.value = placed.value.wrapping_add(packets.inserted);
+                placed.patch(&mut packets.out, placed.value);
             }
         }
         packets.open = Some(open);
@@ -502,7 +504,7 @@ impl Encoder for StreamEncoder {
             || !is_whole
             || !is_within(packet.begin)
             || !is_within(packet.end)
-            || (has_no_end && rules.window.end.is_some())
+            || ((has_no_end || packet.has_late_events) && rules.window.end.is_some())
         {
             return Ok(false);
         }
@@ -577,6 +579,7 @@ impl Encoder for StreamEncoder {
                 self.rules.lowered.add_losses(&class.lowered, index, &class.losses);
             }
         }
+        self.rules.lowered.add_packet_losses(self.rules.stream.class_index, &self.packet_losses);
         Ok(std::mem::take(&mut self.blocks))
     }
 }

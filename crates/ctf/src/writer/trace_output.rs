@@ -411,6 +411,10 @@ impl TraceOutput for CtfOutput {
 
     fn write(&self, block: EncodedBlock) -> io::Result<()> {
         let Some(rules) = self.rules(block.stream) else { return Ok(()) };
+        if block.bytes.is_empty() && !self.is_live {
+            // A packet of nothing: a file without a byte would have none.
+            return Ok(());
+        }
         let mut files = self.lock();
         let trace = self.written_in(rules.source);
         if self.is_live {
@@ -478,7 +482,11 @@ impl TraceOutput for CtfOutput {
         let with_path = |path: &Path, error| CreateError::Io { path: path.display().to_string(), error };
         if self.options.index {
             for ((number, _), stream) in &streams {
-                let Some(rules) = self.rules(*number) else { continue };
+                // Of packets that do not say how large they are there is only one.
+                let Some(rules) = self.rules(*number).filter(|rules| rules.can_split || !rules.mirrors)
+                else {
+                    continue;
+                };
                 let (trace, stream) = (&self.traces[rules.source], lock(stream));
                 let path = trace.directory.join("index").join(format!("{}.idx", stream.name));
                 directory.write_file(&path, &stream.index).map_err(|error| with_path(&path, error))?;

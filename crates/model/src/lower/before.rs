@@ -94,7 +94,7 @@ impl<'a> ClassLowerer<'a> {
             }
             (FieldKind::Optional { selector, .. }, op) => {
                 let slot = if let Op::Optional { selector, .. } = op { Some(*selector) } else { None };
-                let is_lost = !self.capabilities.optionals || self.is_lost(selector, slot);
+                let is_lost = self.is_variant(id) || self.is_lost(selector, slot);
                 is(is_lost, Before::Presence)
             }
             (FieldKind::Variant { options, selector, .. }, Op::Variant(variant)) => {
@@ -146,6 +146,12 @@ impl<'a> ClassLowerer<'a> {
             annotate_added(before.name(), &mut class.attributes);
         }
         Member::new(name, class)
+    }
+
+    /// Whether an optional field becomes a variant.
+    pub(super) fn is_variant(&self, id: NodeId) -> bool {
+        let capabilities = self.capabilities;
+        !capabilities.optionals || !capabilities.lengths_before_optionals && self.hoisted(id).is_some()
     }
 
     /// The field in an optional field, if its length can be said before the optional field.

@@ -46,6 +46,8 @@ pub struct Capabilities {
     pub unions: bool,
     /// Whether there are optional fields.
     pub optionals: bool,
+    /// Whether the length of a field in an optional can be said before the optional.
+    pub lengths_before_optionals: bool,
     /// What selects the option of a variant.
     pub variants: VariantSelection,
     /// Whether lengths can be signed and locations need not fit all options of variants, as in PROP-1.0.
@@ -151,6 +153,7 @@ impl Capabilities {
             prefixed_strings: true,
             unions: true,
             optionals: true,
+            lengths_before_optionals: true,
             variants: VariantSelection::Ranges,
             any_option_locations: true,
             loose_array_alignment: true,

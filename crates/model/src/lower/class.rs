@@ -377,7 +377,7 @@ impl<'a> ClassLowerer<'a> {
         ranges: Option<&RangeSet>,
         location: Option<FieldLocation>,
     ) -> FieldKind {
-        if self.capabilities.optionals {
+        if !self.is_variant(at as NodeId) {
             let is_own = location.is_some();
             let selector = location.map_or_else(|| self.location(selector), Box::new);
             let ranges = if is_own { Some(only(1)) } else { ranges.cloned() };

@@ -14,7 +14,7 @@
 //! | integer that counts from a known date | integer |
 //! | BLOB, GUID, union | array of its bytes (GUID and union: BLOB, if there is one) |
 //! | null | structure without members |
-//! | optional | variant of two options, after a member that says which |
+//! | optional | variant of two options, after a member that says which; also where what is in it needs a length that has to be in it, too |
 //! | variant that nothing selects in a way that the format has | the same, after a member that says which option |
 //! | length or presence that only the values say | the same, after a member that says it |
 //! | member of the [resource](crate::Scope::Resource) | member of the common context |
@@ -24,9 +24,8 @@
 pub use self::annotations::{NAMESPACE, annotate, apply_annotations, put_annotations, take_annotations};
 pub use self::capabilities::{Capabilities, Environment, VariantSelection};
 pub use self::loss_table::{Loss, LossKind, LossTable};
-pub use self::mover::ValueLosses;
 pub use self::moves::{Fit, ScopeMoves};
-pub use self::trace::{EventLosses, LowerOptions, LoweredEvent, LoweredStream, LoweredTrace};
+pub use self::trace::{EventLosses, LowerOptions, LoweredEvent, LoweredStream, LoweredTrace, PacketLosses};
 
 mod annotations;
 mod before;

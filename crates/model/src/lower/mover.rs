@@ -6,7 +6,7 @@ use crate::{Field, FieldKind, Real, StringEncoding, Text, Uuid, Visitor, Wide};
 
 /// What is counted and kept while values are moved: of one scope of one class.
 #[derive(Clone, Debug, Default)]
-pub struct ValueLosses {
+pub(super) struct ValueLosses {
     /// Texts of which something was not valid in its encoding and was replaced, by node.
     pub(super) replaced: Vec<(NodeId, u64)>,
     /// Texts that were cut at a U+0000, by node.

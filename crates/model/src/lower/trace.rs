@@ -77,11 +77,19 @@ enum Plans {
 /// What was counted while events of a class were moved.
 #[derive(Clone, Debug, Default)]
 pub struct EventLosses {
+    event_record_header: ValueLosses,
     common_context: ValueLosses,
     resource: ValueLosses,
     specific_context: ValueLosses,
     payload: ValueLosses,
     text: String,
+}
+
+/// What is counted and kept while packet headers and contexts of a data stream are moved.
+#[derive(Clone, Debug, Default)]
+pub struct PacketLosses {
+    header: ValueLosses,
+    context: ValueLosses,
 }
 
 /// The parts of a lowered event record class before it is compiled.
@@ -216,14 +224,17 @@ impl LoweredTrace {
         packet: &Packet<'_>,
         scope: Scope,
         visitor: &mut V,
-        losses: &mut ValueLosses,
+        losses: &mut PacketLosses,
     ) -> Result<(), DecodeError> {
         let Some(stream) = self.streams.get(packet.stream.class_index) else { return Ok(()) };
         let plans = self.trace.plans.data_streams.get(packet.stream.class_index);
-        let (moves, target) = match scope {
-            Scope::PacketHeader => (&self.packet_header, self.trace.plans.packet_header.as_ref()),
+        let (moves, target, losses) = match scope {
+            Scope::PacketHeader => {
+                (&self.packet_header, self.trace.plans.packet_header.as_ref(), &mut losses.header)
+            }
             Scope::PacketContext => {
-                (&stream.packet_context, plans.and_then(|plans| plans.packet_context.as_ref()))
+                let target = plans.and_then(|plans| plans.packet_context.as_ref());
+                (&stream.packet_context, target, &mut losses.context)
             }
             _ => return Ok(()),
         };
@@ -292,9 +303,9 @@ impl LoweredTrace {
             Scope::EventRecordHeader => {
                 let target = of_stream.and_then(|plans| plans.event_record_header.as_ref());
                 let Some(target) = target else { return Ok(()) };
-                let mut ignored = ValueLosses::default();
                 let moves = &stream.event_record_header.moves;
-                event.visit(scope, &mut Mover::new(visitor, moves, target, bytes, &mut ignored, both))
+                let losses = &mut losses.event_record_header;
+                event.visit(scope, &mut Mover::new(visitor, moves, target, bytes, losses, both))
             }
             Scope::CommonContext => {
                 let target = of_stream.and_then(|plans| plans.common_context.as_ref());
@@ -367,6 +378,11 @@ impl LoweredTrace {
         let name = plans.class.name.clone().unwrap_or_default();
         let scopes = [
             (
+                &losses.event_record_header,
+                source.and_then(|plans| plans.event_record_header.as_ref()),
+                Scope::EventRecordHeader,
+            ),
+            (
                 &losses.common_context,
                 source.and_then(|plans| plans.common_context.as_ref()),
                 Scope::CommonContext,
@@ -377,24 +393,45 @@ impl LoweredTrace {
         ];
         let mut table = self.lock();
         for (losses, plan, scope) in scopes {
-            let Some(plan) = plan else { continue };
-            let all = [
-                (&losses.replaced, LossKind::Rounded, "text that was not valid: U+FFFD"),
-                (&losses.cut, LossKind::Dropped, "rest of a text behind U+0000"),
-                (&losses.narrowed, LossKind::Rounded, "number beyond 64 bits: the nearest one"),
-            ];
-            for (counts, kind, what) in all {
-                for (node, count) in counts {
-                    let field = path_of(plan, *node, scope);
-                    table.add(Loss { kind, class: name.clone(), field, what: what.to_owned() }, *count);
-                }
-            }
+            add_value_losses(&mut table, losses, plan, scope, &name);
         }
+    }
+
+    /// Adds what was counted while packet headers and contexts of a data stream class were moved.
+    pub fn add_packet_losses(&self, data_stream_class: usize, losses: &PacketLosses) {
+        let plans = &self.source.plans;
+        let stream = plans.data_streams.get(data_stream_class);
+        let context = stream.and_then(|plans| plans.packet_context.as_ref());
+        let mut table = self.lock();
+        add_value_losses(&mut table, &losses.header, plans.packet_header.as_ref(), Scope::PacketHeader, "");
+        add_value_losses(&mut table, &losses.context, context, Scope::PacketContext, "");
     }
 
     /// Adds a loss that a writer has found.
     pub fn lose(&self, loss: Loss, count: u64) {
         self.lock().add(loss, count);
+    }
+}
+
+/// Adds what was counted in a scope of the class of this name, or of all of them.
+fn add_value_losses(
+    table: &mut LossTable,
+    losses: &ValueLosses,
+    plan: Option<&Plan>,
+    scope: Scope,
+    name: &str,
+) {
+    let Some(plan) = plan else { return };
+    let all = [
+        (&losses.replaced, LossKind::Rounded, "text that was not valid: U+FFFD"),
+        (&losses.cut, LossKind::Dropped, "rest of a text behind U+0000"),
+        (&losses.narrowed, LossKind::Rounded, "number beyond 64 bits: the nearest one"),
+    ];
+    for (counts, kind, what) in all {
+        for (node, count) in counts {
+            let field = path_of(plan, *node, scope);
+            table.add(Loss { kind, class: name.to_owned(), field, what: what.to_owned() }, *count);
+        }
     }
 }
 
