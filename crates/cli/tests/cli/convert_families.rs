@@ -490,3 +490,26 @@ fn xtrace_reports() {
 fn nettrace() {
     compare(&traces(&["hello-dotnet/hello.nettrace.zst"], "nettrace"), 2);
 }
+
+/// What is written is valid to the letter in each dialect.
+#[test]
+fn examples_are_valid_in_all_dialects() {
+    let directory = Directory::new("valid-dialects");
+    let examples = [
+        "hello-ctf2",
+        "hello-dotnet/hello.nettrace.zst",
+        "hello-fuchsia",
+        "hello-jsonl",
+        "hello-xtrace",
+        "hello-lttng",
+    ];
+    for (number, example) in examples.into_iter().enumerate() {
+        let source = root().join("examples").join(example);
+        for dialect in ["spec2", "prop2", "prop1", "ctf1.8", "ctf1.8-packetized"] {
+            let out = directory.join(format!("{number}-{dialect}"));
+            let (source, path) = (source.to_str().unwrap(), out.to_str().unwrap());
+            ichnos(["convert", "--index", "--dialect", dialect, source, "-o", path]).expect(0, &[]);
+            ichnos(["check", "--strict", path]).expect(0, &[]);
+        }
+    }
+}

@@ -338,6 +338,38 @@ fn what_is_left_out_of_a_repair_is_said() {
     run(&["info", text(&out)]).expect(0, &[]).prints(&["8 events that the tracer discarded"]);
 }
 
+/// Packets that are repaired and divided have numbers that go on.
+#[test]
+fn repaired_packets_are_divided() {
+    let trace = trace("repair-divided");
+    let directory = Directory::new("repair-divided-out");
+    let mut bytes = fs::read(trace.join("stream_a")).unwrap();
+    bytes.truncate(bytes.len() - 5);
+    fs::write(trace.join("stream_a"), bytes).unwrap();
+    for size in ["1", "100", "10000"] {
+        let out = directory.join(size);
+        run(&["repair", "--packet-size", size, text(&trace), "-o", text(&out)]).expect(0, &[]);
+        is_sound(&out);
+        assert_eq!(events(&[&out], &[]), events(&[&trace], &[]));
+    }
+    let Some(recorded) = recorded("ctf/real/babeltrace/1/succeed/lttng-crash") else { return };
+    let out = directory.join("recorded");
+    run(&["repair", "--packet-size", "100", text(&recorded), "-o", text(&out)]).expect(0, &[]);
+    is_sound(&out);
+    assert_eq!(events(&[&out], &[]), events(&[&recorded], &[]));
+}
+
+/// LTTng 2.10 writes events behind the end of their packet: a packet that ends in time is not as a whole within it.
+#[test]
+fn events_behind_their_packets_are_cut() {
+    let Some(trace) = recorded("ctf/real/babeltrace/1/succeed/lttng-event-after-packet") else { return };
+    let directory = Directory::new("cut-late");
+    let (out, window) = (directory.join("out"), ["--end=@1565957302180016040", "--stream=*chan_0"]);
+    let cut = [&["cut", text(&trace), "-o", text(&out)], &window[..]].concat();
+    run(&cut).expect(1, &["no event lies in the time"]);
+    assert_eq!(events(&[&out], &[]), events(&[&trace], &window));
+}
+
 /// Of packets that do not say where their content ends, the rest of the last byte would be read as an event. Ten events
 /// of three bits are there; eight of them are whole bytes.
 #[test]

@@ -149,3 +149,27 @@ fn recorded_indexes() {
     }
     assert!(same >= 60 && others <= 24, "{same} {others}");
 }
+
+/// A packet that does not say how large it is is all of its file, and needs no index.
+#[test]
+fn packets_without_a_size_need_no_index() {
+    let directory = Directory::new("index-no-size");
+    let (source, out) = (directory.join("source"), directory.join("out"));
+    fs::create_dir(&source).unwrap();
+    let metadata = "\u{1e}{\"type\": \"preamble\", \"version\": 2}\u{1e}{\"type\": \"data-stream-class\"}\u{1e}\
+        {\"type\": \"event-record-class\", \"name\": \"e\", \"payload-field-class\": {\"type\": \"structure\", \
+        \"member-classes\": [{\"name\": \"v\", \"field-class\": {\"type\": \"fixed-length-unsigned-integer\", \
+        \"length\": 8, \"byte-order\": \"little-endian\"}}]}}";
+    fs::write(source.join("metadata"), metadata).unwrap();
+    fs::write(source.join("stream"), [1, 2, 3]).unwrap();
+    let path = out.to_str().unwrap();
+    ichnos(["convert", "--index", source.to_str().unwrap(), "-o", path]).expect(0, &[]);
+    assert_eq!(indexes_of(&out), Vec::<PathBuf>::new());
+    ichnos(["check", "--strict", path]).expect(0, &[]).prints(&["3 events"]);
+    // One that is there is not used, and nothing is wrong with it.
+    let mut index: Vec<u8> = [0xc1f1_dcc1u32, 1, 1, 72].iter().flat_map(|word| word.to_be_bytes()).collect();
+    index.extend([0, 24, 24, 0, 0, 0, 0, u64::MAX, u64::MAX].iter().flat_map(|field| field.to_be_bytes()));
+    fs::create_dir(out.join("index")).unwrap();
+    fs::write(out.join("index/stream.idx"), index).unwrap();
+    ichnos(["check", "--strict", path]).expect(0, &[]).prints(&["no problems"]);
+}
