@@ -105,6 +105,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     interrupt::watch();
     let mut options = ConvertOptions::default();
     set_options(&mut options, args);
+    options.write.selected_by.extend(edit.expression.map(str::to_owned));
     options.write.merge = edit.merges;
     options.write.repair = edit.repairs;
     options.packets_in = edit.whole_packets.then_some(window);
@@ -212,6 +213,7 @@ pub(crate) fn set_options(options: &mut ConvertOptions<'_>, args: &Convert) {
     options.write.dialect.clone_from(&writing.to_dialect);
     options.write.packet_size = writing.packet_size;
     options.write.index = writing.index;
+    options.write.selected_by = args.selecting.event.iter().chain(&args.selecting.filter).cloned().collect();
     options.write.limits = args.reading.limits().model;
     options.strict = args.reading.strict;
     options.threads = threads(args);

@@ -355,6 +355,9 @@ impl Splitter<'_> {
                     }
             })
         };
+        if part.key.is_some() {
+            options.write.selected_by.push(part.name.clone());
+        }
         if part.key.is_some() || !self.selection.wants_all_events() {
             options.select = Some(&make);
         }

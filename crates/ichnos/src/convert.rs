@@ -126,6 +126,9 @@ impl Reader<'_> {
         let target = path.map_or(WriteTarget::Nowhere, WriteTarget::Complete);
         let mut write = options.write.clone();
         write.leaves_out |= options.select.is_some() || self.excluded.iter().flatten().any(Option::is_some);
+        if !write.leaves_out {
+            write.selected_by.clear();
+        }
         write.correlated |= self.session.relates_clocks();
         if let Some((_, _, window)) = self.wanted().next() {
             write.window = window;

@@ -83,6 +83,10 @@ pub struct WriteOptions {
     pub packet_size: Option<u64>,
     /// Whether events are left out, so that what an event says can not depend on the one before.
     pub leaves_out: bool,
+    /// What events are selected by, if others between them are left out. The output then gets a UUID of its own, made of
+    /// this and of that of the source: all files with one UUID count as parts of one trace, and packets with the same
+    /// number as copies.
+    pub selected_by: Vec<String>,
     /// Only what is in this time: packets do not begin before it or end after it.
     pub window: ichnos_model::Window,
     /// Make what is written valid, whatever the source is: events and packets whose times cannot be get times that

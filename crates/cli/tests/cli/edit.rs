@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use ichnos_testing::cases;
 
 use crate::fault_trace::{FaultTrace, choose};
-use crate::support::{Directory, METADATA, Run, ichnos, packet, recorded, trace};
+use crate::support::{Directory, METADATA, Run, ichnos, packet, recorded, root, trace};
 
 fn text(path: &Path) -> &str {
     path.to_str().unwrap()
@@ -357,6 +357,33 @@ fn repaired_packets_are_divided() {
     run(&["repair", "--packet-size", "100", text(&recorded), "-o", text(&out)]).expect(0, &[]);
     is_sound(&out);
     assert_eq!(events(&[&out], &[]), events(&[&recorded], &[]));
+}
+
+/// The parts that a trace is split into, and what is filtered twice, are as many traces: together they are all of it.
+#[test]
+fn parts_are_traces_of_their_own() {
+    let directory = Directory::new("edit-parts");
+    let trace = root().join("examples/hello-lttng");
+    let all = events(&[&trace], &[]);
+    for by in ["event", "cpu_id", "stream", "size=4K", "time=1ms"] {
+        let out = directory.join(by);
+        run(&["split", "--by", by, text(&trace), "-o", text(&out)]).expect(0, &[]);
+        assert_eq!(events(&[&out], &[]), all, "{by}");
+        is_sound(&out);
+        let again = directory.join(format!("{by}-again"));
+        run(&["split", "--by", by, text(&trace), "-o", text(&again)]).expect(0, &[]);
+        let metadata = |out: &Path| {
+            let part = fs::read_dir(out).unwrap().next().unwrap().unwrap().file_name();
+            fs::read(out.join(&part).join("metadata"))
+                .ok()
+                .or(fs::read(out.join(part).join("64-bit/metadata")).ok())
+        };
+        assert!(metadata(&out).is_some() && metadata(&out) == metadata(&again), "{by}");
+    }
+    let (ticks, others) = (directory.join("ticks"), directory.join("others"));
+    run(&["filter", "event == \"hello:tick\"", text(&trace), "-o", text(&ticks)]).expect(0, &[]);
+    run(&["filter", "event != \"hello:tick\"", text(&trace), "-o", text(&others)]).expect(0, &[]);
+    assert_eq!(events(&[&ticks, &others], &[]), all);
 }
 
 /// LTTng 2.10 writes events behind the end of their packet: a packet that ends in time is not as a whole within it.

@@ -13,6 +13,8 @@ pub(super) struct BitWriter {
     begin: usize,
     /// Bits of the packet up to now.
     at: u64,
+    /// The byte order of the last field of bits, if it is known.
+    order: Option<ByteOrder>,
 }
 
 impl BitWriter {
@@ -20,6 +22,7 @@ impl BitWriter {
     pub(super) fn begin_packet(&mut self) {
         self.begin = self.bytes.len();
         self.at = 0;
+        self.order = None;
     }
 
     /// Bits of the packet up to now.
@@ -49,6 +52,7 @@ impl BitWriter {
     /// bits of both byte orders, so that a field has to begin there that was begun before.
     pub(super) fn go_back(&mut self, at: u64) {
         self.at = at;
+        self.order = None;
         self.bytes.truncate(self.begin + at.div_ceil(8) as usize);
     }
 
@@ -60,6 +64,21 @@ impl BitWriter {
             self.at = (self.at | mask) + 1;
             self.fill();
         }
+    }
+
+    /// Aligns the next field, which is one of bits. False: it would begin within a byte, after a field of the other byte
+    /// order (CTF2-SPEC-2.0, "Fixed-length bit array field decoding procedure").
+    #[inline]
+    #[must_use]
+    pub(super) fn begin_bits(&mut self, bits: BitField) -> bool {
+        self.align(bits.alignment);
+        let before = self.order.replace(bits.byte_order);
+        self.at % 8 == 0 || before.is_none_or(|before| before == bits.byte_order)
+    }
+
+    /// The byte order of the last field of bits.
+    pub(super) fn order(&self) -> ByteOrder {
+        self.order.unwrap_or(ByteOrder::LittleEndian)
     }
 
     /// Adds zeros up to where the next field begins.

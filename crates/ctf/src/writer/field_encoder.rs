@@ -20,6 +20,8 @@ pub(super) enum EncodeError {
     Length { member: String, said: i128, found: u64 },
     #[error("member `{member}`: expected at most {most} bytes, found {found}")]
     TooLong { member: String, most: u64, found: u64 },
+    #[error("member `{member}`: it begins within a byte, after a field of the other byte order")]
+    ByteOrder { member: String },
     #[error("member `{member}`: a field of this class cannot be written")]
     Class { member: String },
 }
@@ -59,7 +61,6 @@ pub(super) struct FieldEncoder<'e> {
     pub(super) replaced: u64,
     /// Index of the default clock of the data stream: times of others stay as they are.
     default_clock: Option<u16>,
-    last_order: ByteOrder,
     /// The bytes that the elements of an array take which is the UUID.
     uuid: Option<std::array::IntoIter<u8, 16>>,
     depth: u32,
@@ -70,7 +71,7 @@ pub(super) struct FieldEncoder<'e> {
 }
 
 /// Whether what a field with roles says of the time is about another clock than the default one.
-fn is_of_other_clock(roles: Roles, default_clock: Option<u16>) -> bool {
+pub(super) fn is_of_other_clock(roles: Roles, default_clock: Option<u16>) -> bool {
     roles.clock.is_some() && roles.clock != default_clock
 }
 
@@ -83,7 +84,6 @@ impl<'e> FieldEncoder<'e> {
         lengths: &'e mut Vec<Option<i128>>,
     ) -> Self {
         lengths.clear();
-        let last_order = ByteOrder::LittleEndian;
         let unions = Vec::new();
         Self {
             out,
@@ -95,7 +95,6 @@ impl<'e> FieldEncoder<'e> {
             replaces_invalid: rules.repairs,
             replaced: 0,
             default_clock: rules.default_clock,
-            last_order,
             uuid: None,
             depth: 0,
             unions,
@@ -179,6 +178,13 @@ impl<'e> FieldEncoder<'e> {
         placed.extend(roles.map(|role| Placed { role, at, layout, value }));
     }
 
+    #[inline]
+    fn begin_bits(&mut self, field: Field<'_>, bits: BitField) {
+        if !self.out.begin_bits(bits) {
+            self.fail(field, |member| EncodeError::ByteOrder { member });
+        }
+    }
+
     /// Writes bits of a fixed or variable length; `fill` is what is above them.
     #[inline]
     fn bits(&mut self, field: Field<'_>, value: u64, fill: u64) {
@@ -210,8 +216,7 @@ impl<'e> FieldEncoder<'e> {
             | FieldKind::BitArray(bits)
             | FieldKind::BitMap { bits, .. }
             | FieldKind::Boolean(bits) => {
-                self.out.align(bits.alignment);
-                self.last_order = bits.byte_order;
+                self.begin_bits(field, *bits);
                 if bits.length > 64 {
                     // The lower 64 bits of it.
                     let low = BitField::new(64, bits.byte_order, 1);
@@ -280,8 +285,8 @@ impl<'e> FieldEncoder<'e> {
                 let end = value.bytes.chunks(unit).position(|unit| unit.iter().all(|byte| *byte == 0));
                 self.cut += u64::from(end.is_some());
                 let end = end.map_or(value.bytes.len(), |end| end * unit);
-                self.out.bytes_at_bit(&value.bytes[..end], self.last_order);
-                self.out.bytes_at_bit(&[0; 4][..unit], self.last_order);
+                self.out.bytes_at_bit(&value.bytes[..end], self.out.order());
+                self.out.bytes_at_bit(&[0; 4][..unit], self.out.order());
             }
             StringLength::Static(most) => {
                 let most = *most;
@@ -290,9 +295,9 @@ impl<'e> FieldEncoder<'e> {
                 if found > most {
                     return self.fail(field, |member| EncodeError::TooLong { member, most, found });
                 }
-                self.out.bytes_at_bit(bytes, self.last_order);
+                self.out.bytes_at_bit(bytes, self.out.order());
                 for _ in found..most {
-                    self.out.bytes_at_bit(&[0], self.last_order);
+                    self.out.bytes_at_bit(&[0], self.out.order());
                 }
             }
             StringLength::Dynamic(_) => {
@@ -300,7 +305,7 @@ impl<'e> FieldEncoder<'e> {
                 let is_raw = said.is_none_or(|said| said == value.raw.len() as i128);
                 let bytes = if is_raw { value.raw } else { value.bytes };
                 self.check_length(field, bytes.len() as u64);
-                self.out.bytes_at_bit(bytes, self.last_order);
+                self.out.bytes_at_bit(bytes, self.out.order());
             }
             StringLength::Prefixed { .. } => self.fail(field, |member| EncodeError::Class { member }),
         }
@@ -366,8 +371,7 @@ impl Visitor for FieldEncoder<'_> {
         let fill = if value.is_negative() { u64::MAX } else { 0 };
         match &field.class().kind {
             FieldKind::Integer { bits, .. } | FieldKind::BitArray(bits) | FieldKind::BitMap { bits, .. } => {
-                self.out.align(bits.alignment);
-                self.last_order = bits.byte_order;
+                self.begin_bits(field, *bits);
                 self.out.put_wide(value, *bits);
             }
             FieldKind::VariableLength { alignment, .. } => {
@@ -403,8 +407,7 @@ impl Visitor for FieldEncoder<'_> {
         let FieldKind::Float(bits) = &field.class().kind else {
             return self.fail(field, |member| EncodeError::Class { member });
         };
-        self.out.align(bits.alignment);
-        self.last_order = bits.byte_order;
+        self.begin_bits(field, *bits);
         let value = match value {
             Real::Half(value) => u64::from(value),
             Real::Single(value) if bits.length == 32 => u64::from(value.to_bits()),

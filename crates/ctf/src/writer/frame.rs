@@ -36,8 +36,8 @@ pub(super) fn add_frame(class: &mut TraceClass, capabilities: &Capabilities) {
     }
 }
 
-/// Whether packets say the value of the default clock at their beginning. `whole`: all of it, so that it makes no
-/// difference whether clocks go on from packet to packet.
+/// Whether packets say the value of the default clock at their beginning. `whole`: all of it, also if clocks go on from
+/// packet to packet.
 pub(super) fn says_begin(class: &DataStreamClass, whole: bool) -> bool {
     let root = class.packet_context.as_deref().map(|root| &root.kind);
     let Some(FieldKind::Structure { members, .. }) = root else { return false };

@@ -1,6 +1,9 @@
 //! Writes the packet index of a data stream file, in the layout of LTTng: see `lttng_index`.
 
 use ichnos_io::EncodedPacket;
+use ichnos_model::{Field, Packet, Role, Scope, Visitor};
+
+use super::field_encoder::is_of_other_clock;
 
 /// Size of an entry in bytes: that of version 1.1.
 const ENTRY: u32 = 72;
@@ -15,5 +18,37 @@ pub(super) fn push_entry(out: &mut Vec<u8>, offset: u64, packet: &EncodedPacket,
     let EncodedPacket { total, content, begin, end, discarded, sequence } = *packet;
     for number in [offset, total, content, begin, end, discarded, class, stream, sequence] {
         out.extend_from_slice(&number.to_be_bytes());
+    }
+}
+
+/// The times that a packet says: those of the packet can be others, where a fault of the tracer is known.
+#[derive(Debug, Default)]
+pub(super) struct SaidTimes {
+    default_clock: Option<u16>,
+    pub(super) begin: u64,
+    pub(super) end: u64,
+}
+
+impl SaidTimes {
+    pub(super) fn of(packet: &Packet<'_>, default_clock: Option<u16>) -> Self {
+        let mut times = Self { default_clock, ..Self::default() };
+        // What cannot be read is not there.
+        let _ = packet.visit(Scope::PacketContext, &mut times);
+        times
+    }
+}
+
+impl Visitor for SaidTimes {
+    fn unsigned(&mut self, field: Field<'_>, value: u64) {
+        let roles = field.node().roles;
+        if is_of_other_clock(roles, self.default_clock) {
+            return;
+        }
+        if roles.has(Role::Timestamp) {
+            self.begin = value;
+        }
+        if roles.has(Role::PacketEndTimestamp) {
+            self.end = value;
+        }
     }
 }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use ichnos_model::lower::{Capabilities, Loss, LossKind, LossTable};
 use ichnos_model::{
     ClockClass, ClockOrigin, ClockUpdate, DataStreamClass, EventRecordClass, FieldClass, FieldKind, Member,
-    Role, TraceClass, Uuid, Value, VariantOption,
+    Role, TraceClass, Value, VariantOption,
 };
 
 use super::frame;
+use super::names::derived_uuid;
 
 /// A trace that is merged with others.
 #[derive(Clone, Copy, Debug)]
@@ -96,7 +97,7 @@ impl Merger {
             self.change(LossKind::Dropped, "name", "names of the traces: they differ".to_owned());
         }
         if classes().any(|other| other.uuid != class.uuid) {
-            let uuid = derived_uuid(classes().filter_map(|class| class.uuid));
+            let uuid = derived_uuid(classes().filter_map(|class| class.uuid), &[]);
             class.uuid = Some(uuid);
             self.change(LossKind::Renamed, "uuid", format!("different UUIDs -> {uuid}"));
         }
@@ -299,19 +300,6 @@ impl Merger {
     }
 }
 
-/// A UUID that depends on others (RFC 9562, version 8).
-fn derived_uuid(of: impl Iterator<Item = Uuid>) -> Uuid {
-    // FNV-1a with 128 bits: this is no secret, but has to be the same for the same traces.
-    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
-    let mut hash = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128;
-    for uuid in of {
-        for byte in uuid.into_bytes() {
-            hash = (hash ^ u128::from(byte)).wrapping_mul(PRIME);
-        }
-    }
-    uuid::Builder::from_custom_bytes(hash.to_be_bytes()).into_uuid()
-}
-
 /// Whether an id fits a field of this number of bits.
 pub(super) fn fits(id: u128, bits: u64) -> bool {
     bits >= 128 || id >> bits == 0
@@ -404,6 +392,8 @@ fn with_clocks(
 
 #[cfg(test)]
 mod tests {
+    use ichnos_model::Uuid;
+
     use super::*;
     use crate::metadata::Dialect;
 

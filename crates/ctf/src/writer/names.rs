@@ -1,6 +1,7 @@
-//! Names of the files and directories of traces.
+//! Names of the files and directories of traces, and what identifies traces.
 
 use ichnos_io::FileNames;
+use ichnos_model::Uuid;
 
 /// The name that a data stream file gets: that of the file that it is made of, if a data stream file can have it.
 pub(super) fn file_name(source: &str, names: &mut FileNames) -> String {
@@ -19,6 +20,19 @@ pub(super) fn part_name(first: &str, part: usize, names: &mut FileNames) -> Stri
 pub(super) fn directory_name(path: &str, names: &mut FileNames) -> String {
     let mut parts = path.split('/').filter(|part| !matches!(*part, "" | "." | ".."));
     names.add(parts.next_back().unwrap_or(NO_NAME))
+}
+
+/// A UUID that depends on others, and on words (RFC 9562, version 8).
+pub(super) fn derived_uuid(of: impl Iterator<Item = Uuid>, words: &[String]) -> Uuid {
+    // FNV-1a with 128 bits: this is no secret, but has to be the same for the same traces.
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+    let mut hash = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128;
+    let mut add = |byte: u8| hash = (hash ^ u128::from(byte)).wrapping_mul(PRIME);
+    of.for_each(|uuid| uuid.into_bytes().into_iter().for_each(&mut add));
+    for word in words {
+        word.bytes().chain([0]).for_each(&mut add);
+    }
+    uuid::Builder::from_custom_bytes(hash.to_be_bytes()).into_uuid()
 }
 
 /// What is called so has no name in the source.

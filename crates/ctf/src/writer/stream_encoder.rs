@@ -13,6 +13,7 @@ use super::bit_writer::BitWriter;
 use super::class_encoding::{ChangedTexts, ClassEncoding};
 use super::field_encoder::{FieldEncoder, RoleValues};
 use super::frame;
+use super::index_file::SaidTimes;
 use super::packets::{OpenPacket, Packets};
 use super::placed::{Layout, Placed, most_bits};
 use super::repair::Repair;
@@ -492,6 +493,7 @@ impl Encoder for StreamEncoder {
             rules.window.begin.is_none_or(|begin| time.nanoseconds >= begin)
                 && rules.window.end.is_none_or(|end| time.nanoseconds <= end)
         };
+        let (has_index, default_clock) = (rules.has_index, rules.default_clock);
         let packets = &mut self.lanes[0];
         let bytes = packet.scopes.bits.data;
         // LTTng says so of packets that were open when it crashed: when they end is not known yet.
@@ -524,12 +526,12 @@ impl Encoder for StreamEncoder {
             packets.out.go_back(0);
             return Ok(false);
         }
-        let cycles = |value: Option<ichnos_model::ClockValue>| value.map_or(0, |value| value.cycles);
+        let times = if has_index { SaidTimes::of(packet, default_clock) } else { SaidTimes::default() };
         packets.encoded.push(EncodedPacket {
             total: packet.total_length,
             content: packet.content_length,
-            begin: cycles(packet.begin),
-            end: cycles(packet.end),
+            begin: times.begin,
+            end: times.end,
             discarded: packet.discarded_counter.unwrap_or(0),
             sequence: packet.sequence_number.unwrap_or(u64::MAX),
         });

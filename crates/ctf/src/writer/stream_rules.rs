@@ -35,6 +35,8 @@ pub(super) struct StreamRules {
     pub(super) packet_size: Option<u64>,
     /// Whether packets say how large they are: otherwise there can be only one in a file.
     pub(super) can_split: bool,
+    /// Whether indexes of packets are written, too.
+    pub(super) has_index: bool,
     /// Whether times, counters and texts are made valid.
     pub(super) repairs: bool,
     /// In which packets are to begin and end.

@@ -22,7 +22,7 @@ use super::class_encoding::ScopeShape;
 use super::frame::{add_begin, add_frame, says_begin};
 use super::index_file;
 use super::merged_output::{MergeInput, MergeRules, merged, plan};
-use super::names::{directory_name, file_name, part_name};
+use super::names::{derived_uuid, directory_name, file_name, part_name};
 use super::stream_encoder::StreamEncoder;
 use super::stream_rules::{HeaderRules, StreamRules, Timestamps};
 use super::versions::{SourceStacks, Versions};
@@ -238,7 +238,7 @@ impl CtfOutput {
     /// The same of one data stream.
     fn header(&self, lowered: &LoweredTrace, stream: &DataStream, number: usize) -> HeaderRules {
         let mut header = HeaderRules::of(&lowered.trace().class, stream, number);
-        if self.options.repair {
+        if self.options.repair || !self.options.selected_by.is_empty() {
             header.replaced.uuid = header.uuid;
         }
         header
@@ -562,18 +562,16 @@ fn packets(class: &TraceClass, options: &WriteOptions, dialect: Dialect) -> Pack
     // Of several traces, packets of one may say when they begin: then clocks go on nowhere.
     let joins = options.merge && Clocks::go_on_in(dialect.title(), class);
     let leaves_out = options.leaves_out || options.repair || joins || options.window != Window::default();
-    let is_same = is_same_clock(class, dialect);
+    let is_same = Clocks::go_on_in(dialect.title(), class) == Clocks::go_on_in(&class.dialect, class);
     if is_same && !leaves_out { Packets::Mirrored } else { Packets::Begun }
 }
 
-/// Whether clocks go on from packet to packet, or do not, both in a trace and where it is written in a dialect.
-fn is_same_clock(class: &TraceClass, dialect: Dialect) -> bool {
-    Clocks::go_on_in(dialect.title(), class) == Clocks::go_on_in(&class.dialect, class)
-}
-
-/// Whether packets of a data stream would have to say more of the value of the default clock at their beginning.
+/// Whether packets of a data stream would have to say more of the value of the default clock at their beginning: all of
+/// it, where clocks go on from packet to packet in the source, and not in the dialect.
 fn lacks_begin(class: &TraceClass, stream: &DataStreamClass, dialect: Dialect) -> bool {
-    stream.default_clock.is_some() && !says_begin(stream, !is_same_clock(class, dialect))
+    let goes_on = |dialect| Clocks::go_on_in(dialect, class);
+    let stops = goes_on(&class.dialect) && !goes_on(dialect.title());
+    stream.default_clock.is_some() && !says_begin(stream, stops)
 }
 
 fn lower(
@@ -588,6 +586,9 @@ fn lower(
     let lowered = LoweredTrace::new(&source.trace, &capabilities, lower_options, |class| {
         dialect.title().clone_into(&mut class.dialect);
         class.default_byte_order.get_or_insert(ByteOrder::LittleEndian);
+        if !options.selected_by.is_empty() {
+            identify_part(class, &options.selected_by);
+        }
         match packets {
             Packets::Own => add_frame(class, &capabilities),
             Packets::Mirrored => {}
@@ -601,6 +602,16 @@ fn lower(
         }
     });
     lowered.map_err(|error| CreateError::Classes { trace: source.trace.path.clone(), error })
+}
+
+/// Has a trace of which events are left out not be the same as the one that it is made of.
+fn identify_part(class: &mut TraceClass, selected_by: &[String]) {
+    if let Some(uuid) = &mut class.uuid {
+        *uuid = derived_uuid([*uuid].into_iter(), selected_by);
+    } else if let (Some(_), Some(uid)) = (&class.name, &mut class.uid) {
+        let part = derived_uuid(std::iter::empty(), selected_by);
+        uid.push_str(&format!("/{part}"));
+    }
 }
 
 fn rules(
@@ -640,6 +651,7 @@ fn rules(
         has_gaps,
         packet_size: options.packet_size,
         can_split: has_size(class),
+        has_index: options.index,
         repairs: options.repair,
         header,
         window: options.window,
