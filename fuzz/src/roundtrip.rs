@@ -44,6 +44,8 @@ fn read(tree: &Tree) -> Option<Read> {
                     | DamageKind::Rule(_) => read.broken_rules += 1,
                     _ => read.damage += 1,
                 },
+                // Its packets do not have the numbers that they should have.
+                Message::DiscardedPackets(_) => read.broken_rules += 1,
                 _ => {}
             }
             let _ = sink.message(&message).unwrap();

@@ -94,6 +94,28 @@ fn times_of_a_variable_length_get_longer() {
     }
 }
 
+/// Packets that do not say when they begin say it where one becomes several.
+#[test]
+fn packets_that_are_divided_say_their_begin() {
+    let directory = Directory::new("written-begins");
+    let size = r#""type": "fixed-length-unsigned-integer", "length": 16, "byte-order": "little-endian""#;
+    // The clock is 0 before each packet.
+    let packet = [96, 0, 70, 1, 0, 2, 50, 3, 49, 4, 49, 5];
+    let source = trace(&directory, "source", &member("total", size, "packet-total-length"), &packet);
+    let expected = ["70,1", "128,2", "178,3", "305,4", "305,5"];
+    assert_eq!(events(&source), expected);
+    for dialect in DIALECTS {
+        for size in ["1", "15", "100"] {
+            let out = directory.join(format!("{dialect}-{size}"));
+            let words =
+                ["convert", "--packet-size", size, "--to-dialect", dialect, text(&source), "-o", text(&out)];
+            run(&words).expect(0, &[]);
+            assert_eq!(events(&out), expected, "{dialect} {size}");
+            run(&["check", "--strict", text(&out)]).expect(0, &[]);
+        }
+    }
+}
+
 /// Packets whose header and context get larger than the fields of their size can say are left out, and counted.
 #[test]
 fn packets_that_cannot_say_their_size_are_left_out() {

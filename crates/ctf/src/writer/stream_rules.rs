@@ -34,6 +34,8 @@ pub(super) struct StreamRules {
     /// Most bytes of a packet, if that is wanted.
     pub(super) packet_size: Option<u64>,
     /// Whether packets say how large they are: otherwise there can be only one in a file.
+    pub(super) has_size: bool,
+    /// Whether one packet can become several: whether what event records say of the time is right in the next one, too.
     pub(super) can_split: bool,
     /// Whether indexes of packets are written, too.
     pub(super) has_index: bool,
@@ -98,6 +100,11 @@ pub(super) struct Timestamps {
 }
 
 impl Timestamps {
+    /// Whether event records say all of the time.
+    pub(super) fn are_whole(self) -> bool {
+        self.bits >= 64 && !self.are_variable
+    }
+
     /// Those of a data stream class.
     pub(super) fn of(header: Option<&FieldClass>) -> Self {
         fn collect(class: &FieldClass, found: &mut Timestamps) {

@@ -483,8 +483,7 @@ impl TraceOutput for CtfOutput {
         if self.options.index {
             for ((number, _), stream) in &streams {
                 // Of packets that do not say how large they are there is only one.
-                let Some(rules) = self.rules(*number).filter(|rules| rules.can_split || !rules.mirrors)
-                else {
+                let Some(rules) = self.rules(*number).filter(|rules| rules.has_size || !rules.mirrors) else {
                     continue;
                 };
                 let (trace, stream) = (&self.traces[rules.source], lock(stream));
@@ -561,7 +560,9 @@ fn packets(class: &TraceClass, options: &WriteOptions, dialect: Dialect) -> Pack
     }
     // Of several traces, packets of one may say when they begin: then clocks go on nowhere.
     let joins = options.merge && Clocks::go_on_in(dialect.title(), class);
-    let leaves_out = options.leaves_out || options.repair || joins || options.window != Window::default();
+    let divides = options.packet_size.is_some();
+    let leaves_out =
+        options.leaves_out || options.repair || joins || divides || options.window != Window::default();
     let is_same = Clocks::go_on_in(dialect.title(), class) == Clocks::go_on_in(&class.dialect, class);
     if is_same && !leaves_out { Packets::Mirrored } else { Packets::Begun }
 }
@@ -628,6 +629,7 @@ fn rules(
     let mirrors = packets != Packets::Own;
     let adds_begin = packets == Packets::Begun && lacks_begin(&stream.trace.class, class, dialect);
     let timestamp = Timestamps::of(class.event_record_header.as_deref());
+    let has_begin = class.default_clock.is_none() || adds_begin || says_begin(class, false);
     let keeps_bits = mirrors && !options.repair && lowered.keeps_bits(stream.class_index, false);
     let copies_packets = mirrors
         && !adds_begin
@@ -650,7 +652,8 @@ fn rules(
         grows: !lowered.keeps_bits(stream.class_index, true),
         has_gaps,
         packet_size: options.packet_size,
-        can_split: has_size(class),
+        has_size: has_size(class),
+        can_split: has_size(class) && (has_begin || timestamp.are_whole()),
         has_index: options.index,
         repairs: options.repair,
         header,
