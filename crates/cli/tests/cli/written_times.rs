@@ -116,6 +116,38 @@ fn packets_that_are_divided_say_their_begin() {
     }
 }
 
+/// Packets that say when they end, and get a begin, do not overlap.
+#[test]
+fn packets_that_get_a_begin_do_not_overlap() {
+    let directory = Directory::new("written-ends");
+    let context = [
+        member(
+            "total",
+            r#""type": "fixed-length-unsigned-integer", "length": 8, "byte-order": "little-endian""#,
+            "packet-total-length",
+        ),
+        member("end", VARIABLE, "packet-end-default-clock-timestamp"),
+    ]
+    .join(",");
+    let stream = [32, 10, 1, 1, 32, 20, 11, 2, 32, 30, 25, 3];
+    let source = trace(&directory, "source", &context, &stream);
+    assert_eq!(events(&source), ["1,1", "11,2", "25,3"]);
+    let windows: [(&str, &[&str]); 4] =
+        [("2", &["1,1"]), ("15", &["1,1", "11,2"]), ("10", &["1,1"]), ("25", &["1,1", "11,2", "25,3"])];
+    for (end, expected) in windows {
+        let out = directory.join(end);
+        run(&["cut", "--end", &format!("@{end}"), text(&source), "-o", text(&out)]).expect(0, &[]);
+        assert_eq!(events(&out), expected, "{end}");
+        run(&["check", "--strict", text(&out)]).expect(0, &[]);
+    }
+    for size in ["1", "100"] {
+        let out = directory.join(format!("size-{size}"));
+        run(&["convert", "--packet-size", size, text(&source), "-o", text(&out)]).expect(0, &[]);
+        assert_eq!(events(&out).len(), 3);
+        run(&["check", "--strict", text(&out)]).expect(0, &[]);
+    }
+}
+
 /// Packets whose header and context get larger than the fields of their size can say are left out, and counted.
 #[test]
 fn packets_that_cannot_say_their_size_are_left_out() {

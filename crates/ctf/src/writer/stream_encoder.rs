@@ -375,6 +375,9 @@ impl StreamEncoder {
         } else if packets.inserted > 0 {
             end = packet.end.map(|end| end.cycles.max(open.now));
         }
+        // The next one cannot begin before.
+        let said = end.or(packet.end.map(|end| end.cycles)).unwrap_or(0);
+        packets.end = packets.end.max(said);
         packets.close(open, end);
     }
 
