@@ -436,9 +436,10 @@ fn repaired_traces_are_sound() {
         fs::write(damaged.join("metadata"), &trace.metadata).unwrap();
         let count = 1 + random.index(4);
         fs::write(damaged.join("stream"), trace.damaged(count, random.number(), choose).bytes).unwrap();
-        for dialect in ["ctf2", "ctf1.8"] {
-            let words = ["repair", "-q", "--to-dialect", dialect, text(&damaged), "-o", text(&out)];
-            run(&words).expect(0, &[]);
+        let size = random.pick(&["1", "100", "1000", "100000"]);
+        for options in [&["--to-dialect=ctf2"][..], &["--packet-size", size], &["--to-dialect=ctf1.8"]] {
+            let words = ["repair", "-q", text(&damaged), "-o", text(&out)];
+            run(&[&words[..], options].concat()).expect(0, &[]);
             is_sound(&out);
         }
         babeltrace2(&[&out]);

@@ -116,6 +116,31 @@ fn packets_that_are_divided_say_their_begin() {
     }
 }
 
+/// A begin time of 8 bits is enough for the packet, but not for the second half of it.
+#[test]
+fn packets_that_are_divided_say_all_of_their_begin() {
+    let directory = Directory::new("written-short-begins");
+    let integer = |bits| {
+        format!(r#""type": "fixed-length-unsigned-integer", "length": {bits}, "byte-order": "little-endian""#)
+    };
+    let context = [
+        member("total", &integer(8), "packet-total-length"),
+        member("begin", &integer(8), "default-clock-timestamp"),
+    ]
+    .join(",");
+    let source = trace(&directory, "source", &context, &[80, 200, 72, 1, 71, 2, 70, 3, 69, 4]);
+    let expected = ["200,1", "327,2", "454,3", "581,4"];
+    assert_eq!(events(&source), expected);
+    for dialect in DIALECTS {
+        let out = directory.join(dialect);
+        let words =
+            ["convert", "--packet-size", "1", "--to-dialect", dialect, text(&source), "-o", text(&out)];
+        run(&words).expect(0, &[]);
+        assert_eq!(events(&out), expected, "{dialect}");
+        run(&["check", "--strict", text(&out)]).expect(0, &[]);
+    }
+}
+
 /// Packets that say when they end, and get a begin, do not overlap.
 #[test]
 fn packets_that_get_a_begin_do_not_overlap() {

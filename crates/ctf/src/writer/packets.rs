@@ -52,6 +52,15 @@ pub(super) struct OpenPacket {
     pub(super) whole: Option<(u64, u64)>,
 }
 
+impl OpenPacket {
+    /// Has its counters say that more events are missing.
+    pub(super) fn count_left_out(&mut self, left_out: u64) {
+        for placed in self.placed.iter_mut().filter(|placed| placed.role == Role::DiscardedEventCounter) {
+            placed.value = placed.value.wrapping_add(left_out);
+        }
+    }
+}
+
 impl Packets {
     /// Opens a packet where the source has none.
     pub(super) fn open_own(&mut self, rules: &StreamRules, lane: usize, begin: u64) {
@@ -86,8 +95,9 @@ impl Packets {
     }
 
     /// Ends the open packet, which is made of one of the source, and begins another one with the same context.
-    pub(super) fn split(&mut self, end: u64, begin: Option<u64>) {
-        let Some(open) = self.open.take() else { return };
+    /// `left_out`: how many events more than the source says are missing before its end.
+    pub(super) fn split(&mut self, end: u64, begin: Option<u64>, left_out: u64) {
+        let Some(mut open) = self.open.take() else { return };
         let (head, head_bits, placed) = (open.head.clone(), open.head_bits, open.placed.clone());
         let mut next = OpenPacket {
             begin: begin.unwrap_or(open.begin),
@@ -102,6 +112,10 @@ impl Packets {
             has_end: open.has_end,
             whole: None,
         };
+        open.count_left_out(left_out);
+        for placed in open.placed.iter().filter(|placed| placed.role == Role::DiscardedEventCounter) {
+            placed.patch(&mut self.out, placed.value);
+        }
         self.close(open, Some(end));
         self.inserted += 1;
         let out = &mut self.out;

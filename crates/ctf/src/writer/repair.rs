@@ -18,7 +18,7 @@ pub(super) struct Repair {
     sequence: Option<u64>,
     discarded: Option<u64>,
     /// How many events are counted as discarded because damage has left out at least one.
-    left_out: u64,
+    pub(super) left_out: u64,
 }
 
 /// What a packet says.
@@ -96,13 +96,6 @@ impl Repair {
             }
         }
         changes
-    }
-
-    /// Has a packet say at its end how many events were discarded.
-    pub(super) fn end(&mut self, open: &mut OpenPacket) {
-        for placed in open.placed.iter_mut().filter(|placed| placed.role == Role::DiscardedEventCounter) {
-            placed.value = placed.value.wrapping_add(self.left_out);
-        }
     }
 }
 

@@ -123,7 +123,7 @@ impl StreamEncoder {
                 return Ok(());
             }
             let end = cycles.unwrap_or(now).max(now);
-            self.lanes[lane].split(end, cycles);
+            self.lanes[lane].split(end, cycles, self.repair.left_out);
             is_split = true;
         }
         let packets = &mut self.lanes[lane];
@@ -204,7 +204,7 @@ impl StreamEncoder {
             } else if is_full || wraps {
                 let end = if wraps && !is_full { open.now } else { cycles.unwrap_or(open.now).max(open.now) };
                 if rules.mirrors {
-                    self.lanes[lane].split(end, cycles);
+                    self.lanes[lane].split(end, cycles, self.repair.left_out);
                 } else {
                     let end = open.now;
                     self.lanes[lane].close_own(end);
@@ -396,7 +396,7 @@ impl StreamEncoder {
     fn close_repaired(&mut self, mut open: OpenPacket) {
         let packets = &mut self.lanes[0];
         let end = open.source_end.filter(|_| open.has_end).unwrap_or(open.now).max(open.now);
-        self.repair.end(&mut open);
+        open.count_left_out(self.repair.left_out);
         for placed in open.placed.iter().filter(|placed| placed.role == Role::DiscardedEventCounter) {
             placed.patch(&mut packets.out, placed.value);
         }

@@ -555,7 +555,7 @@ fn packets(class: &TraceClass, options: &WriteOptions, dialect: Dialect) -> Pack
         let is_ctf = Dialect::ALL.iter().any(|known| known.title() == class.dialect);
         return if is_ctf && !options.merge { Packets::Mirrored } else { Packets::Own };
     }
-    if !class.data_streams.iter().any(|stream| lacks_begin(class, stream, dialect)) {
+    if !class.data_streams.iter().any(|stream| lacks_begin(class, stream, options, dialect)) {
         return Packets::Mirrored;
     }
     // Of several traces, packets of one may say when they begin: then clocks go on nowhere.
@@ -568,11 +568,16 @@ fn packets(class: &TraceClass, options: &WriteOptions, dialect: Dialect) -> Pack
 }
 
 /// Whether packets of a data stream would have to say more of the value of the default clock at their beginning: all of
-/// it, where clocks go on from packet to packet in the source, and not in the dialect.
-fn lacks_begin(class: &TraceClass, stream: &DataStreamClass, dialect: Dialect) -> bool {
+/// it, where clocks go on from packet to packet in the source, and not in the dialect, or where one becomes several.
+fn lacks_begin(
+    class: &TraceClass,
+    stream: &DataStreamClass,
+    options: &WriteOptions,
+    dialect: Dialect,
+) -> bool {
     let goes_on = |dialect| Clocks::go_on_in(dialect, class);
     let stops = goes_on(&class.dialect) && !goes_on(dialect.title());
-    stream.default_clock.is_some() && !says_begin(stream, stops)
+    stream.default_clock.is_some() && !says_begin(stream, stops || options.packet_size.is_some())
 }
 
 fn lower(
@@ -597,7 +602,7 @@ fn lower(
                 let sources = &source.trace.class.data_streams;
                 let streams = class.data_streams.iter_mut().zip(sources);
                 streams
-                    .filter(|(_, stream)| lacks_begin(&source.trace.class, stream, dialect))
+                    .filter(|(_, stream)| lacks_begin(&source.trace.class, stream, options, dialect))
                     .for_each(|(class, _)| add_begin(class, &capabilities));
             }
         }
@@ -627,9 +632,13 @@ fn rules(
     let class = stream.class();
     let packets = packets(&stream.trace.class, options, dialect);
     let mirrors = packets != Packets::Own;
-    let adds_begin = packets == Packets::Begun && lacks_begin(&stream.trace.class, class, dialect);
+    let adds_begin = packets == Packets::Begun && lacks_begin(&stream.trace.class, class, options, dialect);
     let timestamp = Timestamps::of(class.event_record_header.as_deref());
-    let has_begin = class.default_clock.is_none() || adds_begin || says_begin(class, false);
+    // The next packet says all of the time at its beginning, or its event records do.
+    let goes_on = class.default_clock.is_none()
+        || adds_begin
+        || says_begin(class, true)
+        || timestamp.are_whole() && !says_begin(class, false);
     let keeps_bits = mirrors && !options.repair && lowered.keeps_bits(stream.class_index, false);
     let copies_packets = mirrors
         && !adds_begin
@@ -653,7 +662,7 @@ fn rules(
         has_gaps,
         packet_size: options.packet_size,
         has_size: has_size(class),
-        can_split: has_size(class) && (has_begin || timestamp.are_whole()),
+        can_split: has_size(class) && goes_on,
         has_index: options.index,
         repairs: options.repair,
         header,
