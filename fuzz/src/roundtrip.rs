@@ -32,6 +32,7 @@ fn read(tree: &Tree) -> Option<Read> {
     for trace in &opened.traces {
         read.damage += trace.damage().len() as u64;
         let mut merge = Merge::new(trace.cursors(Window::default()));
+        let mut last_number = None;
         let mut sink = JsonLines::new(&mut lines, JsonLinesOptions::default());
         while merge.advance() {
             let message = merge.current()?;
@@ -46,6 +47,12 @@ fn read(tree: &Tree) -> Option<Read> {
                 },
                 // Its packets do not have the numbers that they should have.
                 Message::DiscardedPackets(_) => read.broken_rules += 1,
+                Message::PacketBegin(packet) => {
+                    let number = packet.sequence_number;
+                    let is_same = number.is_some() && number == last_number;
+                    read.broken_rules += u64::from(is_same);
+                    last_number = number;
+                }
                 _ => {}
             }
             let _ = sink.message(&message).unwrap();
@@ -71,7 +78,7 @@ pub fn roundtrip(metadata: &[u8], stream: &[u8], choice: u8) {
     let entry = |path: &str, bytes: &[u8]| Entry::of_bytes(path, Bytes::from(bytes.to_vec()));
     let entries = vec![entry("metadata", metadata), entry("stream", stream)];
     let tree = Tree { name: "trace".to_owned(), entries, problems: Vec::new() };
-    let Some(expected) = read(&tree) else { return };
+    let Some(mut expected) = read(&tree) else { return };
     let opened = ichnos::ctf::trace::open(&[&tree], &OpenOptions::default());
     let Some(trace) = opened.traces.first() else { return };
     let mut options = WriteOptions::default();
@@ -79,11 +86,23 @@ pub fn roundtrip(metadata: &[u8], stream: &[u8], choice: u8) {
     let dialect = dialects[usize::from(choice & 7) % dialects.len()].name;
     options.dialect = Some(dialect.to_owned());
     options.packet_size = [None, Some(1), Some(100), Some(10_000)][usize::from(choice >> 3 & 3)];
+    // Every third event is left out.
+    options.leaves_out = choice & 0x20 != 0;
+    let is_kept = |number: usize| choice & 0x20 == 0 || number % 3 != 1;
     let source = WriteSource {
         trace: trace.trace().clone(),
         format: if choice & 0x80 == 0 { "ctf" } else { "other" },
         streams: trace.data_streams(),
     };
+    if options.leaves_out {
+        if source.streams.len() > 1 {
+            return;
+        }
+        let mut kept = (0..).map(is_kept);
+        expected.times.retain(|_| kept.next() == Some(true));
+        let mut kept = (0..).map(is_kept);
+        expected.events.retain(|_| kept.next() == Some(true));
+    }
     let path = output();
     let _ = std::fs::remove_dir_all(&path);
     let output = match CtfWriter.create(WriteTarget::Complete(path.clone()), vec![source], &options) {
@@ -92,6 +111,7 @@ pub fn roundtrip(metadata: &[u8], stream: &[u8], choice: u8) {
         Err(error) => return drop(error.to_string()),
     };
     let mut is_copied = false;
+    let mut events = 0;
     for (number, mut cursor) in trace.cursors(Window::default()).into_iter().enumerate() {
         let mut encoder = output.encoder(Lane::Stream { source: 0, stream: number });
         let mut has_message = cursor.next_head().is_some();
@@ -111,7 +131,14 @@ pub fn roundtrip(metadata: &[u8], stream: &[u8], choice: u8) {
                     }
                 };
             } else {
-                encoder.message(&message).unwrap();
+                let mut is_written = true;
+                if let Message::Event(_) = &message {
+                    is_written = is_kept(events);
+                    events += 1;
+                }
+                if is_written {
+                    encoder.message(&message).unwrap();
+                }
                 has_message = cursor.next_head().is_some();
             }
             while let Some(block) = encoder.take() {
@@ -125,7 +152,8 @@ pub fn roundtrip(metadata: &[u8], stream: &[u8], choice: u8) {
     let report = output.finish().unwrap();
     let (mut dropped, mut cut) = (0, 0);
     for (loss, count) in report.losses.iter() {
-        if loss.what.starts_with("events behind the last whole byte") {
+        let is_cut = |what: &&str| loss.what.starts_with(what);
+        if ["events behind the last whole byte", "time: bits that"].iter().any(is_cut) {
             cut += count;
         }
         if loss.what.starts_with("event that cannot be written") || loss.what.starts_with("packet that cannot") {

@@ -274,11 +274,10 @@ impl Kept {
         match self.by_bytes.entry((said, self.hash.hash_one(bytes))) {
             Entry::Occupied(entry) => {
                 let of = *entry.get();
-                let Some(other) = all.get(of).filter(|other| bytes_of(other, files) == Some(bytes)) else {
+                if all.get(of).and_then(|other| bytes_of(other, files)) != Some(bytes) {
                     return Known::New;
-                };
-                // That of another file is of another snapshot.
-                match is_numbered || packet.end().is_some() || packet.file != other.file {
+                }
+                match is_numbered || packet.end().is_some() {
                     true => Known::Copy(of),
                     false => Known::Equal(of),
                 }

@@ -126,6 +126,7 @@ impl Reader<'_> {
         let target = path.map_or(WriteTarget::Nowhere, WriteTarget::Complete);
         let mut write = options.write.clone();
         write.leaves_out |= options.select.is_some() || self.excluded.iter().flatten().any(Option::is_some);
+        write.leaves_out_packets |= options.packets_in.is_some();
         if !write.leaves_out {
             write.selected_by.clear();
         }
@@ -366,8 +367,7 @@ fn give(encoder: &mut dyn Encoder, take: &mut dyn FnMut(EncodedBlock) -> bool) -
 
 /// Whether a packet overlaps a time; one that does not say its own may.
 fn overlaps(packet: &Packet<'_>, window: Window) -> bool {
-    let end = packet.end.filter(|_| !packet.has_late_events);
-    let is_early = end.zip(window.begin).is_some_and(|(end, begin)| end.nanoseconds < begin);
+    let is_early = packet.end.zip(window.begin).is_some_and(|(end, begin)| end.nanoseconds < begin);
     let is_late = packet.begin.zip(window.end).is_some_and(|(begin, end)| begin.nanoseconds > end);
     !is_early && !is_late
 }

@@ -83,6 +83,8 @@ pub struct WriteOptions {
     pub packet_size: Option<u64>,
     /// Whether events are left out, so that what an event says can not depend on the one before.
     pub leaves_out: bool,
+    /// Whether whole packets are left out, so that what a packet says can not depend on the one before.
+    pub leaves_out_packets: bool,
     /// What events are selected by, if others between them are left out. The output then gets a UUID of its own, made of
     /// this and of that of the source: all files with one UUID count as parts of one trace, and packets with the same
     /// number as copies.

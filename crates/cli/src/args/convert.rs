@@ -92,7 +92,7 @@ pub(crate) enum Align {
 
 #[derive(Args, Debug)]
 #[command(after_help = "Damaged places that are left out are listed on standard error, and with --json in \
-`left-out`.")]
+`left_out`.")]
 pub(crate) struct Repair {
     #[command(flatten)]
     pub(crate) convert: Convert,

@@ -373,7 +373,7 @@ fn parts_are_traces_of_their_own() {
         let again = directory.join(format!("{by}-again"));
         run(&["split", "--by", by, text(&trace), "-o", text(&again)]).expect(0, &[]);
         let metadata = |out: &Path| {
-            let part = fs::read_dir(out).unwrap().next().unwrap().unwrap().file_name();
+            let part = fs::read_dir(out).unwrap().map(|part| part.unwrap().file_name()).min().unwrap();
             fs::read(out.join(&part).join("metadata"))
                 .ok()
                 .or(fs::read(out.join(part).join("64-bit/metadata")).ok())

@@ -145,31 +145,28 @@ fn packets_that_are_divided_say_all_of_their_begin() {
 #[test]
 fn packets_that_get_a_begin_do_not_overlap() {
     let directory = Directory::new("written-ends");
-    let context = [
-        member(
-            "total",
-            r#""type": "fixed-length-unsigned-integer", "length": 8, "byte-order": "little-endian""#,
-            "packet-total-length",
-        ),
-        member("end", VARIABLE, "packet-end-default-clock-timestamp"),
-    ]
-    .join(",");
+    let byte = r#""type": "fixed-length-unsigned-integer", "length": 8, "byte-order": "little-endian""#;
     let stream = [32, 10, 1, 1, 32, 20, 11, 2, 32, 30, 25, 3];
-    let source = trace(&directory, "source", &context, &stream);
-    assert_eq!(events(&source), ["1,1", "11,2", "25,3"]);
-    let windows: [(&str, &[&str]); 4] =
-        [("2", &["1,1"]), ("15", &["1,1", "11,2"]), ("10", &["1,1"]), ("25", &["1,1", "11,2", "25,3"])];
-    for (end, expected) in windows {
-        let out = directory.join(end);
-        run(&["cut", "--end", &format!("@{end}"), text(&source), "-o", text(&out)]).expect(0, &[]);
-        assert_eq!(events(&out), expected, "{end}");
-        run(&["check", "--strict", text(&out)]).expect(0, &[]);
-    }
-    for size in ["1", "100"] {
-        let out = directory.join(format!("size-{size}"));
-        run(&["convert", "--packet-size", size, text(&source), "-o", text(&out)]).expect(0, &[]);
-        assert_eq!(events(&out).len(), 3);
-        run(&["check", "--strict", text(&out)]).expect(0, &[]);
+    for (name, end) in [("variable", VARIABLE), ("byte", byte)] {
+        let context = [
+            member("total", byte, "packet-total-length"),
+            member("end", end, "packet-end-default-clock-timestamp"),
+        ];
+        let source = trace(&directory, name, &context.join(","), &stream);
+        let expected = ["1,1", "11,2", "25,3"];
+        assert_eq!(events(&source), expected);
+        for (end, count) in [("2", 1), ("15", 2), ("10", 1), ("25", 3)] {
+            let out = directory.join(format!("{name}-{end}"));
+            run(&["cut", "--end", &format!("@{end}"), text(&source), "-o", text(&out)]).expect(0, &[]);
+            assert_eq!(events(&out), expected[..count], "{name} {end}");
+            run(&["check", "--strict", text(&out)]).expect(0, &[]);
+        }
+        for size in ["1", "100"] {
+            let out = directory.join(format!("{name}-size-{size}"));
+            run(&["convert", "--packet-size", size, text(&source), "-o", text(&out)]).expect(0, &[]);
+            assert_eq!(events(&out), expected);
+            run(&["check", "--strict", text(&out)]).expect(0, &[]);
+        }
     }
 }
 
@@ -297,5 +294,61 @@ fn clocks_go_on_in_other_dialects() {
         run(&["convert", "--to-dialect", dialect, text(&source), "-o", text(&out)]).expect(0, &[]);
         assert_eq!(events(&out), expected, "{dialect}");
         run(&["check", text(&out)]).expect(0, &[]);
+    }
+}
+
+/// Where something is left out, packets and event records whose fields say a few bits of the time still say the right
+/// one; the dialects differ in whether clocks go on from packet to packet.
+#[test]
+fn what_is_left_out_moves_the_clock_on() {
+    let directory = Directory::new("written-left-out");
+    let bits = |bits| {
+        format!(r#""type": "fixed-length-unsigned-integer", "length": {bits}, "byte-order": "little-endian""#)
+    };
+    let context = |begin| {
+        [
+            member("total", &bits(8), "packet-total-length"),
+            member("begin", &bits(begin), "default-clock-timestamp"),
+        ]
+        .join(",")
+    };
+    let short = trace(&directory, "short", &context(8), &[80, 100, 100, 1, 72, 2, 44, 3, 16, 4]);
+    // A clock of 32 bits that wraps within the packet.
+    let metadata = fs::read_to_string(short.join("metadata")).unwrap();
+    let variable = r#""type": "variable-length-unsigned-integer""#;
+    fs::write(short.join("metadata"), metadata.replace(variable, &bits(8))).unwrap();
+    let wrapping = trace(&directory, "wrapping", &context(32), &[]);
+    let metadata = fs::read_to_string(wrapping.join("metadata")).unwrap();
+    fs::write(wrapping.join("metadata"), metadata.replace(variable, &bits(32))).unwrap();
+    let mut packet = vec![8 * 25];
+    packet.extend(0xffff_fff0_u32.to_le_bytes());
+    for (time, value) in [(0xffff_fff1_u32, 1), (5, 2), (10, 3), (20, 4)] {
+        packet.extend(time.to_le_bytes());
+        packet.push(value);
+    }
+    fs::write(wrapping.join("stream"), packet).unwrap();
+    let begin = |time: u8, times: [u8; 2]| [72, time, 0, times[0], 0, times[0], times[1], 0, times[1]];
+    let packets = [begin(200, [210, 250]), begin(5, [6, 7]), begin(1, [0, 9])].concat();
+    let going_on = prop1(&directory, "going-on", &packets);
+    for source in [&short, &wrapping, &going_on] {
+        let all = events(source);
+        let verbs: [&[&str]; 5] = [
+            &["filter", "v == 4 || v == 9"],
+            &["cut", "--begin=-100ns"],
+            &["cut", "--begin=-10ns"],
+            &["cut", "--align=packet", "--begin=-10ns"],
+            &["repair"],
+        ];
+        for (number, verb) in verbs.into_iter().enumerate() {
+            for dialect in DIALECTS {
+                let name = source.file_name().unwrap().to_str().unwrap();
+                let out = directory.join(format!("{name}-{number}-{dialect}"));
+                run(&[verb, &["--dialect", dialect, text(source), "-o", text(&out)]].concat()).expect(0, &[]);
+                let written = events(&out);
+                assert!(!written.is_empty(), "{name} {verb:?} {dialect}");
+                assert_eq!(written, all[all.len() - written.len()..], "{name} {verb:?} {dialect}");
+                run(&["check", text(&out)]).expect(0, &[]);
+            }
+        }
     }
 }

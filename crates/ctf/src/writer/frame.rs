@@ -9,6 +9,7 @@ use ichnos_model::{
 };
 
 use super::bit_writer::BitWriter;
+use super::packet_clock::PacketClock;
 
 /// Magic number of packets.
 const MAGIC: u32 = 0xc1fc_1fc1;
@@ -36,34 +37,30 @@ pub(super) fn add_frame(class: &mut TraceClass, capabilities: &Capabilities) {
     }
 }
 
-/// Whether packets say the value of the default clock at their beginning. `whole`: all of it, also if clocks go on from
-/// packet to packet.
-pub(super) fn says_begin(class: &DataStreamClass, whole: bool) -> bool {
-    let root = class.packet_context.as_deref().map(|root| &root.kind);
-    let Some(FieldKind::Structure { members, .. }) = root else { return false };
-    members.iter().any(|Member { class: field, .. }| {
-        let is_of_default_clock = field.roles.clock.is_none() || field.roles.clock == class.default_clock;
-        let has_all = matches!(&field.kind, FieldKind::Integer { bits, .. } if bits.length >= 64);
-        field.roles.has(Role::Timestamp) && is_of_default_clock && (has_all || !whole)
-    })
-}
-
-/// Adds what packets say of the value of the default clock at their beginning, as the last member of their context.
-pub(super) fn add_begin(class: &mut DataStreamClass, capabilities: &Capabilities) {
+/// Adds what packets say of the default clock as the last members of their context.
+pub(super) fn add_times(class: &mut DataStreamClass, clock: PacketClock, capabilities: &Capabilities) {
+    if !clock.adds_begin {
+        return;
+    }
     let root = class.packet_context.as_deref().map(|root| &root.kind);
     let (mut members, minimum_alignment) = match root {
         Some(FieldKind::Structure { members, minimum_alignment }) => (members.clone(), *minimum_alignment),
         _ => (Vec::new(), 1),
     };
     let scope = ichnos_model::Scope::PacketContext;
-    let wanted = capabilities.role_name.and_then(|name| name(Role::Timestamp, scope));
-    let mut name = wanted.unwrap_or("timestamp_begin").to_owned();
-    while members.iter().any(|member| member.name == name) {
-        name.push('_');
+    let roles = [
+        (true, Role::Timestamp, "timestamp_begin", ""),
+        // In CTF 1.8, a name that ends so says that it is the end.
+        (clock.adds_end, Role::PacketEndTimestamp, "timestamp_end", "_end"),
+    ];
+    for (_, role, name, end) in roles.into_iter().filter(|(is_added, ..)| *is_added) {
+        let wanted = capabilities.role_name.and_then(|name| name(role, scope)).unwrap_or(name);
+        let mut name = wanted.to_owned();
+        while members.iter().any(|member| member.name == name) {
+            name = format!("{name}_{}", end.trim_start_matches('_'));
+        }
+        members.push(Member::new(name, integer(64, role)));
     }
-    let mut begin = FieldClass::unsigned(64);
-    begin.roles = Roles::only(Role::Timestamp);
-    members.push(Member::new(name, begin));
     let attributes = class.packet_context.as_ref().map(|root| root.attributes.clone()).unwrap_or_default();
     let kind = FieldKind::Structure { members, minimum_alignment };
     class.packet_context = Some(Arc::new(FieldClass { attributes, ..FieldClass::new(kind) }));

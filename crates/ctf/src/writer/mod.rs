@@ -12,6 +12,7 @@ mod index_file;
 mod merged;
 mod merged_output;
 mod names;
+mod packet_clock;
 mod packets;
 mod placed;
 mod repair;

@@ -52,8 +52,14 @@ impl Repair {
         }
     }
 
-    /// Has a packet say what can be true, after one that ended at `before`. Gives what was changed.
-    pub(super) fn begin(&mut self, before: u64, open: &mut OpenPacket) -> Vec<&'static str> {
+    /// Has a packet say what can be true, after one that ended at `before`; `has_late_events`: it can have events behind
+    /// its end. Gives what was changed.
+    pub(super) fn begin(
+        &mut self,
+        before: u64,
+        open: &mut OpenPacket,
+        has_late_events: bool,
+    ) -> Vec<&'static str> {
         let mut changes = Vec::new();
         if open.begin < before || open.begin > self.most {
             open.begin = before;
@@ -70,7 +76,7 @@ impl Repair {
         if open.source_end.is_some() && !open.has_end {
             changes.push("end time that cannot be: that of the last event");
         }
-        let latest = next.or(open.source_end.filter(|_| open.has_end));
+        let latest = next.or(open.source_end.filter(|_| open.has_end && !has_late_events));
         open.latest = latest.unwrap_or(self.most);
         for placed in &mut open.placed {
             match placed.role {

@@ -118,7 +118,7 @@ impl StreamEncoder {
                 break;
             }
             packets.out.go_back(begin);
-            if is_split || events == 0 || !rules.can_split && rules.mirrors {
+            if is_split || events == 0 || rules.mirrors && !rules.can_split(now, cycles) {
                 self.lose_event(event, "a packet with it would be too large for the fields of its size");
                 return Ok(());
             }
@@ -182,7 +182,7 @@ impl StreamEncoder {
         let rules = Arc::clone(&self.rules);
         let packets = &mut self.lanes[lane];
         let most = rules.packet_size.or((!rules.mirrors).then_some(PACKET));
-        if let (true, Some(open), Some(cycles)) = (rules.adds_begin, &mut packets.open, cycles)
+        if let (true, Some(open), Some(cycles)) = (rules.clock.adds_begin, &mut packets.open, cycles)
             && open.events == 0
         {
             (open.begin, open.now) = (cycles, cycles);
@@ -196,7 +196,7 @@ impl StreamEncoder {
                 && rules.has_gaps
                 && rules.timestamp.bits < 64
                 && cycles.is_some_and(|cycles| cycles.wrapping_sub(open.now) >> rules.timestamp.bits != 0);
-            if !rules.can_split && rules.mirrors {
+            if (is_full || wraps) && rules.mirrors && !rules.can_split(open.now, cycles) {
                 if wraps {
                     let what = "time: bits that the event record header has no room for";
                     self.lose(LossKind::Rounded, "", "", what);
@@ -252,7 +252,7 @@ impl StreamEncoder {
         packets.out.begin_packet();
         let mut placed = Vec::new();
         let begins_with = |scope| match scope {
-            Scope::PacketContext if rules.adds_begin => {
+            Scope::PacketContext if rules.clock.adds_begin => {
                 rules.lowered_context().map_or(8, FieldClass::alignment)
             }
             _ => 1,
@@ -261,8 +261,12 @@ impl StreamEncoder {
         let cycles = |value: Option<ichnos_model::ClockValue>| value.map(|value| value.cycles);
         // Fields of times can have other sizes than before. A time that cannot be read does not move the clock.
         let begin = cycles(packet.begin).or(rules.default_clock.map(|_| 0));
-        let end = cycles(packet.end).filter(|_| rules.goes_on);
-        let times = RoleValues { whole_timestamp: begin, whole_end_timestamp: end, ..RoleValues::default() };
+        let end = cycles(packet.end);
+        let times = RoleValues {
+            whole_timestamp: begin,
+            whole_end_timestamp: end.filter(|_| rules.clock.source_goes_on),
+            ..RoleValues::default()
+        };
         if header.is_common {
             frame::put_packet_header(&mut packets.out, header.uuid, header.class_id, header.stream_id);
         }
@@ -285,7 +289,7 @@ impl StreamEncoder {
         }
         let packets = &mut self.lanes[0];
         let mut begin = cycles(packet.begin).unwrap_or(0);
-        if rules.adds_begin {
+        if rules.clock.adds_begin {
             // It is that of the first event, if there is one.
             begin = begin.max(packets.end).min(cycles(packet.end).unwrap_or(u64::MAX));
             packets.out.align(8);
@@ -293,6 +297,11 @@ impl StreamEncoder {
             let at = packets.out.at();
             packets.out.put_field(begin, bits);
             placed.push(Placed { role: Role::Timestamp, at, layout: Layout::Bits(bits), value: begin });
+            if rules.clock.adds_end {
+                let (at, value) = (packets.out.at(), end.unwrap_or(begin));
+                packets.out.put_field(value, bits);
+                placed.push(Placed { role: Role::PacketEndTimestamp, at, layout: Layout::Bits(bits), value });
+            }
         }
         let head_bits = packets.out.at();
         let most_bits = most_bits(&placed);
@@ -305,9 +314,13 @@ impl StreamEncoder {
             && packet.begin.is_some_and(|begin| begin.cycles < first)
         {
             // It may end before, and have events behind its end.
-            begin = packet.end.map_or(first, |end| first.min(end.cycles.max(begin)));
-            for placed in placed.iter().filter(|placed| placed.role == Role::Timestamp) {
-                placed.patch(&mut packets.out, begin);
+            let wanted = packet.end.map_or(first, |end| first.min(end.cycles.max(begin)));
+            // A few bits may not be enough to say that: then it begins where it began.
+            if rules.clock.can_begin(wanted, begin, rules.timestamp) {
+                begin = wanted;
+                for placed in placed.iter().filter(|placed| placed.role == Role::Timestamp) {
+                    placed.patch(&mut packets.out, begin);
+                }
             }
         }
         packets.has_packets = true;
@@ -323,7 +336,7 @@ impl StreamEncoder {
             ..OpenPacket::default()
         };
         if rules.repairs {
-            let changes = self.repair.begin(packets.end, &mut open);
+            let changes = self.repair.begin(packets.end, &mut open, packet.has_late_events);
             for placed in &open.placed {
                 placed.patch(&mut packets.out, placed.value);
             }

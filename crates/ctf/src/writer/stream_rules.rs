@@ -7,6 +7,7 @@ use ichnos_model::{DataStream, FieldClass, FieldKind, Role, Uuid, Window};
 
 use super::class_encoding::ScopeShape;
 use super::field_encoder::RoleValues;
+use super::packet_clock::PacketClock;
 
 /// What all encoders of a data stream have in common.
 #[derive(Debug)]
@@ -21,8 +22,8 @@ pub(super) struct StreamRules {
     pub(super) source: usize,
     /// Whether packets are made of those of the source; otherwise it has none.
     pub(super) mirrors: bool,
-    /// Whether contexts of packets get a further member: the value of the default clock at the beginning.
-    pub(super) adds_begin: bool,
+    /// How packets say when they begin.
+    pub(super) clock: PacketClock,
     /// Whether packets can be copied as they are.
     pub(super) copies_packets: bool,
     /// Whether events can be copied, if their class allows it.
@@ -33,10 +34,10 @@ pub(super) struct StreamRules {
     pub(super) has_gaps: bool,
     /// Most bytes of a packet, if that is wanted.
     pub(super) packet_size: Option<u64>,
-    /// Whether packets say how large they are: otherwise there can be only one in a file.
+    /// Whether packets say their total length, so that one of them can become several.
+    pub(super) has_total: bool,
+    /// Whether packets say that or the length of their content: otherwise there can be only one in a file.
     pub(super) has_size: bool,
-    /// Whether one packet can become several: whether what event records say of the time is right in the next one, too.
-    pub(super) can_split: bool,
     /// Whether indexes of packets are written, too.
     pub(super) has_index: bool,
     /// Whether times, counters and texts are made valid.
@@ -45,8 +46,6 @@ pub(super) struct StreamRules {
     pub(super) window: Window,
     /// Index of the default clock in the output.
     pub(super) default_clock: Option<u16>,
-    /// Whether clocks go on from packet to packet in the source: then what packets say of their end is a part of it, too.
-    pub(super) goes_on: bool,
     /// How event record headers say their time.
     pub(super) timestamp: Timestamps,
     /// Whether a packet is given out as soon as it is complete.
@@ -65,7 +64,12 @@ impl StreamRules {
     /// numbers behind it, and none begins when the one before ends.
     pub(super) fn is_divisible(&self) -> bool {
         let inserts = self.packet_size.is_some() || self.grows || self.has_gaps && self.timestamp.bits < 64;
-        !self.repairs && self.mirrors && !self.adds_begin && !inserts
+        !self.repairs && self.mirrors && !self.clock.adds_begin && !inserts
+    }
+
+    /// Whether the open packet can end, and another one with the same context begin at a value of the default clock.
+    pub(super) fn can_split(&self, before: u64, begin: Option<u64>) -> bool {
+        self.has_total && begin.is_none_or(|begin| self.clock.can_begin(begin, before, self.timestamp))
     }
 
     /// The lowered class of packet contexts.

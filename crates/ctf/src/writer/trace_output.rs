@@ -19,16 +19,16 @@ use ichnos_model::{
 use super::Target;
 use super::capabilities::capabilities;
 use super::class_encoding::ScopeShape;
-use super::frame::{add_begin, add_frame, says_begin};
+use super::frame::{add_frame, add_times};
 use super::index_file;
 use super::merged_output::{MergeInput, MergeRules, merged, plan};
 use super::names::{derived_uuid, directory_name, file_name, part_name};
+use super::packet_clock::PacketClock;
 use super::stream_encoder::StreamEncoder;
 use super::stream_rules::{HeaderRules, StreamRules, Timestamps};
 use super::versions::{SourceStacks, Versions};
 use crate::metadata::packetized::{PacketLayout, pack};
 use crate::metadata::{ANNOTATIONS, Dialect, write_metadata};
-use crate::packet::Clocks;
 use crate::stack_file::{stack_file, write_stacks};
 
 /// Most files that are open at once.
@@ -213,9 +213,7 @@ impl CtfOutput {
             MergeInput {
                 path: trace.path.clone(),
                 class: versions.class().into_owned(),
-                mirrors: versions.first().is_some_and(|first| {
-                    packets(&first.source().class, &self.options, self.target.dialect) != Packets::Own
-                }),
+                mirrors: versions.first().is_some_and(|first| mirrors(&first.source().class, &self.options)),
                 needs_header: versions.first().is_some_and(header),
                 has_stacks: versions.has_stacks(),
             }
@@ -535,49 +533,13 @@ fn is_ctf(path: &Path) -> bool {
     items.flatten().all(|item| item.path().join("metadata").is_file())
 }
 
-/// Where the packets of the output come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Packets {
-    /// The source has none.
-    Own,
-    /// They are those of the source.
-    Mirrored,
-    /// The same, with a further member of their contexts: the value of the default clock at their beginning. The
-    /// source says it nowhere, and what event records say of the time would not mean the same without.
-    Begun,
-}
-
-fn packets(class: &TraceClass, options: &WriteOptions, dialect: Dialect) -> Packets {
+/// Whether packets of the output are made of those of the source: otherwise it has none.
+fn mirrors(class: &TraceClass, options: &WriteOptions) -> bool {
     let has_packets =
         |class: &DataStreamClass| class.packet_context.is_some() || class.event_record_header.is_some();
-    if class.packet_header.is_none() && !class.data_streams.iter().any(has_packets) {
-        // A file of CTF is a packet even if that begins with nothing.
-        let is_ctf = Dialect::ALL.iter().any(|known| known.title() == class.dialect);
-        return if is_ctf && !options.merge { Packets::Mirrored } else { Packets::Own };
-    }
-    if !class.data_streams.iter().any(|stream| lacks_begin(class, stream, options, dialect)) {
-        return Packets::Mirrored;
-    }
-    // Of several traces, packets of one may say when they begin: then clocks go on nowhere.
-    let joins = options.merge && Clocks::go_on_in(dialect.title(), class);
-    let divides = options.packet_size.is_some();
-    let leaves_out =
-        options.leaves_out || options.repair || joins || divides || options.window != Window::default();
-    let is_same = Clocks::go_on_in(dialect.title(), class) == Clocks::go_on_in(&class.dialect, class);
-    if is_same && !leaves_out { Packets::Mirrored } else { Packets::Begun }
-}
-
-/// Whether packets of a data stream would have to say more of the value of the default clock at their beginning: all of
-/// it, where clocks go on from packet to packet in the source, and not in the dialect, or where one becomes several.
-fn lacks_begin(
-    class: &TraceClass,
-    stream: &DataStreamClass,
-    options: &WriteOptions,
-    dialect: Dialect,
-) -> bool {
-    let goes_on = |dialect| Clocks::go_on_in(dialect, class);
-    let stops = goes_on(&class.dialect) && !goes_on(dialect.title());
-    stream.default_clock.is_some() && !says_begin(stream, stops || options.packet_size.is_some())
+    // A file of CTF is a packet even if that begins with nothing.
+    let is_ctf = || Dialect::ALL.iter().any(|known| known.title() == class.dialect);
+    class.packet_header.is_some() || class.data_streams.iter().any(has_packets) || is_ctf() && !options.merge
 }
 
 fn lower(
@@ -588,23 +550,18 @@ fn lower(
     let capabilities = capabilities(dialect);
     let annotates = source.format != "ctf" && !source.format.is_empty();
     let lower_options = LowerOptions { annotates, limits: options.limits };
-    let packets = packets(&source.trace.class, options, dialect);
+    let original = &source.trace.class;
     let lowered = LoweredTrace::new(&source.trace, &capabilities, lower_options, |class| {
         dialect.title().clone_into(&mut class.dialect);
         class.default_byte_order.get_or_insert(ByteOrder::LittleEndian);
         if !options.selected_by.is_empty() {
             identify_part(class, &options.selected_by);
         }
-        match packets {
-            Packets::Own => add_frame(class, &capabilities),
-            Packets::Mirrored => {}
-            Packets::Begun => {
-                let sources = &source.trace.class.data_streams;
-                let streams = class.data_streams.iter_mut().zip(sources);
-                streams
-                    .filter(|(_, stream)| lacks_begin(&source.trace.class, stream, options, dialect))
-                    .for_each(|(class, _)| add_begin(class, &capabilities));
-            }
+        if !mirrors(original, options) {
+            return add_frame(class, &capabilities);
+        }
+        for (stream, source) in class.data_streams.iter_mut().zip(&original.data_streams) {
+            add_times(stream, PacketClock::of(original, source, options, dialect), &capabilities);
         }
     });
     lowered.map_err(|error| CreateError::Classes { trace: source.trace.path.clone(), error })
@@ -630,24 +587,22 @@ fn rules(
 ) -> StreamRules {
     let (options, dialect) = (&output.options, output.target.dialect);
     let class = stream.class();
-    let packets = packets(&stream.trace.class, options, dialect);
-    let mirrors = packets != Packets::Own;
-    let adds_begin = packets == Packets::Begun && lacks_begin(&stream.trace.class, class, options, dialect);
+    let mirrors = mirrors(&stream.trace.class, options);
+    let clock = match mirrors {
+        true => PacketClock::of(&stream.trace.class, class, options, dialect),
+        false => PacketClock::default(),
+    };
     let timestamp = Timestamps::of(class.event_record_header.as_deref());
-    // The next packet says all of the time at its beginning, or its event records do.
-    let goes_on = class.default_clock.is_none()
-        || adds_begin
-        || says_begin(class, true)
-        || timestamp.are_whole() && !says_begin(class, false);
     let keeps_bits = mirrors && !options.repair && lowered.keeps_bits(stream.class_index, false);
     let copies_packets = mirrors
-        && !adds_begin
+        && !clock.adds_begin
         && !options.leaves_out
         && options.packet_size.is_none()
         && !options.repair
-        && has_size(class)
+        && has_size(class, Role::PacketTotalLength)
         && lowered.keeps_bits(stream.class_index, true);
-    let has_gaps = options.leaves_out || options.repair || adds_begin || options.window != Window::default();
+    let has_gaps =
+        options.leaves_out || options.repair || clock.adds_begin || options.window != Window::default();
     StreamRules {
         lowered: Arc::clone(lowered),
         stream: Arc::clone(stream),
@@ -655,14 +610,14 @@ fn rules(
         file,
         source,
         mirrors,
-        adds_begin,
+        clock,
         copies_packets,
         copies_events: keeps_bits && !(has_gaps && timestamp.are_variable),
         grows: !lowered.keeps_bits(stream.class_index, true),
         has_gaps,
         packet_size: options.packet_size,
-        has_size: has_size(class),
-        can_split: has_size(class) && goes_on,
+        has_total: has_size(class, Role::PacketTotalLength),
+        has_size: has_size(class, Role::PacketTotalLength) || has_size(class, Role::PacketContentLength),
         has_index: options.index,
         repairs: options.repair,
         header,
@@ -673,7 +628,6 @@ fn rules(
             .data_streams
             .get(stream.class_index)
             .and_then(|class| class.default_clock),
-        goes_on: Clocks::go_on_in(&stream.trace.class.dialect, &stream.trace.class),
         timestamp,
         is_live: output.is_live,
         must_fit: options.must_fit,
@@ -682,14 +636,11 @@ fn rules(
     }
 }
 
-/// Whether packets say how large they are: then they can come one after the other.
-fn has_size(class: &DataStreamClass) -> bool {
-    let Some(FieldKind::Structure { members, .. }) =
-        class.packet_context.as_deref().map(|context| &context.kind)
-    else {
-        return false;
-    };
-    members.iter().any(|member| member.class.roles.has(Role::PacketTotalLength))
+/// Whether packets say a size.
+fn has_size(class: &DataStreamClass, role: Role) -> bool {
+    let root = class.packet_context.as_deref().map(|context| &context.kind);
+    let Some(FieldKind::Structure { members, .. }) = root else { return false };
+    members.iter().any(|member| member.class.roles.has(role))
 }
 
 /// Metadata in packets (CTF 1.8, section 7.1).

@@ -214,8 +214,8 @@ fn packets_of_the_same_bytes() {
     assert_eq!(read(&[&[&empty[..], &empty, &still, &end].concat()]), (3, 0, 0));
     assert_eq!(read(&[&[&moving[..], &moving, &moving, &end].concat()]), (3, 2, 0));
     assert_eq!(read(&[&[&still[..], &still, &moving, &moving, &end].concat()]), (7, 1, 0));
-    // In another file they are those of another snapshot.
-    assert_eq!(read(&[&[&moving[..], &end].concat(), &[&moving[..], &end].concat()]), (3, 0, 2));
+    // In another file they are those of another snapshot, as far as that shows.
+    assert_eq!(read(&[&[&moving[..], &end].concat(), &[&moving[..], &end].concat()]), (4, 0, 1));
 }
 
 /// Without a magic number there is nothing to look for: what lies behind a size that cannot be is

@@ -1,0 +1,130 @@
+//! How packets that are made of those of the source say when they begin and end.
+
+use ichnos_io::WriteOptions;
+use ichnos_model::{DataStreamClass, FieldKind, Role, TraceClass, Window};
+
+use super::stream_rules::Timestamps;
+use crate::metadata::Dialect;
+use crate::packet::Clocks;
+
+/// How the packets of a data stream say the value of the default clock at their beginning.
+///
+/// Where clocks go on from packet to packet (PROP-1.0, CTF 1.8 without begin times), a field of a few bits is enough; where
+/// they are 0 before each packet (all others), it has to say all of the value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct PacketClock {
+    has_clock: bool,
+    /// Bits of the longest field of a fixed length that says it in the source; 0: none does.
+    bits: u64,
+    /// Whether a field of a variable length says it: that takes all bits where it is encoded.
+    is_variable: bool,
+    /// Whether clocks go on from packet to packet in the source, and in the output.
+    pub(super) source_goes_on: bool,
+    goes_on: bool,
+    /// Whether a further member of the packet context says all of it.
+    pub(super) adds_begin: bool,
+    /// Whether another one says all of the value at the end: fields that do so have too few bits.
+    pub(super) adds_end: bool,
+}
+
+impl PacketClock {
+    /// Those of a data stream class of a trace, which is written in a dialect.
+    pub(super) fn of(
+        trace: &TraceClass,
+        stream: &DataStreamClass,
+        options: &WriteOptions,
+        dialect: Dialect,
+    ) -> Self {
+        let goes_on = |dialect| Clocks::go_on_in(dialect, trace);
+        let (begin, end) = (said(stream, Role::Timestamp), said(stream, Role::PacketEndTimestamp));
+        let mut times = Self {
+            has_clock: stream.default_clock.is_some(),
+            bits: begin.bits,
+            is_variable: begin.is_variable,
+            source_goes_on: goes_on(&trace.dialect),
+            goes_on: goes_on(dialect.title()),
+            ..Self::default()
+        };
+        let header = Timestamps::of(stream.event_record_header.as_deref());
+        times.adds_begin = times.lacks_begin(options, header);
+        times.adds_end = times.adds_begin && !end.is_variable && (1..64).contains(&end.bits);
+        times
+    }
+
+    /// Whether what packets say of their beginning is not enough for the output.
+    fn lacks_begin(&self, options: &WriteOptions, header: Timestamps) -> bool {
+        let stops = self.source_goes_on && !self.goes_on;
+        // Of several traces, packets of one may say when they begin: then clocks go on nowhere.
+        let joins = options.merge && self.goes_on;
+        let leaves_out = options.leaves_out || options.repair || joins || options.window != Window::default();
+        let is_changed = if self.goes_on {
+            leaves_out || options.leaves_out_packets
+        } else {
+            // What lies between two events is seldom more than 32 bits say; where it is, that is a loss.
+            leaves_out && self.bits < 32 && !header.are_whole()
+        };
+        let is_short =
+            self.bits != 64 && (stops || !self.is_variable && (options.packet_size.is_some() || is_changed));
+        let is_missing = self.bits == 0 && !self.is_variable;
+        let differs = self.source_goes_on != self.goes_on || leaves_out;
+        self.has_clock && (is_short || is_missing && differs)
+    }
+
+    /// Whether a packet can say that it begins at a value, behind one that ends at another.
+    pub(super) fn can_begin(&self, begin: u64, before: u64, header: Timestamps) -> bool {
+        let has_room = |value: u64| value.checked_shr(self.bits as u32).is_none_or(|rest| rest == 0);
+        if !self.has_clock || self.adds_begin || self.is_variable {
+            true
+        } else if self.goes_on {
+            self.bits == 0 || has_room(begin.wrapping_sub(before))
+        } else {
+            has_room(begin) || self.bits == 0 && header.are_whole()
+        }
+    }
+}
+
+/// Which fields of a packet context say a value of the default clock.
+#[derive(Clone, Copy, Debug, Default)]
+struct Said {
+    /// Bits of the longest one of a fixed length; 0: there is none.
+    bits: u64,
+    is_variable: bool,
+}
+
+fn said(stream: &DataStreamClass, role: Role) -> Said {
+    let mut said = Said::default();
+    let root = stream.packet_context.as_deref().map(|root| &root.kind);
+    let Some(FieldKind::Structure { members, .. }) = root else { return said };
+    for member in members {
+        let roles = member.class.roles;
+        if !roles.has(role) || roles.clock.is_some() && roles.clock != stream.default_clock {
+            continue;
+        }
+        match &member.class.kind {
+            // Longer ones cannot be written anew.
+            FieldKind::Integer { bits, .. } if bits.length <= 64 => said.bits = said.bits.max(bits.length),
+            FieldKind::VariableLength { .. } => said.is_variable = true,
+            _ => {}
+        }
+    }
+    said
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_begin_where_they_can_say_it() {
+        let header = |bits| Timestamps { bits, are_variable: false };
+        let times = PacketClock { has_clock: true, bits: 8, ..PacketClock::default() };
+        assert!(times.can_begin(255, 0, header(8)) && !times.can_begin(256, 255, header(8)));
+        let goes_on = PacketClock { goes_on: true, ..times };
+        assert!(goes_on.can_begin(1000, 745, header(8)) && !goes_on.can_begin(1000, 744, header(8)));
+        let nothing = PacketClock { bits: 0, ..times };
+        assert!(nothing.can_begin(1000, 0, header(64)) && !nothing.can_begin(1000, 0, header(32)));
+        let whole = PacketClock { bits: 64, ..times };
+        assert!(whole.can_begin(u64::MAX, 0, header(8)));
+        assert!(PacketClock::default().can_begin(u64::MAX, 0, header(8)));
+    }
+}
