@@ -361,8 +361,12 @@ impl Visitor for FieldEncoder<'_> {
     fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
         let roles = field.node().roles;
         let is_size = roles.has(Role::PacketTotalLength) || roles.has(Role::PacketContentLength);
-        if is_size && self.placed.is_some() {
-            // It gets a value of 64 bits once that is known.
+        let is_time = roles.has(Role::Timestamp) && self.roles.whole_timestamp.is_some()
+            || roles.has(Role::PacketEndTimestamp) && self.roles.whole_end_timestamp.is_some();
+        let is_time = is_time && !is_of_other_clock(roles, self.default_clock);
+        let fits = || value.as_u128().is_some_and(|value| u64::try_from(value).is_ok());
+        if is_size && self.placed.is_some() || is_time && (self.placed.is_none() || fits()) {
+            // It gets a value of 64 bits.
             return self.bits(field, 0, 0);
         }
         if self.is_left_out() {
