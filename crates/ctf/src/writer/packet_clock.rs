@@ -7,6 +7,21 @@ use super::stream_rules::Timestamps;
 use crate::metadata::Dialect;
 use crate::packet::Clocks;
 
+/// Whether clocks go on from packet to packet in the source, and in the output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct GoesOn {
+    pub(super) source: bool,
+    pub(super) output: bool,
+}
+
+impl GoesOn {
+    /// In a trace that is written in a dialect.
+    pub(super) fn of(trace: &TraceClass, dialect: Dialect) -> Self {
+        let goes_on = |dialect| Clocks::go_on_in(dialect, trace);
+        Self { source: goes_on(&trace.dialect), output: goes_on(dialect.title()) }
+    }
+}
+
 /// How the packets of a data stream say the value of the default clock at their beginning.
 ///
 /// Where clocks go on from packet to packet (PROP-1.0, CTF 1.8 without begin times), a field of a few bits is enough; where
@@ -18,9 +33,7 @@ pub(super) struct PacketClock {
     bits: u64,
     /// Whether a field of a variable length says it: that takes all bits where it is encoded.
     is_variable: bool,
-    /// Whether clocks go on from packet to packet in the source, and in the output.
-    pub(super) source_goes_on: bool,
-    goes_on: bool,
+    pub(super) goes_on: GoesOn,
     /// Whether a further member of the packet context says all of it.
     pub(super) adds_begin: bool,
     /// Whether another one says all of the value at the end: fields that do so have too few bits.
@@ -28,21 +41,14 @@ pub(super) struct PacketClock {
 }
 
 impl PacketClock {
-    /// Those of a data stream class of a trace, which is written in a dialect.
-    pub(super) fn of(
-        trace: &TraceClass,
-        stream: &DataStreamClass,
-        options: &WriteOptions,
-        dialect: Dialect,
-    ) -> Self {
-        let goes_on = |dialect| Clocks::go_on_in(dialect, trace);
+    /// Those of a data stream class.
+    pub(super) fn of(stream: &DataStreamClass, options: &WriteOptions, goes_on: GoesOn) -> Self {
         let (begin, end) = (said(stream, Role::Timestamp), said(stream, Role::PacketEndTimestamp));
         let mut times = Self {
             has_clock: stream.default_clock.is_some(),
             bits: begin.bits,
             is_variable: begin.is_variable,
-            source_goes_on: goes_on(&trace.dialect),
-            goes_on: goes_on(dialect.title()),
+            goes_on,
             ..Self::default()
         };
         let header = Timestamps::of(stream.event_record_header.as_deref());
@@ -53,11 +59,12 @@ impl PacketClock {
 
     /// Whether what packets say of their beginning is not enough for the output.
     fn lacks_begin(&self, options: &WriteOptions, header: Timestamps) -> bool {
-        let stops = self.source_goes_on && !self.goes_on;
+        let GoesOn { source, output } = self.goes_on;
+        let stops = source && !output;
         // Of several traces, packets of one may say when they begin: then clocks go on nowhere.
-        let joins = options.merge && self.goes_on;
+        let joins = options.merge && output;
         let leaves_out = options.leaves_out || options.repair || joins || options.window != Window::default();
-        let is_changed = if self.goes_on {
+        let is_changed = if output {
             leaves_out || options.leaves_out_packets
         } else {
             // What lies between two events is seldom more than 32 bits say; where it is, that is a loss.
@@ -66,7 +73,7 @@ impl PacketClock {
         let is_short =
             self.bits != 64 && (stops || !self.is_variable && (options.packet_size.is_some() || is_changed));
         let is_missing = self.bits == 0 && !self.is_variable;
-        let differs = self.source_goes_on != self.goes_on || leaves_out;
+        let differs = source != output || leaves_out;
         self.has_clock && (is_short || is_missing && differs)
     }
 
@@ -75,7 +82,7 @@ impl PacketClock {
         let has_room = |value: u64| value.checked_shr(self.bits as u32).is_none_or(|rest| rest == 0);
         if !self.has_clock || self.adds_begin || self.is_variable {
             true
-        } else if self.goes_on {
+        } else if self.goes_on.output {
             self.bits == 0 || has_room(begin.wrapping_sub(before))
         } else {
             has_room(begin) || self.bits == 0 && header.are_whole()
@@ -119,7 +126,7 @@ mod tests {
         let header = |bits| Timestamps { bits, are_variable: false };
         let times = PacketClock { has_clock: true, bits: 8, ..PacketClock::default() };
         assert!(times.can_begin(255, 0, header(8)) && !times.can_begin(256, 255, header(8)));
-        let goes_on = PacketClock { goes_on: true, ..times };
+        let goes_on = PacketClock { goes_on: GoesOn { source: true, output: true }, ..times };
         assert!(goes_on.can_begin(1000, 745, header(8)) && !goes_on.can_begin(1000, 744, header(8)));
         let nothing = PacketClock { bits: 0, ..times };
         assert!(nothing.can_begin(1000, 0, header(64)) && !nothing.can_begin(1000, 0, header(32)));

@@ -264,7 +264,7 @@ impl StreamEncoder {
         let end = cycles(packet.end);
         let times = RoleValues {
             whole_timestamp: begin,
-            whole_end_timestamp: end.filter(|_| rules.clock.source_goes_on),
+            whole_end_timestamp: end.filter(|_| rules.clock.goes_on.source),
             ..RoleValues::default()
         };
         if header.is_common {

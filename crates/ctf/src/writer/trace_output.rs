@@ -23,7 +23,7 @@ use super::frame::{add_frame, add_times};
 use super::index_file;
 use super::merged_output::{MergeInput, MergeRules, merged, plan};
 use super::names::{derived_uuid, directory_name, file_name, part_name};
-use super::packet_clock::PacketClock;
+use super::packet_clock::{GoesOn, PacketClock};
 use super::stream_encoder::StreamEncoder;
 use super::stream_rules::{HeaderRules, StreamRules, Timestamps};
 use super::versions::{SourceStacks, Versions};
@@ -62,6 +62,18 @@ struct OutputTrace {
     streams: RwLock<Vec<usize>>,
     /// The names of its files.
     names: Mutex<FileNames>,
+    /// Whether clocks go on in the trace that was added last: known once, as data streams can be many.
+    goes_on: Mutex<Option<(Arc<Trace>, GoesOn)>>,
+}
+
+impl OutputTrace {
+    fn goes_on(&self, trace: &Arc<Trace>, dialect: Dialect) -> GoesOn {
+        let mut known = lock(&self.goes_on);
+        match &*known {
+            Some((last, goes_on)) if Arc::ptr_eq(last, trace) => *goes_on,
+            _ => known.insert((Arc::clone(trace), GoesOn::of(&trace.class, dialect))).1,
+        }
+    }
 }
 
 /// The files that are being written.
@@ -122,6 +134,7 @@ impl CtfOutput {
                 directory,
                 streams: RwLock::default(),
                 names: Mutex::default(),
+                goes_on: Mutex::default(),
             });
             output.lower(number, &source.trace)?;
         }
@@ -560,8 +573,9 @@ fn lower(
         if !mirrors(original, options) {
             return add_frame(class, &capabilities);
         }
+        let goes_on = GoesOn::of(original, dialect);
         for (stream, source) in class.data_streams.iter_mut().zip(&original.data_streams) {
-            add_times(stream, PacketClock::of(original, source, options, dialect), &capabilities);
+            add_times(stream, PacketClock::of(source, options, goes_on), &capabilities);
         }
     });
     lowered.map_err(|error| CreateError::Classes { trace: source.trace.path.clone(), error })
@@ -589,7 +603,7 @@ fn rules(
     let class = stream.class();
     let mirrors = mirrors(&stream.trace.class, options);
     let clock = match mirrors {
-        true => PacketClock::of(&stream.trace.class, class, options, dialect),
+        true => PacketClock::of(class, options, output.traces[source].goes_on(&stream.trace, dialect)),
         false => PacketClock::default(),
     };
     let timestamp = Timestamps::of(class.event_record_header.as_deref());
