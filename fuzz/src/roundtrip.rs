@@ -168,7 +168,8 @@ pub fn roundtrip(metadata: &[u8], stream: &[u8], choice: u8) {
         assert!(found.damage <= most, "what was written in {dialect} is damaged: {found:?}");
         // Numbers of more than 64 bits, of which nothing is known, can get numbers.
         let is_rounded = report.losses.count(ichnos::model::lower::LossKind::Rounded) > 0;
-        let was_right = expected.broken_rules == 0 && !is_rounded;
+        // Packets that were cut to nothing are missing in the numbers.
+        let was_right = expected.broken_rules == 0 && !is_rounded && cut == 0;
         assert!(!was_right || found.broken_rules == 0, "what was written in {dialect} breaks rules: {found:?}");
     }
     if dropped + cut == 0 {

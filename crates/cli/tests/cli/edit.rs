@@ -422,6 +422,29 @@ fn packets_without_a_size_end_at_a_byte() {
     }
 }
 
+/// Packets that say their total length only are divided at bytes, so that no event is lost.
+#[test]
+fn packets_with_one_size_are_divided_at_bytes() {
+    let directory = Directory::new("edit-total");
+    let metadata = "/* CTF 1.8 */ trace { major = 1; minor = 8; byte_order = le; };
+        stream { packet.context := struct { integer { size = 8; align = 8; } packet_size; }; };
+        event { name = e; fields := struct { integer { size = 3; align = 1; } v; }; };";
+    fs::write(directory.join("metadata"), metadata).unwrap();
+    // 16 events of three bits in each.
+    let packet = [56, 0x88, 0xc6, 0xfa, 0x88, 0xc6, 0xfa];
+    fs::write(directory.join("stream"), [packet, packet].concat()).unwrap();
+    let all = events(&[&directory], &[]);
+    assert_eq!(all.len(), 32);
+    let outputs = Directory::new("edit-total-out");
+    for size in ["1", "3", "5"] {
+        let out = outputs.join(size);
+        run(&["convert", "--strict", "--packet-size", size, text(&directory), "-o", text(&out)])
+            .expect(0, &[]);
+        is_sound(&out);
+        assert_eq!(events(&[&out], &[]), all);
+    }
+}
+
 /// Whatever is damaged, what is written is sound, and other readers read it.
 #[test]
 fn repaired_traces_are_sound() {

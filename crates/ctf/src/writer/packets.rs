@@ -48,6 +48,8 @@ pub(super) struct OpenPacket {
     pub(super) latest: u64,
     /// Whether the end of the source can be right.
     pub(super) has_end: bool,
+    /// Whether it says both of its sizes.
+    pub(super) says_both: bool,
     /// Behind the last event that ends a byte: the bits up to there, and how many events these are.
     pub(super) whole: Option<(u64, u64)>,
 }
@@ -91,7 +93,9 @@ impl Packets {
         put(out, Role::PacketSequenceNumber, self.sequence);
         self.has_packets = true;
         let most_bits = u64::MAX;
-        self.open = Some(OpenPacket { placed, begin, now: begin, most_bits, ..OpenPacket::default() });
+        let says_both = true;
+        self.open =
+            Some(OpenPacket { placed, begin, now: begin, most_bits, says_both, ..OpenPacket::default() });
     }
 
     /// Ends the open packet, which is made of one of the source, and begins another one with the same context.
@@ -110,6 +114,7 @@ impl Packets {
             most_bits: open.most_bits,
             latest: open.latest,
             has_end: open.has_end,
+            says_both: open.says_both,
             whole: None,
         };
         open.count_left_out(left_out);
@@ -162,9 +167,7 @@ impl Packets {
 
     /// Ends a packet; `end`: another time than the one that is written already.
     pub(super) fn close(&mut self, open: OpenPacket, end: Option<u64>) {
-        let says = |role| open.placed.iter().any(|placed| placed.role == role);
-        let says_both = says(Role::PacketContentLength) && says(Role::PacketTotalLength);
-        if !says_both && !self.end_at_byte(&open) {
+        if !open.says_both && !self.end_at_byte(&open) {
             self.out.go_back(0);
             return;
         }

@@ -60,3 +60,9 @@ pub(super) fn most_bits(placed: &[Placed]) -> u64 {
     // Whole bytes, as packets have.
     most.min().map_or(u64::MAX, |most| most & !7)
 }
+
+/// Whether a packet says both of its sizes, so that its content need not end at a byte.
+pub(super) fn says_both_sizes(placed: &[Placed]) -> bool {
+    let says = |role| placed.iter().any(|placed| placed.role == role);
+    says(Role::PacketContentLength) && says(Role::PacketTotalLength)
+}

@@ -15,7 +15,7 @@ use super::field_encoder::{FieldEncoder, RoleValues};
 use super::frame;
 use super::index_file::SaidTimes;
 use super::packets::{OpenPacket, Packets};
-use super::placed::{Layout, Placed, most_bits};
+use super::placed::{Layout, Placed, most_bits, says_both_sizes};
 use super::repair::Repair;
 use super::stream_rules::StreamRules;
 
@@ -191,7 +191,10 @@ impl StreamEncoder {
             }
         }
         if let Some(open) = &packets.open {
-            let is_full = most.is_some_and(|most| packets.out.at() / 8 >= most) && open.events > 0;
+            let at = packets.out.at();
+            // One that says its total length only has to end at a byte.
+            let can_end = at % 8 == 0 || open.says_both;
+            let is_full = most.is_some_and(|most| at / 8 >= most) && open.events > 0 && can_end;
             let wraps = rules.mirrors
                 && rules.has_gaps
                 && rules.timestamp.bits < 64
@@ -326,13 +329,14 @@ impl StreamEncoder {
         packets.has_packets = true;
         let source_end = cycles(packet.end);
         let mut open = OpenPacket {
-            placed,
             head,
             head_bits,
             begin,
             now: begin,
             source_end,
             most_bits,
+            says_both: says_both_sizes(&placed),
+            placed,
             ..OpenPacket::default()
         };
         if rules.repairs {
