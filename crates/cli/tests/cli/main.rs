@@ -4,6 +4,7 @@
 // Helpers of tests are tests.
 #![allow(clippy::unwrap_used, clippy::panic, unreachable_pub)]
 
+mod agreement;
 mod archives;
 mod babeltrace_cases;
 mod cat;
