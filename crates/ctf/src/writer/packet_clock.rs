@@ -41,10 +41,10 @@ pub(super) struct PacketClock {
 }
 
 impl PacketClock {
-    /// Those of a data stream class.
+    /// That of a data stream class.
     pub(super) fn of(stream: &DataStreamClass, options: &WriteOptions, goes_on: GoesOn) -> Self {
         let (begin, end) = (said(stream, Role::Timestamp), said(stream, Role::PacketEndTimestamp));
-        let mut times = Self {
+        let mut clock = Self {
             has_clock: stream.default_clock.is_some(),
             bits: begin.bits,
             is_variable: begin.is_variable,
@@ -52,9 +52,9 @@ impl PacketClock {
             ..Self::default()
         };
         let header = Timestamps::of(stream.event_record_header.as_deref());
-        times.adds_begin = times.lacks_begin(options, header);
-        times.adds_end = times.adds_begin && !end.is_variable && (1..64).contains(&end.bits);
-        times
+        clock.adds_begin = clock.lacks_begin(options, header);
+        clock.adds_end = clock.adds_begin && !end.is_variable && (1..64).contains(&end.bits);
+        clock
     }
 
     /// Whether what packets say of their beginning is not enough for the output.
@@ -124,13 +124,13 @@ mod tests {
     #[test]
     fn packets_begin_where_they_can_say_it() {
         let header = |bits| Timestamps { bits, are_variable: false };
-        let times = PacketClock { has_clock: true, bits: 8, ..PacketClock::default() };
-        assert!(times.can_begin(255, 0, header(8)) && !times.can_begin(256, 255, header(8)));
-        let goes_on = PacketClock { goes_on: GoesOn { source: true, output: true }, ..times };
+        let short = PacketClock { has_clock: true, bits: 8, ..PacketClock::default() };
+        assert!(short.can_begin(255, 0, header(8)) && !short.can_begin(256, 255, header(8)));
+        let goes_on = PacketClock { goes_on: GoesOn { source: true, output: true }, ..short };
         assert!(goes_on.can_begin(1000, 745, header(8)) && !goes_on.can_begin(1000, 744, header(8)));
-        let nothing = PacketClock { bits: 0, ..times };
+        let nothing = PacketClock { bits: 0, ..short };
         assert!(nothing.can_begin(1000, 0, header(64)) && !nothing.can_begin(1000, 0, header(32)));
-        let whole = PacketClock { bits: 64, ..times };
+        let whole = PacketClock { bits: 64, ..short };
         assert!(whole.can_begin(u64::MAX, 0, header(8)));
         assert!(PacketClock::default().can_begin(u64::MAX, 0, header(8)));
     }
