@@ -14,6 +14,7 @@ cd "$(dirname "$0")"
 missing() {
 	command -v babeltrace2 >/dev/null || echo babeltrace2
 	command -v lttng-sessiond >/dev/null || echo lttng-tools
+	command -v strace >/dev/null || echo strace
 	command -v setpriv >/dev/null || echo util-linux
 	command -v gcc >/dev/null || echo gcc libc6-dev
 	gcc -include lttng/tracepoint.h -fsyntax-only -xc /dev/null 2>/dev/null || echo liblttng-ust-dev

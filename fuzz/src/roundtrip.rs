@@ -92,6 +92,7 @@ pub fn roundtrip(metadata: &[u8], stream: &[u8], choice: u8) {
     let source = WriteSource {
         trace: trace.trace().clone(),
         format: if choice & 0x80 == 0 { "ctf" } else { "other" },
+        has_dynamic_classes: trace.has_dynamic_classes(),
         streams: trace.data_streams(),
     };
     if options.leaves_out {

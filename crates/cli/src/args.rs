@@ -8,6 +8,7 @@ pub(crate) use self::cat::{Cat, CatFormat, Detail, FieldName, NameScope};
 pub(crate) use self::collect::Collect;
 pub(crate) use self::convert::{Align, Convert, Cut, Filter, Merge, Repair, Split, SplitBy, Writing};
 pub(crate) use self::json::{JsonReport, TimeForm};
+pub(crate) use self::output_file::OutputFile;
 pub(crate) use self::reading::{Arithmetic, Reading, quirks};
 pub(crate) use self::selecting::Selecting;
 pub(crate) use self::stacks::{FramesKept, Roots, Stacks, StacksFormat};
@@ -22,6 +23,7 @@ mod cat;
 mod collect;
 mod convert;
 mod json;
+mod output_file;
 mod reading;
 mod selecting;
 mod stacks;
@@ -43,7 +45,7 @@ Exit codes:\n  \
   0      success\n  \
   1      no event was selected, or `check` found problems\n  \
   2      usage error, or nothing could be read or written\n  \
-  3      the output is incomplete: the input is damaged, or some of it cannot be read\n  \
+  3      the output is incomplete: the input is damaged, some of it cannot be read, or none of its\n         events can be written\n  \
   128+N  ended by signal N (130: Ctrl-C)\n\n\
 Results go to standard output; warnings, errors and progress go to standard error."
 )]

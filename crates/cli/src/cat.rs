@@ -13,6 +13,7 @@ use crate::interrupt;
 use crate::job::{self, Job};
 use crate::outcome::Ended;
 use crate::output::Destination;
+use crate::output_path::OutputPath;
 use crate::pass::Follower;
 use crate::progress::Progress;
 use crate::report::Report;
@@ -30,6 +31,11 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
         CatFormat::Pretty | CatFormat::Details => Arithmetic::Babeltrace,
         _ => Arithmetic::Exact,
     };
+    let output_path = match args.format() {
+        CatFormat::Jsonl => OutputPath::of_trace_file(&args.output),
+        _ => OutputPath::of_file(&args.output),
+    };
+    output_path.check_new()?;
     let progress = scan::progress(global.progress, report);
     // Which columns there are can depend on all events.
     let needs_all = selection.times.needs_end()
@@ -44,6 +50,7 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
         Some(session) => session,
         None => input::open(&args.reading, arithmetic, progress, report)?,
     };
+    output_path.check_apart(&session)?;
     let mut damaged = input::report_problems(&session, report);
     let window = selection.prepare(&session, report)?;
     let mut reader = selection.reader(&session, window)?;
@@ -66,8 +73,7 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
     };
     let output = match args.format() {
         CatFormat::Null => Output::nowhere(),
-        _ => ichnos::io::create(args.output.as_deref())
-            .map_err(|error| Failure::new(format!("the output cannot be opened: {error}")))?,
+        _ => output_path.create()?,
     };
     let to_terminal = output.is_terminal();
     let is_limited = selection.is_some();

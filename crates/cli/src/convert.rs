@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use ichnos::convert::{ConvertError, ConvertOptions, Select};
-use ichnos::io::{MessageOrder, TraceWriter, WriteReport};
+use ichnos::convert::{ConvertError, ConvertOptions, Select, Target};
+use ichnos::io::{CreateError, MessageOrder, TraceWriter, WriteReport};
 use ichnos::model::{Damage, DataStream, StreamSummary, Window};
 use ichnos::{Reader, Session};
 
@@ -16,6 +16,7 @@ use crate::exit::{Exit, Failure};
 use crate::filtering;
 use crate::input;
 use crate::interrupt;
+use crate::output_path::OutputPath;
 use crate::report::Report;
 use crate::scan;
 use crate::selection::Selection;
@@ -30,7 +31,7 @@ pub(crate) fn cut(args: &Cut, global: &Global, report: Report) -> Result<Exit, F
     if selecting.begin().is_none() && selecting.end().is_none() {
         return Err(Failure::new("cut needs --begin or --end").help("`ichnos convert` writes all of a trace"));
     }
-    let edit = Edit { whole_packets: args.align == Align::Packet, ..Edit::default() };
+    let edit = Edit { whole_packets: args.align == Align::Packet, ..Edit::KEEPING };
     write(&args.convert, edit, global, report)
 }
 
@@ -40,17 +41,19 @@ pub(crate) fn filter(args: &Filter, global: &Global, report: Report) -> Result<E
         return Err(Failure::new("there are two expressions: one of them is that of --filter")
             .help("join them with `&&`"));
     }
-    write(&args.convert, Edit { expression: Some(&args.expression), ..Edit::default() }, global, report)
+    write(&args.convert, Edit { expression: Some(&args.expression), ..Edit::KEEPING }, global, report)
 }
 
 /// `ichnos merge`.
 pub(crate) fn merge(args: &Merge, global: &Global, report: Report) -> Result<Exit, Failure> {
-    write(&args.convert, Edit { merges: true, ..Edit::default() }, global, report)
+    write(&args.convert, Edit { merges: true, ..Edit::KEEPING }, global, report)
 }
 
 /// What a verb does beside writing.
 #[derive(Clone, Copy, Default)]
 struct Edit<'e> {
+    /// Keeps the format and the dialect of the input, if nothing else is named.
+    keeps_format: bool,
     /// Writes all traces as one.
     merges: bool,
     /// Makes what is written valid.
@@ -61,9 +64,15 @@ struct Edit<'e> {
     expression: Option<&'e str>,
 }
 
+impl Edit<'_> {
+    /// Keeps the format and the dialect, and does nothing else.
+    const KEEPING: Self =
+        Self { keeps_format: true, merges: false, repairs: false, whole_packets: false, expression: None };
+}
+
 /// `ichnos repair`.
 pub(crate) fn repair(args: &Repair, global: &Global, report: Report) -> Result<Exit, Failure> {
-    write(&args.convert, Edit { repairs: true, ..Edit::default() }, global, report)
+    write(&args.convert, Edit { repairs: true, ..Edit::KEEPING }, global, report)
 }
 
 /// `ichnos convert`.
@@ -78,14 +87,25 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
         return Err(Failure::new("expected the name of the output, -o OUT")
             .help("--dry-run only says what would be lost; `ichnos cat PATH` prints traces as `babeltrace2 convert` does"));
     }
-    let (_, writer) = writer(args)?;
+    let output_path = OutputPath::of_trace(writing);
+    output_path.check_readable(writing.verify)?;
+    output_path.recover()?;
+    output_path.check_new()?;
+    let named = named_target(args, edit.keeps_format)?;
     let mut selection = Selection::new(&args.selecting, None)?;
     if let Some(expression) = edit.expression {
         selection.filter = Some(filtering::parse(expression)?);
     }
-    let session =
-        input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
+    let progress = scan::progress(global.progress, report);
+    let session = input::open_checked(&args.reading, Arithmetic::Exact, writing.verify, progress, report)?;
+    output_path.check_apart(&session)?;
     let damaged = input::report_problems(&session, report);
+    let is_kept = named.is_none();
+    let target = match named {
+        Some(target) => target,
+        None => kept_target(args, &session, report)?,
+    };
+    let writer = target.writer;
     let window = selection.prepare(&session, report)?;
     if edit.whole_packets {
         check_packets(&session, &selection)?;
@@ -102,9 +122,9 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     selection.exclude(&mut reader);
     input::report_empty_traces(&session, report);
     let repeated_packets = repeated_packets(&session, wants);
-    interrupt::watch();
+    interrupt::watch_writing(report);
     let mut options = ConvertOptions::default();
-    set_options(&mut options, args);
+    set_options(&mut options, args, target);
     options.write.selected_by.extend(edit.expression.map(str::to_owned));
     options.write.merge = edit.merges;
     options.write.repair = edit.repairs;
@@ -144,7 +164,14 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
         }
     };
     options.damage = Some(&note);
-    let written = convert(&reader, writer, path.filter(|_| !writing.dry_run), &options);
+    let mut written = convert(&reader, writer, path.filter(|_| !writing.dry_run), &options);
+    if is_kept
+        && let Err(ConvertError::Create(error @ CreateError::Unsupported { .. })) = &written
+        && options.write.dialect.take().is_some()
+    {
+        report.notice(&format!("{error}; the output is {}", default_dialect(writer)));
+        written = convert(&reader, writer, path.filter(|_| !writing.dry_run), &options);
+    }
     drop(options);
     drop(progress);
     let count = count.into_inner();
@@ -166,23 +193,40 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
                 .help("--losses lists it; without --strict it is written all the same");
             (written, Some(failure))
         }
+        Err(ConvertError::Create(CreateError::Mismatch(difference))) => {
+            return Ok(report_mismatch(&difference, report));
+        }
         Err(error) => return Err(Failure::new(error.to_string())),
     };
     let read = InputReport { left_out: edit.repairs.then_some(&found[..]), repeated_packets };
     write_report::print(&args.writing, &written, &read, report)?;
-    let is_nothing = written.events == 0
-        && written.copied_packets == 0
-        && selection.is_some()
-        && !is_any.load(Ordering::Relaxed);
+    let is_empty = written.events == 0 && written.copied_packets == 0;
+    // Nothing of what there was is left.
+    let mut lacks_all = false;
+    if failed.is_none() {
+        lacks_all = write_report::warn_of_missing_events(&written, "", report);
+        if edit.repairs && is_empty && !lacks_all && count > 0 {
+            report.warning("no event can be recovered: the output has none");
+            lacks_all = true;
+        }
+    }
+    let is_nothing = is_empty && selection.is_some() && !is_any.load(Ordering::Relaxed);
     if failed.is_none() {
         unmatched::explain(&session, &selection, window, u64::from(!is_nothing), report);
     }
     match failed {
         Some(failure) => Err(failure),
-        None if damaged => Ok(Exit::Damaged),
+        None if damaged || lacks_all => Ok(Exit::Damaged),
         None if is_nothing => Ok(Exit::Nothing),
         None => Ok(Exit::Success),
     }
+}
+
+/// Reports that the output is not what was written.
+pub(crate) fn report_mismatch(difference: &str, report: Report) -> Exit {
+    report.error(&format!("the output is not what was written, and is removed: {}", safe(difference)));
+    report.help("please report this as a bug of ichnos; without --verify, the output is kept");
+    Exit::Damaged
 }
 
 /// How many packets of these data streams are in several files.
@@ -208,13 +252,15 @@ fn sum(session: &Session, wants: impl Fn(&DataStream) -> bool, of: impl Fn(&Stre
 }
 
 /// Sets what does not depend on the verb.
-pub(crate) fn set_options(options: &mut ConvertOptions<'_>, args: &Convert) {
+pub(crate) fn set_options(options: &mut ConvertOptions<'_>, args: &Convert, target: Target) {
     let writing = &args.writing;
-    options.write.dialect.clone_from(&writing.to_dialect);
+    options.write.dialect = writing.to_dialect.clone().or_else(|| target.dialect.map(str::to_owned));
     options.write.packet_size = writing.packet_size;
     options.write.index = writing.index;
+    options.write.existing = OutputPath::of_trace(writing).existing();
     options.write.selected_by = args.selecting.event.iter().chain(&args.selecting.filter).cloned().collect();
     options.write.limits = args.reading.limits().model;
+    options.verify = writing.verify;
     options.strict = args.reading.strict;
     options.threads = threads(args);
     options.stop = Some(interrupt::flag());
@@ -253,13 +299,17 @@ fn threads(args: &Convert) -> usize {
     args.writing.threads.map_or_else(processors, usize::from)
 }
 
-/// The writer of the format that is wanted.
-pub(crate) fn writer(args: &Convert) -> Result<(&'static str, &'static dyn TraceWriter), Failure> {
+/// Output that the options or the extension of OUT name. With `keeps_format`, `None` if they name nothing: the
+/// output is what the input is then.
+pub(crate) fn named_target(args: &Convert, keeps_format: bool) -> Result<Option<Target>, Failure> {
     let Writing { output, to, to_dialect, .. } = &args.writing;
     let path = output.as_deref();
     let named = path.unwrap_or_else(|| Path::new(""));
+    if keeps_format && to.is_none() && to_dialect.is_none() && named.extension().is_none() {
+        return Ok(None);
+    }
     let found = ichnos::convert::writer(to.as_deref(), named, to_dialect.as_deref());
-    let found = found.ok_or_else(|| {
+    let (format, writer) = found.ok_or_else(|| {
         if let (None, Some(dialect)) = (to, to_dialect) {
             return Failure::new(format!("there is no dialect `{}`", safe(dialect)))
                 .help("`ichnos formats` lists them");
@@ -273,10 +323,46 @@ pub(crate) fn writer(args: &Convert) -> Result<(&'static str, &'static dyn Trace
         Failure::new(format!("the name `{shown}` does not say which format to write"))
             .help(format!("name it with --to: {}", names.join(", ")))
     })?;
-    if found.1.is_directory() && args.writing.prints_trace() {
+    check_output(args, Target::new(format, writer)).map(Some)
+}
+
+/// The format and the dialect of the input, if that can be written; otherwise the default ones.
+pub(crate) fn kept_target(args: &Convert, session: &Session, report: Report) -> Result<Target, Failure> {
+    let traces = || session.traces().iter().map(|trace| &**trace);
+    if let Some(target) = ichnos::convert::common_target(traces()) {
+        return check_output(args, target);
+    }
+    let target = ichnos::convert::writer(None, Path::new(""), None);
+    let (format, writer) = target.ok_or_else(|| Failure::new("there is no format that can be written"))?;
+    let mut kinds: Vec<&str> =
+        traces().map(|trace| trace.dialect().unwrap_or_else(|| trace.format())).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    if kinds.len() > 1 {
+        report.notice(&format!(
+            "the traces are of several kinds ({}): the output is {}",
+            kinds.join(", "),
+            default_dialect(writer)
+        ));
+    }
+    check_output(args, Target::new(format, writer))
+}
+
+/// The dialect in which a writer writes if none is named, for people.
+pub(crate) fn default_dialect(writer: &dyn TraceWriter) -> String {
+    writer
+        .dialects()
+        .first()
+        .map_or_else(String::new, |dialect| format!("{} ({})", dialect.name, dialect.about))
+}
+
+/// Checks that a format can be written to the output.
+fn check_output(args: &Convert, target: Target) -> Result<Target, Failure> {
+    if target.writer.is_directory() && args.writing.prints_trace() {
+        let format = target.format;
         let message =
-            format!("a trace of the format {} is a directory: it cannot go to the standard output", found.0);
+            format!("a trace of the format {format} is a directory: it cannot go to the standard output");
         return Err(Failure::new(message).help("name a directory, or another format with --to"));
     }
-    Ok(found)
+    Ok(target)
 }

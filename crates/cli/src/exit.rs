@@ -14,7 +14,7 @@ pub(crate) enum Exit {
     Nothing = 1,
     /// Wrong usage, or it could not be done.
     Failure = 2,
-    /// There is output, but the input is damaged, or some of it cannot be read.
+    /// There is output, but the input is damaged, some of it cannot be read, or none of its events can be written.
     Damaged = 3,
     /// SIGHUP: the terminal is gone.
     HungUp = 129,

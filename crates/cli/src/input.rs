@@ -15,7 +15,7 @@ use crate::limits;
 use crate::manifest::Manifest;
 use crate::nearest::{alternatives, nearest};
 use crate::report::Report;
-use crate::style::count;
+use crate::style::{self, count};
 
 /// How many problems an error shows; `ichnos check` shows all.
 const SHOWN: usize = 20;
@@ -27,20 +27,32 @@ pub(crate) fn open(
     progress: ScanProgress,
     report: Report,
 ) -> Result<Session, Failure> {
+    open_checked(reading, arithmetic, false, progress, report)
+}
+
+/// The same; `all_problems`: to say all that is wrong, even what does not matter.
+pub(crate) fn open_checked(
+    reading: &Reading,
+    arithmetic: Arithmetic,
+    all_problems: bool,
+    progress: ScanProgress,
+    report: Report,
+) -> Result<Session, Failure> {
     let refuse_all = |session: Session| match session.refused() {
         [_, ..] if reading.strict => Err(OpenError::Refused(session.refused().to_vec())),
         _ => Ok(session),
     };
-    let session = try_open(reading, arithmetic, false, progress)?.and_then(refuse_all).map_err(|error| {
-        let was_refused = matches!(error, OpenError::Refused(_));
-        let failure = failure(&error);
-        match reading.format_flags.choices().next() {
-            Some(name) if was_refused => {
-                failure.help(format!("without --{name} the {name} is found out from the trace"))
+    let session =
+        try_open(reading, arithmetic, all_problems, progress)?.and_then(refuse_all).map_err(|error| {
+            let was_refused = matches!(error, OpenError::Refused(_));
+            let failure = failure(&error);
+            match reading.format_flags.choices().next() {
+                Some(name) if was_refused => {
+                    failure.help(format!("without --{name} the {name} is found out from the trace"))
+                }
+                _ => failure,
             }
-            _ => failure,
-        }
-    })?;
+        })?;
     check(reading, &session, report)?;
     Ok(session)
 }
@@ -117,6 +129,7 @@ pub(crate) fn open_beginnings(
 fn options(reading: &Reading, manifest: &Manifest, arithmetic: Arithmetic) -> Result<OpenOptions, Failure> {
     let mut options = OpenOptions::default();
     options.clock_offsets.clone_from(&manifest.offsets);
+    options.other_inputs.extend(reading.manifest.clone());
     options.assume_correlated = reading.assume_correlated;
     options.read.strict = reading.strict;
     options.read.unsorted = reading.unsorted;
@@ -161,6 +174,12 @@ pub(crate) fn failure(error: &OpenError) -> Failure {
     let failure = match error {
         OpenError::Io(IoError::NotFound { path }) => {
             let failure = Failure::new(message);
+            if let Some(replaced) = ichnos::io::interrupted_replacement(Path::new(path)) {
+                let replaced = style::safe(&replaced.display().to_string()).into_owned();
+                return failure.help(format!(
+                    "a killed process has left `{replaced}`: rename it, or write `{path}` again, which does the same"
+                ));
+            }
             match similar(Path::new(path)) {
                 Some(similar) => failure.help(format!("did you mean `{}`?", similar.display())),
                 None => failure,

@@ -1,19 +1,31 @@
 //! Signals that ask the program to end: what is begun is ended properly.
 
-use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Once, OnceLock};
+use std::time::Duration;
 
 use crate::exit::Exit;
+use crate::report::Report;
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 /// The signal that came first; 0 if none did.
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
+/// Takes the notice that the output is still being removed.
+static REMOVING: OnceLock<Report> = OnceLock::new();
+/// Time after a signal until a note says why the program continues.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// From now on SIGINT (Ctrl-C), SIGTERM and SIGHUP do not end the program, but [`is_requested`] is
 /// true after them. The second one ends it immediately.
 pub(crate) fn watch() {
     static ONCE: Once = Once::new();
     ONCE.call_once(set_handlers);
+}
+
+/// The same for a verb that removes what it has written up to then, which can take long.
+pub(crate) fn watch_writing(report: Report) {
+    let _ = REMOVING.set(report);
+    watch();
 }
 
 #[cfg(unix)]
@@ -53,6 +65,14 @@ fn request(signal: i32) {
     let _ = SIGNAL.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed);
     if INTERRUPTED.swap(true, Ordering::Release) {
         std::process::exit(exit() as i32);
+    }
+    if let Some(report) = REMOVING.get() {
+        let explain = || {
+            std::thread::sleep(PATIENCE);
+            report.notice("removing the unfinished output; interrupt again to end at once and leave it");
+        };
+        // Without a thread, nothing is said.
+        drop(std::thread::Builder::new().spawn(explain));
     }
 }
 

@@ -94,7 +94,7 @@ pub(crate) fn terminal_text(args: &Cat, global: &Global) -> TerminalText {
 }
 
 fn paint(args: &Cat, global: &Global) -> Paint {
-    if args.output.is_none() { Paint::stdout(global.color) } else { Paint::PLAIN }
+    if args.output.path.is_none() { Paint::stdout(global.color) } else { Paint::PLAIN }
 }
 
 fn pretty_options(args: &Cat, style: Style, global: &Global) -> PrettyOptions {

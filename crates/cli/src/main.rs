@@ -34,6 +34,7 @@ mod manifest;
 mod nearest;
 mod outcome;
 mod output;
+mod output_path;
 mod pass;
 mod printer;
 mod progress;

@@ -66,7 +66,7 @@ impl Write for Destination {
 
 /// Prints a whole text for people, in which all texts of a trace are [safe](crate::style::safe).
 pub(crate) fn print(text: &str, paint: Paint) -> io::Result<()> {
-    let output = ichnos::io::create(None)?;
+    let output = Output::standard()?;
     let mut output = Destination::new(output, TerminalText::Lines { colors: paint.is_on() });
     output.write_all(text.as_bytes())?;
     output.finish()
@@ -74,7 +74,7 @@ pub(crate) fn print(text: &str, paint: Paint) -> io::Result<()> {
 
 /// Prints trees like [`print`], part by part, with an empty line between each two.
 pub(crate) fn print_trees(trees: impl IntoIterator<Item = Branch>, paint: Paint) -> io::Result<()> {
-    let output = ichnos::io::create(None)?;
+    let output = Output::standard()?;
     let output = Destination::new(output, TerminalText::Lines { colors: paint.is_on() });
     let mut output = BufWriter::with_capacity(64 << 10, output);
     for (i, tree) in trees.into_iter().enumerate() {
@@ -88,21 +88,21 @@ pub(crate) fn print_trees(trees: impl IntoIterator<Item = Branch>, paint: Paint)
 
 /// Prints a whole JSON document.
 pub(crate) fn print_json(document: &Json, integers: Integers) -> io::Result<()> {
-    let mut output = Destination::new(ichnos::io::create(None)?, TerminalText::Json);
+    let mut output = Destination::new(Output::standard()?, TerminalText::Json);
     output.write_all(json::text(document, integers).as_bytes())?;
     output.finish()
 }
 
 /// Prints a whole text that is all of the program itself, and for other programs.
 pub(crate) fn print_as_it_is(text: &str) -> io::Result<()> {
-    let mut output = ichnos::io::create(None)?;
+    let mut output = Output::standard()?;
     output.write_all(text.as_bytes())?;
     output.finish()
 }
 
 /// Prints a whole text for other programs that has texts of a trace in it.
 pub(crate) fn print_source(text: &str) -> io::Result<()> {
-    let mut output = Destination::new(ichnos::io::create(None)?, TerminalText::Lines { colors: false });
+    let mut output = Destination::new(Output::standard()?, TerminalText::Lines { colors: false });
     output.write_all(text.as_bytes())?;
     output.finish()
 }

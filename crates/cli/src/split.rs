@@ -1,17 +1,20 @@
 //! `ichnos split`: one trace for each part.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use ichnos::convert::{ConvertError, ConvertOptions, Select};
-use ichnos::io::{FileNames, OutputDirectory, TraceWriter, WriteReport};
+use ichnos::convert::{ConvertError, ConvertOptions, Select, SplitBy as By, SplitTargets, Target};
+use ichnos::io::{CreateError, FileNames, ListWritten, OutputDirectory, TraceWriter, WriteReport};
 use ichnos::model::{DataStream, Event, FieldRef, FieldValue, Message, Window};
 use ichnos::{Reader, Session};
 
 use crate::args::{Arithmetic, Global, Split, SplitBy};
 use crate::exit::{Exit, Failure};
+use crate::output_path::OutputPath;
 use crate::report::Report;
 use crate::selection::Selection;
 use crate::style::grouped;
@@ -19,34 +22,19 @@ use crate::write_progress::WriteProgress;
 use crate::write_report::{self, InputReport};
 use crate::{convert, input, interrupt, scan};
 
-/// More parts are not written: for each one, the input is read once.
-const MOST_PARTS: usize = 1_000;
+/// More parts are not written: each one takes a directory, and some hundred bytes of memory.
+const MOST_PARTS: usize = 100_000;
 
-/// A part of a trace.
-struct Part {
-    name: String,
-    streams: Streams,
-    window: Window,
-    /// What decides which events are in it has this key.
-    key: Option<Key>,
-}
+/// The part of what has no time, and the one of losses of data streams without events.
+const WITHOUT_TIME: &str = "without-time";
+const WITHOUT_EVENT: &str = "without-event";
 
-/// Which data streams are in a part.
+/// The data streams that are read.
 #[derive(Clone, Copy)]
 enum Streams {
     All,
-    Only(u32),
     /// Those with a clock, or without one.
     Clocked(bool),
-}
-
-/// What decides which part an event is in.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Key {
-    /// Its name.
-    Name(String),
-    /// The value of the field; None: it has no such field.
-    Value(Option<String>),
 }
 
 pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit, Failure> {
@@ -58,81 +46,198 @@ pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit,
         return Err(Failure::new("several traces cannot go to the standard output")
             .help("name the directory to write, -o OUT"));
     }
-    let (_, writer) = convert::writer(&args.convert)?;
+    let output_path = OutputPath::of_trace(writing);
+    output_path.recover()?;
+    output_path.check_new()?;
+    let named = convert::named_target(&args.convert, true)?;
     let mut selection = Selection::new(&args.convert.selecting, None)?;
     let progress = scan::progress(global.progress, report);
-    let session = input::open(&args.convert.reading, Arithmetic::Exact, progress, report)?;
+    let session =
+        input::open_checked(&args.convert.reading, Arithmetic::Exact, writing.verify, progress, report)?;
     if session.is_live() {
         return Err(Failure::new("what arrives now cannot be split: it can be read once only"));
     }
+    output_path.check_apart(&session)?;
     let damaged = input::report_problems(&session, report);
+    let is_kept = named.is_none();
+    let mut target = match named {
+        Some(target) => target,
+        None => convert::kept_target(&args.convert, &session, report)?,
+    };
+    let writer = target.writer;
     let window = selection.prepare(&session, report)?;
     input::report_empty_traces(&session, report);
-    interrupt::watch();
+    interrupt::watch_writing(report);
     let splitter = Splitter { session: &session, selection, window };
-    let parts = splitter.parts(&args.by)?;
+    let times = splitter.times(&args.by)?;
     if interrupt::is_requested() {
         return Ok(interrupt::exit());
     }
-    if parts.is_empty() {
+    let create = || match &writing.output {
+        Some(path) if !writing.dry_run => {
+            let failure = |error: std::io::Error| Failure::new(format!("{}: {error}", path.display()));
+            let list: ListWritten = Arc::new(|directory| writer.written_files(directory));
+            OutputDirectory::create(path, output_path.existing(), &list).map(Some).map_err(failure)
+        }
+        _ => Ok(None),
+    };
+    let mut directory = create()?;
+    let progress = WriteProgress::new(global.progress, None, false, report);
+    let mut parts = Parts::new(&args.by, &times, writer);
+    let mut written = splitter.write(args, &times, target, &mut parts, directory.as_ref(), &progress);
+    if is_kept
+        && let Err(Problem::Convert(ConvertError::Create(error @ CreateError::Unsupported { .. }))) = &written
+        && target.dialect.take().is_some()
+    {
+        report.notice(&format!("{error}; the output is {}", convert::default_dialect(writer)));
+        // What was written up to now is removed before.
+        drop(directory.take());
+        directory = create()?;
+        parts = Parts::new(&args.by, &times, writer);
+        written = splitter.write(args, &times, target, &mut parts, directory.as_ref(), &progress);
+    }
+    let mut written = match written {
+        Ok(written) => written,
+        Err(_) if parts.too_many.get() => {
+            return Err(too_many(&format!("more than {}", grouped(MOST_PARTS as u64))));
+        }
+        Err(Problem::Failure(failure)) => return Err(failure),
+        Err(Problem::Convert(ConvertError::Stopped)) => return Ok(interrupt::exit()),
+        Err(Problem::Convert(ConvertError::Losses(_))) => {
+            return Err(Failure::new("something would be lost, and nothing was written")
+                .help("`--dry-run --losses` lists it; without --strict it is written all the same"));
+        }
+        Err(Problem::Convert(ConvertError::Create(CreateError::Mismatch(difference)))) => {
+            return Ok(convert::report_mismatch(&difference, report));
+        }
+        Err(Problem::Convert(error)) => return Err(Failure::new(error.to_string())),
+    };
+    drop(progress);
+    if let SplitBy::Field(field) = &args.by
+        && parts.have_no_value()
+    {
+        return Err(Failure::new(format!("--by: no selected event has a field `{field}`"))
+            .help("`ichnos schema` lists the fields of each event"));
+    }
+    let mut lacks_all = false;
+    for (part, one) in std::mem::take(&mut parts.without_events) {
+        lacks_all |= write_report::warn_of_missing_events(&one, &part, report);
+    }
+    let names = parts.names();
+    if names.is_empty() {
         report.notice("no event is selected: nothing is written");
         return Ok(Exit::Nothing);
     }
-    let directory = match &writing.output {
-        Some(path) if !writing.dry_run => {
-            let failure = |error: std::io::Error| Failure::new(format!("{}: {error}", path.display()));
-            Some(OutputDirectory::create(path, |_| false).map_err(failure)?)
-        }
-        _ => None,
-    };
-    let mut written = WriteReport::default();
-    let progress = WriteProgress::new(global.progress, None, false, report);
-    for part in &parts {
-        let path = directory.as_ref().map(|directory| directory.path().join(file_name(&part.name, writer)));
-        match splitter.write(args, part, writer, path, (&progress, written.bytes)) {
-            Ok(one) => {
-                written.bytes += one.bytes;
-                written.packets += one.packets;
-                written.events += one.events;
-                written.copied_packets += one.copied_packets;
-                written.losses.merge(one.losses);
-            }
-            Err(Problem::Failure(failure)) => return Err(failure),
-            Err(Problem::Convert(ConvertError::Stopped)) => return Ok(interrupt::exit()),
-            Err(Problem::Convert(ConvertError::Losses(_))) => {
-                return Err(Failure::new(format!(
-                    "something would be lost of `{}`, and nothing was written",
-                    part.name
-                ))
-                .help("`--dry-run --losses` lists it; without --strict it is written all the same"));
-            }
-            Err(Problem::Convert(error)) => return Err(Failure::new(error.to_string())),
-        }
-    }
+    written.paths.clear();
     if let Some(directory) = directory {
         let shown = directory.path().display().to_string();
         let path = directory.finish().map_err(|error| Failure::new(format!("{shown}: {error}")))?;
-        written.paths = parts.iter().map(|part| path.join(file_name(&part.name, writer))).collect();
+        written.paths = names.iter().map(|name| path.join(name)).collect();
     }
-    drop(progress);
     let wants = |stream: &DataStream| splitter.selection.wants_file(&stream.name);
     let repeated_packets = convert::repeated_packets(&session, wants);
     let read = InputReport { repeated_packets, ..InputReport::default() };
     write_report::print(&args.convert.writing, &written, &read, report)?;
-    Ok(if damaged { Exit::Damaged } else { Exit::Success })
-}
-
-/// The name of the trace of a part.
-fn file_name(part: &str, writer: &dyn TraceWriter) -> String {
-    match writer.extensions().first().filter(|_| !writer.is_directory()) {
-        Some(extension) => format!("{part}.{extension}"),
-        None => part.to_owned(),
-    }
+    Ok(if damaged || lacks_all { Exit::Damaged } else { Exit::Success })
 }
 
 enum Problem {
     Failure(Failure),
     Convert(ConvertError),
+}
+
+/// Begin times of all parts but the first one, and the parts that have events; the last one is that of data streams
+/// without a clock.
+#[derive(Default)]
+struct Times {
+    begins: Vec<i128>,
+    have_events: Vec<bool>,
+}
+
+impl Times {
+    fn new(begins: Vec<i128>) -> Self {
+        Self { have_events: vec![false; begins.len() + 2], begins }
+    }
+}
+
+/// The parts that were met, with their names.
+struct Parts<'a> {
+    by: &'a SplitBy,
+    digits: usize,
+    begins: usize,
+    writer: &'a dyn TraceWriter,
+    keys: Keys<'a>,
+    names: RefCell<FileNames>,
+    /// The names of the parts that exist, by number.
+    created: RefCell<HashMap<usize, String>>,
+    /// Data streams, by their numbers.
+    streams: Vec<String>,
+    /// Parts of whose events none could be written.
+    without_events: Vec<(String, WriteReport)>,
+    too_many: Cell<bool>,
+}
+
+impl<'a> Parts<'a> {
+    fn new(by: &'a SplitBy, times: &Times, writer: &'a dyn TraceWriter) -> Self {
+        let keys = match by {
+            SplitBy::Field(field) => Keys::new(Some(field)),
+            _ => Keys::new(None),
+        };
+        Self {
+            by,
+            digits: (times.begins.len() + 1).to_string().len().max(3),
+            begins: times.begins.len(),
+            writer,
+            keys,
+            names: RefCell::default(),
+            created: RefCell::default(),
+            streams: Vec::new(),
+            without_events: Vec::new(),
+            too_many: Cell::new(false),
+        }
+    }
+
+    /// Property that the events of a part have in common.
+    fn label(&self, number: usize) -> String {
+        match self.by {
+            SplitBy::Size(_) | SplitBy::Time(_) if number > self.begins => WITHOUT_TIME.to_owned(),
+            SplitBy::Size(_) | SplitBy::Time(_) => format!("{:0digits$}", number + 1, digits = self.digits),
+            SplitBy::Stream => {
+                let name = self.streams.get(number).map_or("", |name| name.as_str());
+                name.rsplit('/').next().unwrap_or_default().to_owned()
+            }
+            SplitBy::Event => self.keys.label(number).unwrap_or(WITHOUT_EVENT).to_owned(),
+            SplitBy::Field(field) => match self.keys.label(number) {
+                Some(value) => format!("{field}={value}"),
+                None => format!("without-{field}"),
+            },
+        }
+    }
+
+    /// The name that the trace of a part gets.
+    fn create(&self, number: usize) -> String {
+        let name = self.names.borrow_mut().add(&self.label(number));
+        let name = match self.writer.extensions().first().filter(|_| !self.writer.is_directory()) {
+            Some(extension) => format!("{name}.{extension}"),
+            None => name,
+        };
+        self.created.borrow_mut().insert(number, name.clone());
+        name
+    }
+
+    /// The names of all that exist, in order.
+    fn names(self) -> Vec<String> {
+        let keys = &self.keys;
+        let mut created: Vec<_> = self.created.into_inner().into_iter().collect();
+        created.sort_by(|(a, _), (b, _)| (keys.label(*a), a).cmp(&(keys.label(*b), b)));
+        created.into_iter().map(|(_, name)| name).collect()
+    }
+
+    /// Returns `true` if there are events, but none with the field.
+    fn have_no_value(&self) -> bool {
+        let created = self.created.borrow();
+        !created.is_empty() && created.keys().all(|number| self.keys.label(*number).is_none())
+    }
 }
 
 struct Splitter<'a> {
@@ -143,10 +248,9 @@ struct Splitter<'a> {
 
 impl Splitter<'_> {
     /// A reader of some of the selected data streams in a time.
-    fn reader(&self, window: Window, streams: Streams) -> Result<Reader<'_>, Failure> {
-        self.selection.reader_of(self.session, window, |stream| match streams {
+    fn reader(&self, streams: Streams) -> Result<Reader<'_>, Failure> {
+        self.selection.reader_of(self.session, self.window, |stream| match streams {
             Streams::All => true,
-            Streams::Only(key) => stream.key == key,
             Streams::Clocked(clocked) => stream.clock().is_some() == clocked,
         })
     }
@@ -154,12 +258,11 @@ impl Splitter<'_> {
     /// Passes all events that are selected to a function, until that gives false.
     fn for_each_event(
         &self,
-        window: Window,
         streams: Streams,
         mut take: impl FnMut(&Event<'_>) -> bool,
     ) -> Result<(), Failure> {
         let mut selection = self.selection.clone();
-        self.reader(window, streams)?.cursor().drain_all(&mut |message| {
+        self.reader(streams)?.cursor().drain_all(&mut |message| {
             let goes_on = match message {
                 Message::Event(event) if selection.wants_event(event) => take(event),
                 _ => true,
@@ -173,72 +276,80 @@ impl Splitter<'_> {
         Ok(())
     }
 
-    fn has_events(&self, window: Window, streams: Streams) -> Result<bool, Failure> {
+    /// The parts that times make.
+    fn times(&self, by: &SplitBy) -> Result<Times, Failure> {
+        let mut times = match by {
+            SplitBy::Size(size) => self.times_by_size(*size)?,
+            SplitBy::Time(duration) => self.times_by_duration(*duration)?,
+            _ => return Ok(Times::default()),
+        };
         let mut has_some = false;
-        self.for_each_event(window, streams, |_| {
+        self.for_each_event(Streams::Clocked(false), |_| {
             has_some = true;
             false
         })?;
-        Ok(has_some)
-    }
-
-    /// The parts in which there are events.
-    fn parts(&self, by: &SplitBy) -> Result<Vec<Part>, Failure> {
-        match by {
-            SplitBy::Size(size) => self.parts_of_times(&self.times_by_size(*size)?),
-            SplitBy::Time(duration) => self.parts_of_times(&self.times_by_duration(*duration)?),
-            SplitBy::Stream => self.parts_of_streams(),
-            SplitBy::Event => self.parts_by_key(|event| Key::Name(event.name().to_owned()), "event"),
-            SplitBy::Field(field) => self.parts_by_field(field),
+        if let Some(without) = times.have_events.last_mut() {
+            *without = has_some;
         }
+        Ok(times)
     }
 
-    /// Parts that begin at these times, but for the first one. Events without a time are one of their own.
-    fn parts_of_times(&self, times: &[i128]) -> Result<Vec<Part>, Failure> {
-        let mut parts = Vec::new();
-        let mut add = |name: String, window: Window, clocked: bool| {
-            let streams = Streams::Clocked(clocked);
-            if self.has_events(window, streams)? {
-                parts.push(Part { name, streams, window, key: None });
-            }
-            Ok::<(), Failure>(())
-        };
-        let digits = (times.len() + 1).to_string().len().max(3);
-        for number in 0..=times.len() {
-            let begin = number.checked_sub(1).and_then(|before| times.get(before)).copied();
-            let end = times.get(number).map(|end| end - 1);
-            let window = Window {
-                begin: [self.window.begin, begin].into_iter().flatten().max(),
-                end: [self.window.end, end].into_iter().flatten().min(),
-            };
-            if window.begin.zip(window.end).is_some_and(|(begin, end)| begin > end) {
-                continue;
-            }
-            add(format!("{:0digits$}", number + 1), window, true)?;
-        }
-        add("without-time".to_owned(), self.window, false)?;
-        Ok(parts)
-    }
-
-    fn times_by_duration(&self, duration: i128) -> Result<Vec<i128>, Failure> {
+    fn times_by_duration(&self, duration: i128) -> Result<Times, Failure> {
         let (mut first, mut last) = (None::<i128>, None::<i128>);
-        self.for_each_event(self.window, Streams::Clocked(true), |event| {
+        // Events come in order of time, unless the trace is not.
+        let (mut slices, mut slice) = (HashSet::new(), None);
+        let mut origin = None;
+        self.for_each_event(Streams::Clocked(true), |event| {
             if let Some(time) = event.nanoseconds() {
                 first = Some(first.map_or(time, |first| first.min(time)));
                 last = Some(last.map_or(time, |last| last.max(time)));
+                let number = time.saturating_sub(*origin.get_or_insert(time)).div_euclid(duration);
+                if slice.replace(number) != Some(number) && slices.len() <= MOST_PARTS {
+                    slices.insert(number);
+                }
             }
             true
         })?;
-        let (Some(first), Some(last)) = (first, last) else { return Ok(Vec::new()) };
+        let (Some(first), Some(last)) = (first, last) else { return Ok(Times::new(Vec::new())) };
         let count = last.saturating_sub(first) / duration;
         if count >= MOST_PARTS as i128 {
-            return Err(too_many(&format!("{}", count.saturating_add(1))));
+            return Err(too_many(&grouped(u64::try_from(count.saturating_add(1)).unwrap_or(u64::MAX))));
         }
-        Ok((1..=count).map(|number| first + number * duration).collect())
+        let mut times = Times::new((1..=count).map(|number| first + number * duration).collect());
+        if origin != Some(first) {
+            self.note_events(&mut times)?;
+            return Ok(times);
+        }
+        for slice in slices {
+            if let Some(has_events) =
+                usize::try_from(slice).ok().and_then(|slice| times.have_events.get_mut(slice))
+            {
+                *has_events = true;
+            }
+        }
+        Ok(times)
     }
 
-    fn times_by_size(&self, size: u64) -> Result<Vec<i128>, Failure> {
-        let reader = self.reader(self.window, Streams::Clocked(true))?;
+    /// Finds out which parts have events.
+    fn note_events(&self, times: &mut Times) -> Result<(), Failure> {
+        let Times { begins, have_events } = times;
+        let mut current = 0..0;
+        self.for_each_event(Streams::Clocked(true), |event| {
+            if let Some(time) = event.nanoseconds()
+                && !current.contains(&time)
+            {
+                let number = begins.partition_point(|begin| *begin <= time);
+                let begin = number.checked_sub(1).and_then(|before| begins.get(before));
+                current =
+                    begin.copied().unwrap_or(i128::MIN)..begins.get(number).copied().unwrap_or(i128::MAX);
+                have_events[number] = true;
+            }
+            true
+        })
+    }
+
+    fn times_by_size(&self, size: u64) -> Result<Times, Failure> {
+        let reader = self.reader(Streams::Clocked(true))?;
         let streams: HashSet<u32> = reader.data_streams().iter().map(|stream| stream.key).collect();
         let summaries = self.session.traces().iter().flat_map(|trace| trace.streams());
         let summaries = summaries.filter(|summary| streams.contains(&summary.stream.key));
@@ -249,19 +360,21 @@ impl Splitter<'_> {
         // Between packets, these stay as they are.
         let times = reader.chunks(size);
         if !times.is_empty() || total <= size {
+            let mut times = Times::new(times);
+            self.note_events(&mut times)?;
             return Ok(times);
         }
         // There are none that are small enough: as many events as take about as much.
         let mut events = 0u64;
         let all = Streams::Clocked(true);
-        self.for_each_event(self.window, all, |_| {
+        self.for_each_event(all, |_| {
             events += 1;
             true
         })?;
         let parts = total.div_ceil(size);
         let each = events.div_ceil(parts).max(1);
         let (mut times, mut in_part, mut before) = (Vec::new(), 0u64, None::<i128>);
-        self.for_each_event(self.window, all, |event| {
+        self.for_each_event(all, |event| {
             let time = event.nanoseconds();
             if in_part >= each && time > before {
                 times.extend(time);
@@ -271,99 +384,89 @@ impl Splitter<'_> {
             before = before.max(time);
             true
         })?;
+        let mut times = Times::new(times);
+        self.note_events(&mut times)?;
         Ok(times)
-    }
-
-    fn parts_of_streams(&self) -> Result<Vec<Part>, Failure> {
-        let mut parts = Vec::new();
-        let mut names = FileNames::default();
-        let streams = self.session.traces().iter().flat_map(|trace| trace.data_streams());
-        for stream in streams.filter(|stream| self.selection.wants_file(&stream.name)) {
-            let streams = Streams::Only(stream.key);
-            if !self.has_events(self.window, streams)? {
-                continue;
-            }
-            if parts.len() >= MOST_PARTS {
-                return Err(too_many(&format!("more than {}", grouped(MOST_PARTS as u64))));
-            }
-            let name = stream.name.rsplit('/').next().unwrap_or_default();
-            let name = names.add(name);
-            parts.push(Part { name, streams, window: self.window, key: None });
-        }
-        Ok(parts)
-    }
-
-    fn parts_by_key(
-        &self,
-        mut key: impl FnMut(&Event<'_>) -> Key,
-        field: &str,
-    ) -> Result<Vec<Part>, Failure> {
-        let mut keys: BTreeMap<Key, ()> = BTreeMap::new();
-        self.for_each_event(self.window, Streams::All, |event| {
-            keys.insert(key(event), ());
-            keys.len() <= MOST_PARTS
-        })?;
-        if keys.len() > MOST_PARTS {
-            return Err(too_many(&format!("more than {}", grouped(MOST_PARTS as u64))));
-        }
-        let mut names = FileNames::default();
-        let part = |key: Key| {
-            let name = match &key {
-                Key::Name(name) => name.clone(),
-                Key::Value(Some(value)) => format!("{field}={value}"),
-                Key::Value(None) => format!("without-{field}"),
-            };
-            let name = names.add(&name);
-            Part { name, streams: Streams::All, window: self.window, key: Some(key) }
-        };
-        Ok(keys.into_keys().map(part).collect())
-    }
-
-    fn parts_by_field(&self, field: &str) -> Result<Vec<Part>, Failure> {
-        let mut values = Values::new(field);
-        let parts = self.parts_by_key(|event| values.key(event), field)?;
-        if !parts.is_empty() && parts.iter().all(|part| part.key == Some(Key::Value(None))) {
-            return Err(Failure::new(format!("--by: no selected event has a field `{field}`"))
-                .help("`ichnos schema` lists the fields of each event"));
-        }
-        Ok(parts)
     }
 
     fn write(
         &self,
         args: &Split,
-        part: &Part,
-        writer: &dyn TraceWriter,
-        path: Option<PathBuf>,
-        (progress, before): (&WriteProgress, u64),
+        times: &Times,
+        target: Target,
+        parts: &mut Parts<'_>,
+        directory: Option<&OutputDirectory>,
+        progress: &WriteProgress,
     ) -> Result<WriteReport, Problem> {
-        let reader = self.reader(part.window, part.streams).map_err(Problem::Failure)?;
+        let reader = match args.by {
+            // Nothing is put in order among data streams: their clocks need not be related.
+            SplitBy::Stream => {
+                let wants = |stream: &DataStream| self.selection.wants_file(&stream.name);
+                let mut reader = self.session.stream_reader(self.window, wants);
+                self.selection.intersect(&mut reader).map_err(Problem::Failure)?;
+                self.selection.exclude(&mut reader);
+                reader
+            }
+            _ => self.reader(Streams::All).map_err(Problem::Failure)?,
+        };
+        if let SplitBy::Stream = args.by {
+            parts.streams = reader.data_streams().iter().map(|stream| stream.name.to_string()).collect();
+            if parts.streams.len() > MOST_PARTS {
+                return Err(Problem::Failure(too_many(&grouped(parts.streams.len() as u64))));
+            }
+        }
         let mut options = ConvertOptions::default();
-        convert::set_options(&mut options, &args.convert);
-        let field = if let SplitBy::Field(field) = &args.by { field.as_str() } else { "" };
+        convert::set_options(&mut options, &args.convert, target);
         let make = || -> Select<'_> {
             let mut selection = self.selection.clone();
-            let mut values = Values::new(field);
             let mut counter = progress.counter();
             Box::new(move |event| {
                 counter.step();
                 selection.wants_event(event)
-                    && match &part.key {
-                        None => true,
-                        Some(Key::Name(name)) => event.name() == name,
-                        Some(key) => values.key(event) == *key,
-                    }
             })
         };
-        if part.key.is_some() {
-            options.write.selected_by.push(part.name.clone());
-        }
-        if part.key.is_some() || !self.selection.wants_all_events() {
+        if !self.selection.wants_all_events() {
             options.select = Some(&make);
         }
-        let show = |bytes: u64| progress.written(before.saturating_add(bytes));
+        let show = |bytes: u64| progress.written(bytes);
         options.progress = Some(&show);
-        reader.convert(writer, path, &options).map_err(Problem::Convert)
+        // Both of the functions below use them, one after the other.
+        let parts = RefCell::new(parts);
+        let mut counter = progress.counter();
+        let mut part_of = |event: &Event<'_>| {
+            counter.step();
+            let mut parts = parts.borrow_mut();
+            let number = parts.keys.number(event);
+            let is_known = number < MOST_PARTS;
+            if !is_known {
+                parts.too_many.set(true);
+            }
+            is_known.then_some(number)
+        };
+        let mut rest = || parts.borrow_mut().keys.without();
+        let by = match args.by {
+            SplitBy::Size(_) | SplitBy::Time(_) => {
+                By::Times { begins: &times.begins, are_there: &times.have_events }
+            }
+            SplitBy::Stream => By::Streams,
+            SplitBy::Event | SplitBy::Field(_) => By::Events { part_of: &mut part_of, rest: &mut rest },
+        };
+        let mut path = |number: usize| -> Option<PathBuf> {
+            let name = parts.borrow().create(number);
+            directory.map(|directory| directory.path().join(name))
+        };
+        let selected_by = |number: usize| parts.borrow().created.borrow().get(&number).cloned();
+        let mut without_events = Vec::new();
+        let mut finished = |number: usize, written: &WriteReport| {
+            if written.lacks_all_events() {
+                let part = parts.borrow().created.borrow().get(&number).cloned().unwrap_or_default();
+                without_events.push((part, written.clone()));
+            }
+        };
+        let targets = SplitTargets { path: &mut path, selected_by: &selected_by, finished: &mut finished };
+        let written = reader.split(target.writer, by, targets, &options).map_err(Problem::Convert);
+        parts.into_inner().without_events = without_events;
+        written
     }
 }
 
@@ -372,54 +475,120 @@ fn too_many(parts: &str) -> Failure {
         .help("make the parts larger, or select fewer events by --event, --filter, --begin and --end")
 }
 
-/// The values of a field.
-struct Values<'a> {
-    field: &'a str,
-    /// By class.
-    known: HashMap<usize, Option<FieldRef>>,
+/// Numbers of the values by which events are divided, in the order in which these are met.
+struct Keys<'a> {
+    /// None: the names of events.
+    field: Option<&'a str>,
+    /// By class: where the field is, or the number of the name.
+    classes: HashMap<usize, Class>,
+    numbers: HashMap<String, usize>,
+    /// By number; None: the events have no such field.
+    labels: Vec<Option<String>>,
+    /// The number of those.
+    without: Option<usize>,
+    text: String,
 }
 
-impl<'a> Values<'a> {
-    fn new(field: &'a str) -> Self {
-        Self { field, known: HashMap::new() }
+enum Class {
+    Field(Option<FieldRef>),
+    Name(usize),
+}
+
+impl<'a> Keys<'a> {
+    fn new(field: Option<&'a str>) -> Self {
+        Self {
+            field,
+            classes: HashMap::new(),
+            numbers: HashMap::new(),
+            labels: Vec::new(),
+            without: None,
+            text: String::new(),
+        }
     }
 
-    fn key(&mut self, event: &Event<'_>) -> Key {
+    fn label(&self, number: usize) -> Option<&str> {
+        self.labels.get(number)?.as_deref()
+    }
+
+    /// The number of what has no value.
+    fn without(&mut self) -> usize {
+        *self.without.get_or_insert_with(|| {
+            self.labels.push(None);
+            self.labels.len() - 1
+        })
+    }
+
+    /// The number of the part that an event is in.
+    fn number(&mut self, event: &Event<'_>) -> usize {
         // Classes stay where they are as long as their trace is open.
         let address = std::ptr::from_ref(event.plans).addr();
-        let found = self.known.entry(address).or_insert_with(|| FieldRef::new(event, self.field));
-        let value = found.as_ref().and_then(|field| event.get(field));
-        Key::Value(value.and_then(text_of))
-    }
-}
-
-/// A value as a text; None if there is none.
-fn text_of(value: FieldValue<'_>) -> Option<String> {
-    if let Some(integer) = value.as_i128() {
-        return Some(integer.to_string());
-    }
-    if let Some(boolean) = value.as_bool() {
-        return Some(boolean.to_string());
-    }
-    match value {
-        FieldValue::Null => None,
-        FieldValue::Text(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
-        FieldValue::Guid(guid) => Some(guid.to_string()),
-        FieldValue::Real(_) => Some(value.as_f64()?.to_string()),
-        FieldValue::Blob(bytes) => Some(hexadecimal(bytes.iter().copied())),
-        FieldValue::Wide(wide) => {
-            Some(hexadecimal(wide.words.iter().rev().flat_map(|word| word.to_be_bytes())))
+        if !self.classes.contains_key(&address) {
+            let class = match self.field {
+                Some(field) => Class::Field(FieldRef::new(event, field)),
+                None => {
+                    self.text.clear();
+                    self.text.push_str(event.name());
+                    Class::Name(self.number_of_text())
+                }
+            };
+            self.classes.insert(address, class);
         }
-        _ => None,
+        self.text.clear();
+        let value = match self.classes.get(&address) {
+            Some(Class::Name(number)) => return *number,
+            Some(Class::Field(Some(field))) => event.get(field),
+            _ => None,
+        };
+        match value.is_some_and(|value| put_text(&mut self.text, value)) {
+            true => self.number_of_text(),
+            false => self.without(),
+        }
+    }
+
+    fn number_of_text(&mut self) -> usize {
+        if let Some(number) = self.numbers.get(&self.text) {
+            return *number;
+        }
+        let number = self.labels.len();
+        self.labels.push(Some(self.text.clone()));
+        self.numbers.insert(self.text.clone(), number);
+        number
     }
 }
 
-fn hexadecimal(bytes: impl Iterator<Item = u8>) -> String {
-    bytes.fold("0x".to_owned(), |mut text, byte| {
+/// Appends a value as a text; false if there is none.
+fn put_text(text: &mut String, value: FieldValue<'_>) -> bool {
+    let mut hexadecimal = |bytes: &mut dyn Iterator<Item = u8>| {
+        text.push_str("0x");
         // To write into memory cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+        bytes.for_each(|byte| {
+            let _ = write!(text, "{byte:02x}");
+        });
+        true
+    };
+    match value {
+        FieldValue::Blob(bytes) => return hexadecimal(&mut bytes.iter().copied()),
+        FieldValue::Wide(wide) if value.as_i128().is_none() => {
+            return hexadecimal(&mut wide.words.iter().rev().flat_map(|word| word.to_be_bytes()));
+        }
+        _ => {}
+    }
+    let written = if let Some(integer) = value.as_i128() {
+        write!(text, "{integer}")
+    } else if let Some(boolean) = value.as_bool() {
+        write!(text, "{boolean}")
+    } else {
+        match value {
+            FieldValue::Text(bytes) => write!(text, "{}", String::from_utf8_lossy(bytes)),
+            FieldValue::Guid(guid) => write!(text, "{guid}"),
+            FieldValue::Real(_) => match value.as_f64() {
+                Some(real) => write!(text, "{real}"),
+                None => return false,
+            },
+            _ => return false,
+        }
+    };
+    written.is_ok()
 }
 
 #[cfg(test)]
@@ -428,6 +597,10 @@ mod tests {
 
     #[test]
     fn values_as_texts() {
+        let text_of = |value| {
+            let mut text = String::new();
+            put_text(&mut text, value).then_some(text)
+        };
         assert_eq!(text_of(FieldValue::Unsigned(7)).as_deref(), Some("7"));
         assert_eq!(text_of(FieldValue::Signed(-7)).as_deref(), Some("-7"));
         assert_eq!(text_of(FieldValue::Boolean(true)).as_deref(), Some("true"));

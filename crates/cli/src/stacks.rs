@@ -6,7 +6,6 @@ use ichnos::export::{
     FieldValues, LeftOut, StackCollector, StackFormat, StackFrames, StackOptions, StackProfile, StackRoots,
     StackThread, StackWeight, TerminalText,
 };
-use ichnos::io::Output;
 
 use crate::args::{Arithmetic, FramesKept, Global, Roots, Stacks, StacksFormat};
 use crate::collecting::{self, Collecting};
@@ -14,6 +13,7 @@ use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::interrupt;
 use crate::output::{self, Destination};
+use crate::output_path::OutputPath;
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::scan;
@@ -25,8 +25,11 @@ pub(crate) fn run(args: &Stacks, global: &Global, report: Report) -> Result<Exit
     // Before anything is read: mistakes in patterns should not take an hour to be reported.
     let mut selection = Selection::new(&args.selecting, None)?;
     let threads = ThreadSelection::new(args)?;
+    let output = OutputPath::of_file(&args.output);
+    output.check_new()?;
     let session =
         input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
+    output.check_apart(&session)?;
     let mut damaged = input::report_problems(&session, report);
     let window = selection.prepare(&session, report)?;
     input::report_empty_traces(&session, report);
@@ -113,8 +116,7 @@ fn format(args: &Stacks) -> StackFormat {
 }
 
 fn write(profile: &StackProfile, args: &Stacks) -> Result<(), Failure> {
-    let output: Output = ichnos::io::create(args.output.as_deref())
-        .map_err(|error| Failure::new(format!("the output cannot be opened: {error}")))?;
+    let output = OutputPath::of_file(&args.output).create()?;
     let format = format(args);
     if output.is_terminal() && args.format() == StacksFormat::Pprof {
         return Err(Failure::new("the format pprof is binary, and the output is a terminal")
@@ -136,7 +138,7 @@ fn write(profile: &StackProfile, args: &Stacks) -> Result<(), Failure> {
 
 /// Prints a table of the functions that count most.
 fn print_top(profile: &StackProfile, most: usize, args: &Stacks, global: &Global) -> Result<(), Failure> {
-    let paint = if args.output.is_none() { Paint::stdout(global.color) } else { Paint::PLAIN };
+    let paint = if args.output.path.is_none() { Paint::stdout(global.color) } else { Paint::PLAIN };
     let all = profile.weight();
     let functions = profile.functions();
     let (number, unit): (fn(u64) -> String, &str) = match args.weight.as_str() {
@@ -170,11 +172,10 @@ fn print_top(profile: &StackProfile, most: usize, args: &Stacks, global: &Global
     let sum = if unit == "samples" { String::new() } else { format!(", {} {}", number(all), safe(unit)) };
     text.push_str(&paint.faint(&format!("{samples}{sum}, {}", count(functions.len() as u64, "function"))));
     text.push('\n');
-    match args.output.as_deref() {
+    match args.output.path {
         None => output::print(&text, paint)?,
-        path => {
-            let mut output = ichnos::io::create(path)
-                .map_err(|error| Failure::new(format!("the output cannot be opened: {error}")))?;
+        Some(_) => {
+            let mut output = OutputPath::of_file(&args.output).create()?;
             output.write_all(text.as_bytes())?;
             output.finish()?;
         }

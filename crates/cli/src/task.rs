@@ -8,7 +8,6 @@ mod show;
 use std::io::{BufWriter, Write as _};
 
 use ichnos::export::{GraphFormat, TaskCollector, TaskGraph, TaskOptions, Tasks, TerminalText};
-use ichnos::io::Output;
 
 use crate::args::{Arithmetic, Global, Task, TaskGraphArgs, TaskGraphFormat, TaskReading, TaskVerb};
 use crate::collecting::{self, Collecting};
@@ -17,6 +16,7 @@ use crate::input;
 use crate::interrupt;
 use crate::nearest::list as list_of;
 use crate::output::Destination;
+use crate::output_path::OutputPath;
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::scan;
@@ -49,6 +49,7 @@ impl Found {
 /// Reads all tasks; Err with how to end if the reading was interrupted. `with_events`: also events that belong to operations.
 fn read(
     args: &TaskReading,
+    output: Option<OutputPath<'_>>,
     with_events: bool,
     global: &Global,
     report: Report,
@@ -56,6 +57,7 @@ fn read(
     let mut selection = Selection::new(&args.selecting, None)?;
     let session =
         input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
+    output.map_or(Ok(()), |output| output.check_apart(&session))?;
     let mut damaged = input::report_problems(&session, report);
     let window = selection.prepare(&session, report)?;
     input::report_empty_traces(&session, report);
@@ -129,7 +131,9 @@ fn graph<'t>(tasks: &'t Tasks, task: usize, correct_clocks: bool, report: Report
 }
 
 fn write_graph(args: &TaskGraphArgs, global: &Global, report: Report) -> Result<Exit, Failure> {
-    let found = match read(&args.choice.input, false, global, report)? {
+    let output = OutputPath::of_file(&args.output);
+    output.check_new()?;
+    let found = match read(&args.choice.input, Some(output), false, global, report)? {
         Ok(found) => found,
         Err(exit) => return Ok(exit),
     };
@@ -142,8 +146,7 @@ fn write_graph(args: &TaskGraphArgs, global: &Global, report: Report) -> Result<
         TaskGraphFormat::Svg => GraphFormat::Svg,
         TaskGraphFormat::Json => GraphFormat::Json,
     };
-    let output: Output = ichnos::io::create(args.output.as_deref())
-        .map_err(|error| Failure::new(format!("the output cannot be opened: {error}")))?;
+    let output = output.create()?;
     let mut output = Destination::new(output, TerminalText::Lines { colors: false });
     let mut buffered = BufWriter::with_capacity(64 << 10, &mut output);
     graph.write(format, &mut buffered)?;

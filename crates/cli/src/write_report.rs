@@ -79,6 +79,26 @@ pub(crate) fn print(
     Ok(())
 }
 
+/// Warns if none of the events there were is in the output, or in the part of it with this name; returns true then.
+pub(crate) fn warn_of_missing_events(written: &WriteReport, part: &str, report: Report) -> bool {
+    if !written.lacks_all_events() {
+        return false;
+    }
+    let place = match part {
+        "" => "the output".to_owned(),
+        part => format!("part `{part}`"),
+    };
+    let all = match written.selected_events {
+        1 => "the only event was".to_owned(),
+        several => format!("all {} events were", grouped(several)),
+    };
+    report.warning_with_help(
+        &format!("{all} dropped: {place} has none"),
+        "--losses lists why; another format or dialect may hold them",
+    );
+    true
+}
+
 /// A line of the table of losses.
 fn line_of(loss: &Loss, count: u64) -> String {
     let place = match (loss.class.as_str(), loss.field.as_str()) {

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use ichnos_model::plan::{EventRecordPlans, Plan};
 use ichnos_model::{Cost, DamageKind, Role, Roles, Trace};
 
+use crate::allowed::Allowed;
 use crate::event_header::EventHeader;
 use crate::rule::Rule;
 
@@ -78,24 +79,6 @@ impl EventRecords {
     pub(crate) fn unknown(&self, data_stream_class: u128, id: u128) -> DamageKind {
         let unknown = Rule::EventRecordClass { data_stream_class, id }.into();
         self.refused.get(&id).cloned().unwrap_or(unknown)
-    }
-}
-
-/// How much the data of a trace may cost.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Allowed {
-    /// Size of all data in bits.
-    pub(crate) bits: u64,
-    /// How many fields it may have.
-    pub(crate) fields: u64,
-}
-
-impl Allowed {
-    /// Why instances that cost this much are not read, if they are not.
-    pub(crate) fn too_many(&self, cost: Cost, what: &'static str) -> Option<DamageKind> {
-        let (bits, most) = (self.bits, self.fields);
-        let fields = cost.fields_in(bits);
-        (fields > most).then_some(DamageKind::TooManyFields { what, bits, fields, most })
     }
 }
 

@@ -103,6 +103,13 @@ impl Format for Ctf {
         trace::probe(tree) || options.formats.file(self, METADATA).is_some()
     }
 
+    fn own_files(&self, tree: &Tree, files: &[usize], options: &ReadOptions) -> Vec<usize> {
+        match options.formats.file(self, METADATA) {
+            Some(_) => files.to_vec(),
+            None => trace::own_files(tree, files),
+        }
+    }
+
     fn open(&self, trees: &[&Tree], options: &ReadOptions) -> OpenedTraces {
         let found = trace::open(trees, &OpenOptions::from(options));
         let mut opened = OpenedTraces::default();
@@ -126,6 +133,11 @@ impl Format for Ctf {
         let trace = EnclosingTrace::new(directory.clone(), &["", "index"], notice(path, &directory));
         let is_part = path.file_name().is_some_and(|name| name == METADATA) || path.is_dir();
         Some(if is_part { trace.of_part() } else { trace })
+    }
+
+    fn reads_all_files(&self, directory: &Path) -> bool {
+        let is_index = || name_of(directory).is_some_and(|name| *name == *"index");
+        directory.join(METADATA).is_file() || is_index() && directory.join("..").join(METADATA).is_file()
     }
 
     fn conflict(&self, tree: &Tree, options: &ReadOptions) -> Option<OptionConflict> {
@@ -201,6 +213,7 @@ impl From<&ReadOptions> for OpenOptions {
         Self {
             dialect: options.formats.choice(&Ctf, "dialect").and_then(|name| name.parse().ok()),
             strict: options.strict,
+            without_annotations: options.without_annotations,
             limits: options.limits,
             without_quirks: Quirk::ALL
                 .into_iter()

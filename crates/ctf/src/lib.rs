@@ -13,6 +13,7 @@
 //! | event record class | event record class |
 #![forbid(unsafe_code)]
 
+mod allowed;
 pub mod cursor;
 mod event_class;
 mod event_header;

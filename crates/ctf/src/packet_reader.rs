@@ -184,9 +184,7 @@ impl PacketReader {
         clocks.end_packet();
         let times = self.open.times;
         let (Some(end), Some(now)) = (times.end, clocks.value()) else { return };
-        let crashed = self.has_quirk(Quirk::LttngCrashPacketEnd)
-            && end == 0
-            && times.begin.is_some_and(|begin| begin != 0);
+        let crashed = self.lacks_end();
         let early = self.has_quirk(Quirk::LttngEventAfterPacket) && end < now;
         if crashed || early {
             self.open.end = self.input.clock_value(Some(now));
@@ -208,6 +206,14 @@ impl PacketReader {
     /// Whether packets end with their last event records, by a quirk of the tracer.
     pub(crate) fn ends_with_event(&self) -> bool {
         self.has_quirk(Quirk::LttngCrashPacketEnd) || self.has_quirk(Quirk::LttngEventAfterPacket)
+    }
+
+    /// Returns `true` if the open packet has no end, by a quirk of the tracer.
+    fn lacks_end(&self) -> bool {
+        let times = &self.open.times;
+        self.has_quirk(Quirk::LttngCrashPacketEnd)
+            && times.end == Some(0)
+            && times.begin.is_some_and(|begin| begin != 0)
     }
 
     /// Has the open packet begin no later than at this value of the default clock.
@@ -349,6 +355,9 @@ impl PacketReader {
                 info.discarded.map(|counter| counter.value),
             );
         packet.has_late_events = self.has_quirk(Quirk::LttngEventAfterPacket);
+        let begin = self.open.begin.map(|begin| begin.cycles);
+        let has_other_begin = self.begins_with_event() && begin != self.open.times.begin;
+        packet.has_corrected_times = packet.has_late_events || has_other_begin || self.lacks_end();
         packet
     }
 }

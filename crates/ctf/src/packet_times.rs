@@ -70,6 +70,11 @@ pub(crate) fn most_cycles(clock: Option<&ClockClass>) -> u64 {
     most
 }
 
+/// Returns `true` if no value of a clock is a time of 64 bits.
+pub(crate) fn is_out_of_range(clock: &ClockClass) -> bool {
+    clock.nanoseconds(0) > i64::MAX.into() || clock.nanoseconds(u64::MAX) < i64::MIN.into()
+}
+
 /// Whether a time fits in a signed number of 64 bits.
 pub(crate) fn is_of_64_bits(nanoseconds: i128) -> bool {
     i64::try_from(nanoseconds).is_ok()

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use ichnos_io::{Bytes, Entry, ScanProgress, ScanStep};
 use ichnos_model::decode::DecodeLimits;
 use ichnos_model::{
-    ClockArithmetic, Cost, Damage, DamageKind, DataStream, Diagnostic, FileDiagnostic, FileRole, Limits,
+    ClockArithmetic, Damage, DamageKind, DataStream, Diagnostic, FileDiagnostic, FileRole, Limits,
     TextPosition, Trace,
 };
 
-use crate::event_class::{Allowed, EventRecords};
+use crate::allowed::{Allowed, PacketLimits};
+use crate::event_class::EventRecords;
 use crate::index::{self, ScannedPacket, TooMany};
 use crate::lost_files::lost;
 use crate::lttng_index;
@@ -35,14 +36,8 @@ type StreamKey = (u128, Option<u128>, u64);
 /// Assigns the packets of data stream files to data streams.
 pub(crate) struct StreamBuilder<'a> {
     trace: &'a Arc<Trace>,
-    limits: DecodeLimits,
-    /// For their headers and contexts, before it is known how many they are.
-    packet_limits: DecodeLimits,
+    packet_limits: PacketLimits,
     allowed: Allowed,
-    /// How many array elements without bits all packets may have.
-    empty_elements: u64,
-    /// Why packets are not read, if they are not.
-    refused: Option<DamageKind>,
     streams: BTreeMap<StreamKey, Stream>,
     pub(crate) damage: Vec<Damage>,
     pub(crate) diagnostics: Vec<FileDiagnostic>,
@@ -76,19 +71,10 @@ impl<'a> StreamBuilder<'a> {
         allowed: Allowed,
         options: &'a OpenOptions,
     ) -> Self {
-        let classes = &trace.class.data_streams;
-        let packets: Vec<Cost> = classes.iter().map(|stream| Cost::of_packet(&trace.class, stream)).collect();
-        let events = classes.iter().flat_map(|stream| Cost::of_event_records(&trace.class, stream));
-        let empty_elements = packets.iter().copied().chain(events);
-        let empty_elements = empty_elements.map(|cost| cost.empty_elements(allowed.fields)).min();
-        let most_packets = packets.iter().map(|cost| cost.instances_in(allowed.bits)).max();
-        let mut builder = Self {
+        Self {
             trace,
-            limits: DecodeLimits::from(limits),
-            packet_limits: DecodeLimits::from(limits),
+            packet_limits: allowed.packets(&trace.class, DecodeLimits::from(limits)),
             allowed,
-            empty_elements: empty_elements.unwrap_or(0),
-            refused: packets.iter().find_map(|cost| allowed.too_many(*cost, "packets")),
             streams: BTreeMap::new(),
             damage: Vec::new(),
             diagnostics: Vec::new(),
@@ -99,9 +85,7 @@ impl<'a> StreamBuilder<'a> {
             small: None,
             files: 0,
             progress: &options.progress,
-        };
-        builder.packet_limits = builder.limits_of_each(most_packets.unwrap_or(0));
-        builder
+        }
     }
 
     /// Adds a data stream file, with the index that LTTng wrote for it and the name of that.
@@ -122,7 +106,7 @@ impl<'a> StreamBuilder<'a> {
         if bytes.is_empty() {
             self.empty.get_or_insert((name.clone(), 0)).1 += 1;
         }
-        if let Some(kind) = self.refused.clone() {
+        if let Some(kind) = self.packet_limits.refused.clone() {
             self.damage.push(Damage {
                 file: name,
                 stream: None,
@@ -132,8 +116,11 @@ impl<'a> StreamBuilder<'a> {
             });
             return;
         }
-        let decoder =
-            PacketDecoder { class: &self.trace.class, plans: &self.trace.plans, limits: self.packet_limits };
+        let decoder = PacketDecoder {
+            class: &self.trace.class,
+            plans: &self.trace.plans,
+            limits: self.packet_limits.heads,
+        };
         let (progress, files) = (self.progress, self.files);
         let step = |bytes: usize| ScanStep::Indexed { files, bytes: bytes as u64 };
         progress.report(step(0));
@@ -177,11 +164,14 @@ impl<'a> StreamBuilder<'a> {
     /// If there is anything in the file that is no packet.
     pub(crate) fn packets_of(&self, name: &str, entry: &Entry) -> Result<(Vec<ScannedPacket>, u64), String> {
         let bytes = entry.read().map_err(|error| format!("cannot be read: {error}"))?;
-        if let Some(kind) = &self.refused {
+        if let Some(kind) = &self.packet_limits.refused {
             return Err(kind.to_string());
         }
-        let decoder =
-            PacketDecoder { class: &self.trace.class, plans: &self.trace.plans, limits: self.packet_limits };
+        let decoder = PacketDecoder {
+            class: &self.trace.class,
+            plans: &self.trace.plans,
+            limits: self.packet_limits.heads,
+        };
         let mut packets: Vec<ScannedPacket> = Vec::new();
         let most = self.most_packets;
         let rest = index::scan(&decoder, name, &bytes, &|_| (), |found| {
@@ -269,16 +259,8 @@ impl<'a> StreamBuilder<'a> {
         }
     }
 
-    /// The limits of each packet where there are `packets` of them.
-    fn limits_of_each(&self, packets: u64) -> DecodeLimits {
-        let most = self.empty_elements / packets.max(1);
-        DecodeLimits { zero_size_elements: self.limits.zero_size_elements.min(most), ..self.limits }
-    }
-
     pub(crate) fn finish(self, quirks: &[Quirk], clock_arithmetic: ClockArithmetic) -> Vec<Arc<StreamInput>> {
-        let mut limits = self.limits_of_each(self.packets);
-        // What was read is read again.
-        limits.zero_size_elements = limits.zero_size_elements.max(self.packet_limits.zero_size_elements);
+        let limits = self.packet_limits.of_events(self.packets);
         let mut streams: Vec<Arc<StreamInput>> = Vec::with_capacity(self.streams.len());
         let mut rules: BTreeMap<usize, Arc<StreamRules>> = BTreeMap::new();
         let order = PacketOrder {

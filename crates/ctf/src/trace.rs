@@ -1,6 +1,6 @@
 //! CTF traces where they lie: directories with a file `metadata` and data stream files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,16 +13,17 @@ use ichnos_model::{
     Window,
 };
 
-use crate::event_class::Allowed;
+use crate::allowed::Allowed;
 use crate::log_role::add_log_roles;
 use crate::lttng_index;
-use crate::metadata::{self, Dialect, MetadataOptions};
+use crate::metadata::{self, Dialect, MetadataOptions, packetized};
 use crate::quirks::Quirk;
 use crate::repeated::{Notices, hidden_data, linked_files, note_links, read_files_once, without_repetition};
 use crate::small_cursor::{Shared, SmallCursor};
 use crate::stack_file::{StackFileError, StackFiles, is_stack_file};
 use crate::stream_builder::StreamBuilder;
 use crate::stream_input::StreamInput;
+use crate::writer;
 
 /// How to open CTF traces.
 #[derive(Clone, Debug)]
@@ -32,6 +33,8 @@ pub struct OpenOptions {
     pub dialect: Option<Dialect>,
     /// Refuse metadata that is only understood by being tolerant.
     pub strict: bool,
+    /// Read classes as the metadata declares them, without annotations of ichnos.
+    pub without_annotations: bool,
     /// What is refused because it is too much.
     pub limits: Limits,
     /// Known bugs of tracers that are not worked around.
@@ -53,6 +56,7 @@ impl Default for OpenOptions {
         Self {
             dialect: None,
             strict: false,
+            without_annotations: false,
             limits: Limits::default(),
             without_quirks: Vec::new(),
             lttng_index: true,
@@ -71,6 +75,8 @@ pub struct CtfTrace {
     trace: Arc<Trace>,
     /// Dialect of its metadata.
     pub dialect: Dialect,
+    /// True if all of its metadata is in packets.
+    is_packetized: bool,
     diagnostics: Vec<FileDiagnostic>,
     /// Its data streams.
     pub streams: Vec<Arc<StreamInput>>,
@@ -117,6 +123,21 @@ pub struct Opened {
 #[must_use]
 pub fn probe(tree: &Tree) -> bool {
     tree.entries.iter().any(is_metadata)
+}
+
+/// Returns the files that are in the directories of traces, or are indexes of files there.
+pub(crate) fn own_files(tree: &Tree, files: &[usize]) -> Vec<usize> {
+    let entries = || files.iter().filter_map(|index| Some((*index, tree.entries.get(*index)?)));
+    let metadata = entries().filter(|(_, entry)| is_metadata(entry));
+    let directories: HashSet<&str> = metadata.map(|(_, entry)| entry.directory()).collect();
+    let is_own = |entry: &Entry| {
+        directories.contains(entry.directory())
+            || index_of(entry).is_some_and(|(parent, _)| directories.contains(parent))
+    };
+    match directories.is_empty() {
+        true => Vec::new(),
+        false => entries().filter(|(_, entry)| is_own(entry)).map(|(index, _)| index).collect(),
+    }
 }
 
 /// Whether a file, or a directory that it lies in, has a name that begins with a dot.
@@ -295,6 +316,8 @@ struct Described<'a> {
     quirks: Vec<Quirk>,
     limits: Limits,
     dialect: Dialect,
+    /// True if all metadata is in packets.
+    is_packetized: bool,
     diagnostics: Vec<FileDiagnostic>,
     metadata_name: String,
     directories: Vec<Directory<'a>>,
@@ -372,6 +395,7 @@ impl<'a> Directory<'a> {
                     quirks: Vec::new(),
                     limits,
                     dialect: parsed.dialect,
+                    is_packetized: packetized::packet_byte_order(&bytes).is_some(),
                     diagnostics: in_file(&file, parsed.diagnostics),
                     metadata_name: file,
                     directories: Vec::new(),
@@ -428,6 +452,7 @@ impl<'a> Described<'a> {
             self.metadata_name = other.metadata_name;
             self.diagnostics = other.diagnostics;
         }
+        self.is_packetized &= other.is_packetized;
         self.directories.append(&mut other.directories);
     }
 
@@ -487,7 +512,9 @@ impl<'a> Described<'a> {
     }
 
     fn open(mut self, options: &OpenOptions) -> Result<CtfTrace, TraceError> {
-        metadata::take_over_annotations(&mut self.class, &self.limits);
+        if !options.without_annotations {
+            metadata::take_over_annotations(&mut self.class, &self.limits);
+        }
         add_log_roles(&mut self.class);
         let path = match self.directories.as_slice() {
             [only] => only.path.clone(),
@@ -517,7 +544,16 @@ impl<'a> Described<'a> {
         diagnostics.append(&mut builder.diagnostics);
         let damage = std::mem::take(&mut builder.damage);
         let streams = builder.finish(&self.quirks, options.clock_arithmetic);
-        Ok(CtfTrace { path, trace, dialect: self.dialect, diagnostics, streams, damage, quirks: self.quirks })
+        Ok(CtfTrace {
+            path,
+            trace,
+            dialect: self.dialect,
+            is_packetized: self.is_packetized,
+            diagnostics,
+            streams,
+            damage,
+            quirks: self.quirks,
+        })
     }
 
     fn add_auxiliary(&mut self, entries: &[&Entry], tree: &Tree, options: &mut MetadataOptions) {
@@ -629,6 +665,10 @@ impl TraceInput for CtfTrace {
         "ctf"
     }
 
+    fn dialect(&self) -> Option<&'static str> {
+        Some(writer::dialect_name(self.dialect, self.is_packetized))
+    }
+
     fn path(&self) -> &str {
         &self.path
     }
@@ -685,6 +725,10 @@ impl TraceInput for CtfTrace {
             return self.streams.iter().map(|stream| stream.cursor(window).boxed_fast()).collect();
         }
         self.small_cursors(window, MANY)
+    }
+
+    fn cursor(&self, stream: usize, window: Window) -> Option<BoxedCursor> {
+        Some(self.streams.get(stream)?.cursor(window).boxed_fast())
     }
 
     fn split_points(&self, stream: usize, grain: u64) -> Option<Vec<SplitPoint>> {

@@ -3,8 +3,7 @@
 use std::io;
 use std::ops::ControlFlow;
 
-use ichnos_model::decode::first_word;
-use ichnos_model::{ClockValue, Field, Message, Real, Scope, Sink, Text, Uuid, Visitor, Wide};
+use ichnos_model::{Message, Scope, Sink, ValueHash};
 
 use crate::output::Failures;
 use crate::resume::ResumableSink;
@@ -73,7 +72,7 @@ impl Null {
         let all = &mut self.statistics;
         match message {
             Message::PacketEnd(packet) => {
-                let mut hash = Hash::new(packet.total_length);
+                let mut hash = ValueHash::new(packet.total_length);
                 hash.add_clock(packet.begin.as_ref());
                 hash.add_clock(packet.end.as_ref());
                 self.failures.note(packet.visit(Scope::PacketContext, &mut hash));
@@ -103,7 +102,7 @@ impl Sink for Null {
     #[inline(always)]
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
         if let Message::Event(event) = message {
-            let mut hash = Hash::new(event.class.id as u64);
+            let mut hash = ValueHash::new(event.class.id as u64);
             hash.add_clock(event.clock);
             self.failures.note(event.visit_all(&mut hash));
             self.statistics.events += 1;
@@ -116,123 +115,6 @@ impl Sink for Null {
 
     fn finish(&mut self) -> io::Result<()> {
         self.failures.into_result()
-    }
-}
-
-/// The hash of one event record or packet: each value is mixed in where it stands.
-struct Hash(u64);
-
-const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-
-impl Hash {
-    fn new(seed: u64) -> Self {
-        Self(seed ^ 0x51_7c_c1_b7_27_22_0a_95)
-    }
-
-    #[inline]
-    fn add(&mut self, value: u64) {
-        // The product does not wait for the hash before: this many values are mixed in at once.
-        self.0 = self.0.rotate_left(23).wrapping_add(value.wrapping_mul(FACTOR));
-    }
-
-    #[inline]
-    fn add_clock(&mut self, value: Option<&ClockValue>) {
-        if let Some(value) = value {
-            self.add(value.cycles);
-            self.add(value.nanoseconds as u64);
-        }
-    }
-
-    /// Adds bytes; `raw` begins with them, and may have more.
-    #[inline(always)]
-    fn add_bytes(&mut self, bytes: &[u8], raw: &[u8]) {
-        self.add(bytes.len() as u64);
-        if let (Some(first), 1..8) = (raw.first_chunk::<8>(), bytes.len()) {
-            return self.add(u64::from_le_bytes(*first) & !(u64::MAX << (bytes.len() * 8)));
-        }
-        let (Some(first), Some(last)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) else {
-            return self.add(first_word(bytes));
-        };
-        // The last eight may be among those before: their number says how many.
-        self.add(u64::from_le_bytes(*first));
-        if bytes.len() > 16 {
-            for word in bytes[8..bytes.len() - 1].as_chunks::<8>().0 {
-                self.add(u64::from_le_bytes(*word));
-            }
-        }
-        self.add(u64::from_le_bytes(*last));
-    }
-
-    /// Spreads the bits, so that sums of hashes do not cancel out.
-    fn finish(self) -> u64 {
-        let hash = (self.0 ^ self.0 >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
-        hash ^ hash >> 32
-    }
-}
-
-impl Visitor for Hash {
-    #[inline]
-    fn unsigned(&mut self, _: Field<'_>, value: u64) {
-        self.add(value);
-    }
-
-    #[inline]
-    fn signed(&mut self, _: Field<'_>, value: i64) {
-        self.add(value as u64);
-    }
-
-    fn wide(&mut self, _: Field<'_>, value: Wide<'_>) {
-        value.words.iter().for_each(|word| self.add(*word));
-    }
-
-    fn boolean(&mut self, _: Field<'_>, value: bool, _: u64) {
-        self.add(u64::from(value));
-    }
-
-    fn bit_array(&mut self, _: Field<'_>, bits: u64) {
-        self.add(bits);
-    }
-
-    fn bit_map(&mut self, _: Field<'_>, bits: u64) {
-        self.add(bits);
-    }
-
-    #[inline]
-    fn real(&mut self, field: Field<'_>, value: Real<'_>) {
-        match value {
-            Real::Half(bits) => self.add(u64::from(bits)),
-            Real::Single(value) => self.add(u64::from(value.to_bits())),
-            Real::Double(value) => self.add(value.to_bits()),
-            Real::Wide(wide) => self.wide(field, wide),
-        }
-    }
-
-    // There are two callers, which would make it a call.
-    #[inline(always)]
-    fn text(&mut self, _: Field<'_>, value: Text<'_>) {
-        self.add_bytes(value.bytes, value.raw);
-    }
-
-    fn blob(&mut self, _: Field<'_>, bytes: &[u8]) {
-        self.add_bytes(bytes, bytes);
-    }
-
-    fn guid(&mut self, _: Field<'_>, value: Uuid) {
-        let (high, low) = value.as_u64_pair();
-        self.add(high);
-        self.add(low);
-    }
-
-    fn begin_array(&mut self, _: Field<'_>, length: u64) {
-        self.add(length);
-    }
-
-    fn begin_optional(&mut self, _: Field<'_>, present: bool, _: i128) {
-        self.add(u64::from(present));
-    }
-
-    fn begin_variant(&mut self, _: Field<'_>, option: usize, _: i128) {
-        self.add(option as u64);
     }
 }
 
@@ -250,25 +132,6 @@ mod tests {
             fixture.event(&mut sink, 0, payload);
         }
         sink.statistics()
-    }
-
-    #[test]
-    fn bytes_count_however_they_lie() {
-        let hash = |bytes: &[u8], raw: &[u8]| {
-            let mut hash = Hash::new(0);
-            hash.add_bytes(bytes, raw);
-            hash.finish()
-        };
-        let all: Vec<u8> = (1..=40).collect();
-        for length in 0..=30 {
-            let bytes = &all[..length];
-            assert_eq!(hash(bytes, bytes), hash(bytes, &all), "{length}");
-            for other in 0..length {
-                let mut changed = bytes.to_vec();
-                changed[other] ^= 0x80;
-                assert_ne!(hash(bytes, bytes), hash(&changed, &changed), "{length} {other}");
-            }
-        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Writes what is read: conversions between formats, and parts of traces.
 
+mod split;
 mod turns;
 
 use std::io;
@@ -9,17 +10,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ichnos_io::{
-    CreateError, EncodedBlock, Encoder, Lane, MessageOrder, OptionValue, TraceOutput, TraceWriter,
-    WriteOptions, WriteReport, WriteSource, WriteTarget,
+    CreateError, EncodedBlock, Encoder, Lane, MessageOrder, OptionValue, OutputConflict, TraceOutput,
+    TraceWriter, Verify, WriteOptions, WriteReport, WriteSource, WriteTarget,
 };
 use ichnos_model::lower::LossTable;
 use ichnos_model::{
-    BoxedCursor, Damage, Drained, Event, FastCursor, Message, MessageKind, Packet, StreamCursor, TraceInput,
-    Window,
+    BoxedCursor, Damage, Event, FastCursor, FileDiagnostic, Message, MessageKind, Packet, Severity,
+    StreamCursor, TraceInput, Window,
 };
 
-use crate::Reader;
 use crate::format::FORMATS;
+use crate::verify::verify;
+use crate::{OutputKind, Reader};
+pub use split::{SplitBy, SplitTargets};
 use turns::{Part, Turns};
 
 /// How to convert traces.
@@ -32,17 +35,28 @@ pub struct ConvertOptions<'c> {
     pub threads: usize,
     /// Makes what decides which events are written, for each thread; None: all are.
     pub select: Option<&'c MakeSelect<'c>>,
+    /// Read the output again before it appears, and compare it with what was written: the number of events of each class,
+    /// their times and values, and the numbers of discarded events. Then the session should be opened with
+    /// [`ReadOptions::check`](ichnos_io::ReadOptions::check): the output may have warnings only if the input has some.
+    pub verify: bool,
     /// Refuse to write anything if something is lost.
     pub strict: bool,
     /// Write the packets that overlap this time, as a whole, and nothing else. Then the reader must have no window, and
     /// its traces must have packets.
     pub packets_in: Option<Window>,
     /// When this is set, the conversion ends, and nothing is written.
-    pub stop: Option<&'c AtomicBool>,
+    pub stop: Option<&'static AtomicBool>,
     /// Takes what cannot be read, in any order.
     pub damage: Option<&'c (dyn Fn(&Damage) + Sync)>,
     /// Takes how many bytes were written in all; called by several threads, in any order.
     pub progress: Option<&'c (dyn Fn(u64) + Sync)>,
+}
+
+impl ConvertOptions<'_> {
+    /// Returns `true` if the conversion is to end.
+    fn is_stopped(&self) -> bool {
+        self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
 }
 
 /// Whether an event is written.
@@ -57,16 +71,38 @@ pub type MakeSelect<'c> = dyn Fn() -> Select<'c> + Sync + 'c;
 pub enum ConvertError {
     /// They cannot be written.
     #[error(transparent)]
-    Create(#[from] CreateError),
+    Create(CreateError),
+    /// The output would change the input.
+    #[error(transparent)]
+    Conflict(#[from] OutputConflict),
     /// Something could not be written.
     #[error(transparent)]
-    Io(#[from] io::Error),
+    Io(io::Error),
     /// Something would have been lost.
     #[error("the conversion would lose something")]
     Losses(LossTable),
     /// It was stopped.
     #[error("stopped")]
     Stopped,
+}
+
+impl From<CreateError> for ConvertError {
+    fn from(error: CreateError) -> Self {
+        match error {
+            CreateError::Stopped => Self::Stopped,
+            CreateError::Io { error, .. } if error.kind() == io::ErrorKind::Interrupted => Self::Stopped,
+            error => Self::Create(error),
+        }
+    }
+}
+
+impl From<io::Error> for ConvertError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::Interrupted => Self::Stopped,
+            _ => Self::Io(error),
+        }
+    }
 }
 
 /// The writer of the format that a name, the extension of a path or a dialect stands for; None: there is no such format, or it
@@ -91,6 +127,50 @@ pub fn writer(
     }
     // Without an extension it is a directory.
     by_extension.or_else(|| writers.find(|(_, writer)| extension.is_none() && writer.is_directory()))
+}
+
+/// A format in which traces are written.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct Target {
+    /// Name of the format.
+    pub format: &'static str,
+    /// Its writer.
+    pub writer: &'static dyn TraceWriter,
+    /// Name of the dialect; `None`: the one that the writer chooses.
+    pub dialect: Option<&'static str>,
+}
+
+impl Target {
+    /// A format with its writer, which chooses the dialect.
+    #[must_use]
+    pub fn new(format: &'static str, writer: &'static dyn TraceWriter) -> Self {
+        Self { format, writer, dialect: None }
+    }
+}
+
+/// The format and the dialect in which all of these traces can be written as they are; `None` if they differ in it, or if
+/// there is no writer of their format.
+pub fn common_target<'t>(traces: impl IntoIterator<Item = &'t dyn TraceInput>) -> Option<Target> {
+    let mut kinds: Vec<(&'static str, Option<&'static str>)> = Vec::new();
+    for trace in traces {
+        let kind = (trace.format(), trace.dialect());
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    let (name, _) = *kinds.first()?;
+    if kinds.iter().any(|(other, _)| *other != name) {
+        return None;
+    }
+    let writer = FORMATS.iter().find(|format| format.name() == name)?.writer()?;
+    let dialects: Option<Vec<&'static str>> = kinds.iter().map(|(_, dialect)| *dialect).collect();
+    let dialect = match dialects {
+        Some(dialects) => Some(writer.common_dialect(&dialects)?),
+        // Of a format without dialects, or of one whose writer finds out the dialect.
+        None => None,
+    };
+    Some(Target { format: name, writer, dialect })
 }
 
 /// What a thread writes at once.
@@ -123,6 +203,9 @@ impl Reader<'_> {
     ) -> Result<WriteReport, ConvertError> {
         let sources: Vec<WriteSource> =
             self.wanted().map(|(trace, wanted, _)| source(trace, wanted)).collect();
+        if let Some(path) = &path {
+            self.session.check_output(path, OutputKind::Trace)?;
+        }
         let target = path.map_or(WriteTarget::Nowhere, WriteTarget::Complete);
         let mut write = options.write.clone();
         write.leaves_out |= options.select.is_some() || self.excluded.iter().flatten().any(Option::is_some);
@@ -137,17 +220,43 @@ impl Reader<'_> {
         for (trace, _, _) in self.wanted() {
             trace.damage().iter().for_each(|damage| options.damage.iter().for_each(|take| take(damage)));
         }
+        if options.verify && !matches!(target, WriteTarget::Nowhere) {
+            write.verify = Some(self.verify(options));
+        }
+        write.stop = options.stop;
         let output = writer.create(target, sources, &write)?;
         self.check_strict(&*output, options)?;
-        match writer.order() {
+        let selected_events = match writer.order() {
             MessageOrder::Merged => self.convert_merged(&*output, options)?,
             MessageOrder::ByStream => self.convert_streams(&*output, options)?,
-        }
-        if options.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+        };
+        if options.is_stopped() {
             return Err(ConvertError::Stopped);
         }
         self.check_strict(&*output, options)?;
-        Ok(output.finish()?)
+        let mut report = output.finish()?;
+        report.selected_events = selected_events;
+        Ok(report)
+    }
+
+    /// Comparison of an output with what was written.
+    fn verify(&self, options: &ConvertOptions<'_>) -> Verify {
+        let is_warning = |problem: &FileDiagnostic| problem.diagnostic.severity != Severity::Note;
+        let has_problems = |trace: &dyn TraceInput| trace.diagnostics().iter().any(is_warning);
+        let has_warnings = self.wanted().any(|(trace, _, _)| has_problems(trace));
+        // Damage that belongs to no data stream is not given to encoders, and packets behind it are copied all the same.
+        let mut damages = 0;
+        for (trace, _, _) in self.wanted() {
+            damages += trace.damage().len() as u64;
+            // Where only a part is read, what is wrong with a file is not always said.
+            trace.for_each_stream(&mut |summary| damages += summary.damage.len() as u64);
+        }
+        let (threads, limits, stop) = (options.threads, options.write.limits, options.stop);
+        Verify::new(move |path, digest| {
+            let mut written = digest.clone();
+            written.damages += damages;
+            verify(path, &written, threads, limits, has_warnings, stop)
+        })
     }
 
     fn check_strict(
@@ -159,17 +268,20 @@ impl Reader<'_> {
         if losses.is_empty() { Ok(()) } else { Err(ConvertError::Losses(losses)) }
     }
 
-    fn convert_merged(&self, output: &dyn TraceOutput, options: &ConvertOptions<'_>) -> io::Result<()> {
+    /// Returns the number of events that the encoder was given.
+    fn convert_merged(&self, output: &dyn TraceOutput, options: &ConvertOptions<'_>) -> io::Result<u64> {
         let mut encoder = output.encoder(Lane::All);
         let mut cursor = self.cursor();
         let mut select = options.select.map(|make| make());
         let mut problem = None;
-        let mut written = 0u64;
+        let (mut written, mut events) = (0u64, 0u64);
+        let is_stopped = || options.is_stopped();
         cursor.drain_all(&mut |message| {
-            if let Message::Event(event) = message
-                && select.as_mut().is_some_and(|select| !select(event))
-            {
-                return ControlFlow::Continue(());
+            if let Message::Event(event) = message {
+                if select.as_mut().is_some_and(|select| !select(event)) {
+                    return if is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+                }
+                events += 1;
             }
             if let (Message::Damage(damage), Some(take)) = (message, options.damage) {
                 take(damage);
@@ -185,8 +297,7 @@ impl Reader<'_> {
             if let Err(error) = result {
                 problem = Some(error);
             }
-            let stopped = options.stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
-            match problem.is_some() || stopped {
+            match problem.is_some() || is_stopped() {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
             }
@@ -194,13 +305,15 @@ impl Reader<'_> {
         if let Some(problem) = problem {
             return Err(problem);
         }
-        encoder.finish()?.into_iter().try_for_each(|block| output.write(block))
+        encoder.finish()?.into_iter().try_for_each(|block| output.write(block))?;
+        Ok(events)
     }
 
-    fn convert_streams(&self, output: &dyn TraceOutput, options: &ConvertOptions<'_>) -> io::Result<()> {
+    /// Returns the number of events that the encoders were given.
+    fn convert_streams(&self, output: &dyn TraceOutput, options: &ConvertOptions<'_>) -> io::Result<u64> {
         let jobs = self.jobs(output, options.write.repair);
         let turns = Turns::new(jobs.iter().map(|job| job.number + 1).max().unwrap_or(0));
-        let (next, written) = (AtomicUsize::new(0), AtomicU64::new(0));
+        let (next, written, events) = (AtomicUsize::new(0), AtomicU64::new(0), AtomicU64::new(0));
         let write = |block: EncodedBlock| {
             let bytes = block.bytes.len() as u64;
             output.write(block)?;
@@ -211,10 +324,11 @@ impl Reader<'_> {
         let run = |job: &Job| {
             let mut part = Part::new(&turns, job.number, job.part);
             let mut result = Ok(true);
-            self.run_job(job, output, options, &mut |block| {
+            let given = self.run_job(job, output, options, &mut |block| {
                 result = part.put(block, &mut |block| write(block));
                 matches!(result, Ok(true))
             })?;
+            events.fetch_add(given, Ordering::Relaxed);
             if result? { part.finish(&mut |block| write(block)) } else { Ok(()) }
         };
         let failed = Mutex::new(None);
@@ -236,7 +350,7 @@ impl Reader<'_> {
                 .all(|began| began.is_ok());
             work();
         });
-        failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+        failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(events.into_inner()), Err)
     }
 
     /// What there is to write, in the order in which it is begun: it does not depend on the number of threads.
@@ -270,52 +384,62 @@ impl Reader<'_> {
         jobs
     }
 
+    /// Returns the number of events that the encoder was given.
     fn run_job(
         &self,
         job: &Job,
         output: &dyn TraceOutput,
         options: &ConvertOptions<'_>,
         take: &mut dyn FnMut(EncodedBlock) -> bool,
-    ) -> io::Result<()> {
-        let Some((trace, _, window)) = self.wanted().nth(job.source) else { return Ok(()) };
+    ) -> io::Result<u64> {
+        let mut events = 0;
+        let Some((trace, _, window)) = self.wanted().nth(job.source) else { return Ok(events) };
         let all = || 0..u64::MAX;
         let packets = job.packets.clone().unwrap_or_else(all);
-        let cursor = trace
-            .packet_cursor(job.stream, window, packets)
-            .or_else(|| trace.cursors(window).into_iter().nth(job.stream));
-        let Some(cursor) = cursor else { return Ok(()) };
+        let cursor =
+            trace.packet_cursor(job.stream, window, packets).or_else(|| trace.cursor(job.stream, window));
+        let Some(cursor) = cursor else { return Ok(events) };
         let mut cursor = self.excluding(job.source, job.stream, cursor);
         let lane = Lane::Stream { source: job.source, stream: job.lane };
         let mut encoder = output.encoder(lane);
-        let is_stopped = || options.stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
+        let is_stopped = || options.is_stopped();
         let mut select = options.select.map(|make| make());
-        let repairs = options.write.repair;
+        // Where packets get other times than before, those of the next one matter.
+        let write = &options.write;
+        let looks_ahead = write.repair || write.packet_size.is_some() || window != Window::default();
         let mut ahead = None;
-        if repairs {
-            ahead = trace.cursors(window).into_iter().nth(job.stream);
+        if looks_ahead {
+            // The packet behind the last one belongs to another job.
+            let packets = job.packets.clone().unwrap_or_else(all);
+            let packets = packets.start..packets.end.saturating_add(1);
+            ahead = trace.packet_cursor(job.stream, window, packets);
+            ahead = ahead.or_else(|| trace.cursor(job.stream, window));
             to_next_packet(&mut ahead);
         }
         let mut has_message = cursor.next_head().is_some();
         while has_message && !is_stopped() {
-            if let (Some(Message::PacketBegin(packet)), Some(window)) = (cursor.current(), options.packets_in)
-                && !overlaps(&packet, window)
-            {
-                has_message = pass_packet(&mut cursor);
-                continue;
-            }
-            if repairs && matches!(cursor.current(), Some(Message::PacketBegin(_))) {
+            if looks_ahead && matches!(cursor.current(), Some(Message::PacketBegin(_))) {
                 to_next_packet(&mut ahead);
                 match ahead.as_ref().and_then(|ahead| ahead.current()) {
                     Some(Message::PacketBegin(next)) => encoder.look_ahead(Some(&next)),
                     _ => encoder.look_ahead(None),
                 }
             }
+            if let (Some(Message::PacketBegin(packet)), Some(window)) = (cursor.current(), options.packets_in)
+                && !overlaps(&packet, window)
+            {
+                has_message = pass_packet(&mut cursor);
+                continue;
+            }
             if let Some(Message::PacketBegin(packet)) = cursor.current()
                 && encoder.copy_packet(&packet)?
             {
-                has_message = pass_packet(&mut cursor);
+                has_message = match options.verify {
+                    true => pass_copied_packet(&mut cursor, &mut |message| encoder.copied_message(message)),
+                    false => pass_packet(&mut cursor),
+                };
                 if !give(&mut *encoder, take) {
-                    return Ok(());
+                    return Ok(events);
                 }
                 continue;
             }
@@ -323,12 +447,16 @@ impl Reader<'_> {
             let mut is_first = true;
             let mut result = Ok(());
             let mut is_over = false;
-            let drained = cursor.drain(u64::MAX, &mut |message| {
+            has_message = cursor.drain_all(&mut |message| {
                 match message {
                     Message::PacketBegin(_) if !is_first => return ControlFlow::Break(()),
-                    Message::Event(event) if select.as_mut().is_some_and(|select| !select(event)) => {
+                    Message::Event(event) => {
                         is_first = false;
-                        return ControlFlow::Continue(());
+                        if select.as_mut().is_some_and(|select| !select(event)) {
+                            is_over = is_stopped();
+                            return if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+                        }
+                        events += 1;
                     }
                     Message::Damage(damage) => {
                         is_first = false;
@@ -337,21 +465,21 @@ impl Reader<'_> {
                     _ => is_first = false,
                 }
                 result = encoder.message(message);
-                is_over = result.is_err() || !give(&mut *encoder, take);
+                // What has no packets ends at its end only.
+                is_over = result.is_err() || !give(&mut *encoder, take) || is_stopped();
                 if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             });
             result?;
             if is_over {
-                return Ok(());
+                return Ok(events);
             }
-            has_message = drained != Drained::End;
         }
         for block in encoder.finish()? {
             if !take(block) {
                 break;
             }
         }
-        Ok(())
+        Ok(events)
     }
 }
 
@@ -398,11 +526,25 @@ fn pass_packet(cursor: &mut BoxedCursor) -> bool {
     false
 }
 
+/// The same, for a packet that was copied; `take`: takes its messages as written.
+fn pass_copied_packet(cursor: &mut BoxedCursor, take: &mut dyn FnMut(&Message<'_>)) -> bool {
+    let mut is_behind = false;
+    cursor.drain_all(&mut |message| {
+        if is_behind {
+            return ControlFlow::Break(());
+        }
+        is_behind = matches!(message, Message::PacketEnd(_));
+        take(message);
+        ControlFlow::Continue(())
+    })
+}
+
 fn source(trace: &dyn TraceInput, wanted: &[bool]) -> WriteSource {
     let streams = trace.data_streams().into_iter().zip(wanted).filter(|(_, is)| **is);
     WriteSource {
         trace: Arc::clone(trace.trace()),
         format: trace.format(),
+        has_dynamic_classes: trace.has_dynamic_classes(),
         streams: streams.map(|(stream, _)| stream).collect(),
     }
 }

@@ -178,7 +178,7 @@ pub fn create(path: impl AsRef<Path>, options: &CreateOptions) -> Result<Writer,
     write.limits = options.limits;
     write.must_fit = true;
     let target = if options.live { WriteTarget::Live } else { WriteTarget::Complete };
-    let source = WriteSource { trace, format: "", streams: Vec::new() };
+    let source = WriteSource { trace, format: "", has_dynamic_classes: true, streams: Vec::new() };
     let output = writer.create(target(path.to_owned()), vec![source], &write)?;
     // Where all events are in one order, they go through one encoder.
     let merged = (writer.order() == MessageOrder::Merged)
@@ -586,6 +586,7 @@ impl StreamWriter {
         if event.stream.clock() != self.stream.clock() {
             return Err(WriteError::Foreign("clock of the event"));
         }
+        self.check_clock(event.clock.map(|clock| clock.cycles))?;
         let class = self.class.class_of(event)?;
         let mut state = lock(&self.state);
         let mut values = std::mem::take(&mut state.values);

@@ -1,9 +1,10 @@
 //! Writes indexes of packets beside the files of traces.
 
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use ichnos_io::{IoError, Tree};
+use ichnos_io::{Existing, IoError, Tree};
 
 use crate::OpenOptions;
 
@@ -68,7 +69,8 @@ pub fn index(directory: impl AsRef<Path>, options: &OpenOptions) -> Result<Index
                 report.unchanged += 1;
                 continue;
             }
-            write(&path, &index.bytes)
+            check_index(&path, &index.bytes)
+                .and_then(|()| write(&path, &index.bytes))
                 .map_err(|error| IndexError::Write { path: path.display().to_string(), error })?;
             report.written.push(path);
         }
@@ -76,11 +78,30 @@ pub fn index(directory: impl AsRef<Path>, options: &OpenOptions) -> Result<Index
     if is_indexed { Ok(report) } else { Err(IndexError::NoTrace(shown())) }
 }
 
+/// Checks that there is no file at a path, or another index.
+fn check_index(path: &Path, index: &[u8]) -> io::Result<()> {
+    /// Size of the magic number of an index in bytes.
+    const MAGIC: usize = 4;
+    let mut beginning = Vec::new();
+    match File::open(path) {
+        Ok(file) => file.take(MAGIC as u64).read_to_end(&mut beginning)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    match beginning.is_empty() || index.get(..MAGIC) == Some(&beginning[..]) {
+        true => Ok(()),
+        false => {
+            let message = "the file is not a packet index, and is not replaced";
+            Err(io::Error::new(io::ErrorKind::AlreadyExists, message))
+        }
+    }
+}
+
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent)?;
     }
-    let mut output = ichnos_io::create(Some(path))?;
+    let mut output = ichnos_io::create(Some(path), Existing::Replace)?;
     output.write_all(bytes)?;
     output.finish()
 }

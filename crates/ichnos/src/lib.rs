@@ -26,6 +26,7 @@
 pub mod collect;
 pub mod convert;
 pub mod create;
+mod division;
 mod enclosing;
 mod events;
 mod format;
@@ -35,6 +36,7 @@ mod open_options;
 mod reader;
 pub mod render;
 mod session;
+mod verify;
 
 pub use create::{CreateOptions, create};
 pub use events::{Events, Loss};
@@ -53,7 +55,7 @@ pub use ichnos_model as model;
 pub use ichnos_xtrace as xtrace;
 pub use open_options::{ClockOffset, OpenOptions};
 pub use reader::{IntersectionError, Merged, Reader};
-pub use session::{NoTrace, OpenError, Session, UncorrelatedClocks, listen, open};
+pub use session::{NoTrace, OpenError, OutputKind, Session, UncorrelatedClocks, listen, open};
 
 /// What most programs need.
 pub mod prelude {

@@ -26,6 +26,8 @@ pub struct OpenOptions {
     /// Fail if any of several paths cannot be read, rather than leave it out (see
     /// [`Session::left_out`](crate::Session::left_out)).
     pub require_all: bool,
+    /// Further files that belong to the input, such as a list of the paths: no output is written over them.
+    pub other_inputs: Vec<PathBuf>,
     /// Directory of temporary files; see [`TreeOptions::temp_dir`].
     pub temp_dir: Option<PathBuf>,
     /// Read the beginnings of packed files only; see [`TreeOptions::beginning`] and

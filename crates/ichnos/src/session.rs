@@ -5,9 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ichnos_flow::{Expression, Filter, FilterError, FilterScope, Merge};
-use ichnos_io::{Datagrams, Format, Hint, IoError, OptionConflict, ReadOptions, Refused, Tree, TreeProblem};
+use ichnos_io::{
+    Datagrams, Format, Hint, InputPlaces, IoError, OptionConflict, OutputConflict, ReadOptions, Refused,
+    Tree, TreeProblem,
+};
 use ichnos_model::{ClockClass, ClockOrigin, DataStream, TraceInput, TracerQuirk, Window};
 
+use crate::division::{Division, divide};
 use crate::enclosing::{Opening, without_repetition};
 use crate::format::FORMATS;
 use crate::known_file::{self, KnownFile};
@@ -100,8 +104,18 @@ pub struct Session {
     beginnings: Vec<String>,
     is_live: bool,
     assume_correlated: bool,
+    inputs: InputPlaces,
     /// Where the clocks of each trace are, if the caller has said so.
     placements: Vec<Placement>,
+}
+
+/// The kind of an output, for [`Session::check_output`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputKind {
+    /// It can be read as a trace.
+    Trace,
+    /// Text, a table, a picture: nothing that is a trace by itself.
+    Other,
 }
 
 /// Opens everything that is found at `paths`: traces, directories with traces at any depth, archives.
@@ -124,8 +138,11 @@ pub fn open<P: AsRef<Path>>(
         beginnings: Vec::new(),
         is_live: false,
         assume_correlated: options.assume_correlated,
+        inputs: InputPlaces::default(),
         placements: Vec::new(),
     };
+    let files = options.read.formats.files().map(Path::new);
+    files.chain(options.other_inputs.iter().map(PathBuf::as_path)).for_each(|file| session.inputs.add(file));
     let read = options.reading();
     let openings = paths.into_iter().map(|path| Opening::new(path.as_ref(), options, &read)).collect();
     let mut placements = options.placements();
@@ -153,6 +170,9 @@ pub fn open<P: AsRef<Path>>(
             && let Some(placement) = placements.get(&opening.given).cloned()
         {
             placements.insert(opening.path().to_owned(), placement);
+        }
+        if path != Path::new("-") {
+            session.inputs.add_tree(path, &tree);
         }
         opening.restrict(&mut tree);
         let beginnings = tree.entries.iter().filter(|entry| entry.goes_on());
@@ -206,6 +226,7 @@ pub fn listen(datagrams: Datagrams, options: &OpenOptions) -> Result<Session, Op
         beginnings: Vec::new(),
         is_live: true,
         assume_correlated: options.assume_correlated,
+        inputs: InputPlaces::default(),
         placements: vec![Placement::default()],
     })
 }
@@ -273,18 +294,25 @@ impl Session {
         read: ReadOptions,
     ) -> Result<(), OpenError> {
         let wanted: Vec<&dyn Format> = options.formats().collect();
-        let format_of = |tree: &Tree| wanted.iter().position(|format| format.probe(tree, &read));
-        let formats: Vec<Option<usize>> = trees.iter().map(format_of).collect();
-        for (tree, _) in trees.iter().zip(&formats).filter(|(_, format)| format.is_none()) {
-            self.leave_out(no_trace(tree), options)?;
+        let mut divided = Vec::new();
+        for tree in trees {
+            let Division { parts, notices, problems, beginnings } =
+                divide(tree, &wanted, &read, &options.tree());
+            self.notices.extend(notices.into_iter().map(Hint::new));
+            self.problems.extend(problems.into_iter().map(|problem| problem.of_tree(&tree.name)));
+            let shown = |path: String| format!("{}/{path}", tree.name.trim_end_matches('/'));
+            self.beginnings.extend(beginnings.into_iter().map(shown));
+            if parts.is_empty() {
+                self.leave_out(no_trace(tree), options)?;
+            }
+            divided.push((tree, parts));
         }
         for (i, format) in wanted.iter().enumerate() {
-            let own = trees.iter().zip(&formats).filter(|(_, format)| **format == Some(i));
-            let own = own.map(|(tree, _)| tree);
+            let own = divided.iter().filter_map(|(tree, parts)| Some((*tree, parts.get(&i)?)));
             let mut by_placement: BTreeMap<Placement, Vec<&Tree>> = BTreeMap::new();
-            for tree in own {
+            for (tree, part) in own {
                 let placement = placements.get(Path::new(&tree.name)).cloned().unwrap_or_default();
-                by_placement.entry(placement).or_default().push(tree);
+                by_placement.entry(placement).or_default().push(part);
             }
             for (placement, trees) in by_placement {
                 let mut read = read.clone();
@@ -336,6 +364,17 @@ impl Session {
     #[must_use]
     pub fn beginnings(&self) -> &[String] {
         &self.beginnings
+    }
+
+    /// Checks that an output can be written at a path without changing what is read: now, or when the same paths are opened
+    /// once more.
+    ///
+    /// # Errors
+    /// If the output is an input, contains one, or is in a directory of the input where it would be read.
+    pub fn check_output(&self, path: &Path, kind: OutputKind) -> Result<(), OutputConflict> {
+        self.inputs.check(path, |directory| {
+            kind == OutputKind::Trace || FORMATS.iter().any(|format| format.reads_all_files(directory))
+        })
     }
 
     /// Whether messages are read while they arrive, as [`listen`] does: they can be read once only.

@@ -44,6 +44,11 @@ impl Packing {
         }
     }
 
+    /// Returns `true` if it is compressed data of one file, which can be unpacked.
+    pub(crate) fn is_of_one_file(self) -> bool {
+        matches!(self, Self::Gzip | Self::Zstd | Self::Xz)
+    }
+
     /// What a person calls it.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -209,12 +214,18 @@ pub(crate) fn unpack(
 ) -> Result<Unpacked, IoError> {
     let (counter, arrived) = (Rc::new(Cell::new(0u64)), Rc::new(Cell::new(0u64)));
     let reader = Counting { reader, counter: Rc::clone(&arrived) };
-    let reader = BufReader::with_capacity(256 << 10, reader);
+    let mut reader = BufReader::with_capacity(256 << 10, reader);
+    let mut store = Store::default();
+    let most = beginning.unwrap_or(u64::MAX);
+    // If it cannot be read, the decoder finds that out.
+    if let (Packing::Zstd, Ok(head)) = (packing, reader.fill_buf())
+        && let Ok(Some(size)) = zstd::zstd_safe::get_frame_content_size(head)
+    {
+        store.expect(size.min(most), budget);
+    }
     let reader = Counting { reader, counter: Rc::clone(&counter) };
     // What has come is a better measure than what is used of it: what comes first may be zeros.
     let consumed = || Some(arrived.get());
-    let mut store = Store::default();
-    let most = beginning.unwrap_or(u64::MAX);
     let error = store.read_counting(decoder(packing, reader, budget)?.take(most), budget, consumed)?;
     let (what, end) = (packing.name(), counter.get());
     let problem = error.map(|error| match error.kind() {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::Bytes;
 use crate::archive::Content;
+use crate::decompress::{HEAD, Packing};
 
 /// A file of a [`Tree`](crate::Tree).
 #[derive(Clone, Debug)]
@@ -132,10 +133,29 @@ impl Entry {
         }
     }
 
+    /// Returns `true` if it is compressed data of one file, as the first bytes say, and no member of an archive.
+    #[must_use]
+    pub fn is_compressed_file(&self) -> bool {
+        self.real_path().is_some_and(|path| {
+            let beginning = Bytes::beginning_of_file(&path, HEAD);
+            beginning.is_ok_and(|bytes| Packing::of(&bytes).is_some_and(Packing::is_of_one_file))
+        })
+    }
+
     /// Where the system has it, if it is a file of its own.
     fn real_path(&self) -> Option<PathBuf> {
         match &self.source {
             EntrySource::File { directory, name, .. } => Some(directory.join(&**name)),
+            _ => None,
+        }
+    }
+
+    /// The directory of the file, its path, and whether it is a symbolic link; None: it is no file of its own.
+    pub(crate) fn place(&self) -> Option<(&Path, PathBuf, bool)> {
+        match &self.source {
+            EntrySource::File { directory, name, is_link } => {
+                Some((directory, directory.join(&**name), *is_link))
+            }
             _ => None,
         }
     }
@@ -247,11 +267,11 @@ impl FileId {
 }
 
 #[cfg(unix)]
-fn number_of_names(metadata: &fs::Metadata) -> u64 {
+pub(crate) fn number_of_names(metadata: &fs::Metadata) -> u64 {
     std::os::unix::fs::MetadataExt::nlink(metadata)
 }
 
 #[cfg(not(unix))]
-fn number_of_names(_: &fs::Metadata) -> u64 {
+pub(crate) fn number_of_names(_: &fs::Metadata) -> u64 {
     1
 }

@@ -62,6 +62,21 @@ pub trait Format: Send + Sync {
     /// Whether there is a trace of the format in a tree of files: by their content, and quickly.
     fn probe(&self, tree: &Tree, options: &ReadOptions) -> bool;
 
+    /// Returns the files of a tree, of those with these indexes, that are of traces of the format. None of the others
+    /// is looked at: they are of other formats.
+    ///
+    /// # For implementations
+    /// By default, each file that [`probe`](Self::probe) recognises alone is one.
+    fn own_files(&self, tree: &Tree, files: &[usize], options: &ReadOptions) -> Vec<usize> {
+        let mut alone = Tree { name: tree.name.clone(), entries: Vec::new(), problems: Vec::new() };
+        let is_own = |index: &&usize| {
+            alone.entries.clear();
+            alone.entries.extend(tree.entries.get(**index).cloned());
+            self.probe(&alone, options)
+        };
+        files.iter().filter(is_own).copied().collect()
+    }
+
     /// Opens the traces in some trees in which there are such. All at once: parts of one trace may lie in
     /// several.
     fn open(&self, trees: &[&Tree], options: &ReadOptions) -> OpenedTraces;
@@ -93,6 +108,12 @@ pub trait Format: Send + Sync {
     fn enclosing_trace(&self, path: &Path, options: &ReadOptions) -> Option<EnclosingTrace> {
         let _ = (path, options);
         None
+    }
+
+    /// Returns `true` if any file that is created in a directory is read as a part of the trace there.
+    fn reads_all_files(&self, directory: &Path) -> bool {
+        let _ = directory;
+        false
     }
 
     /// Why the options cannot hold for a tree, if that is so.
@@ -137,6 +158,8 @@ pub struct ReadOptions {
     /// Deliver events in the order of the file where a format keeps another than that of time; see
     /// [`Format::has_file_order`].
     pub unsorted: bool,
+    /// Read classes as the files declare them, without what annotations of ichnos say of them.
+    pub without_annotations: bool,
     /// Take for a trace of the format what is not recognised as one.
     pub force: bool,
     /// Nanoseconds to add to the times of clocks.

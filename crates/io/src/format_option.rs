@@ -189,6 +189,14 @@ impl FormatOptions {
         }
     }
 
+    /// The paths of all files that options name.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        self.set.iter().filter_map(|set| match &set.value {
+            Value::Choice(_) => None,
+            Value::File { path, .. } => Some(path.as_str()),
+        })
+    }
+
     fn value(&self, format: &dyn Format, name: &str) -> Option<&Value> {
         let is_meant = |set: &&SetOption| (set.format, set.name) == (format.name(), name);
         self.set.iter().find(is_meant).map(|set| &set.value)

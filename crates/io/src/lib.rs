@@ -34,6 +34,7 @@ mod format;
 mod format_option;
 mod hint;
 mod holes;
+mod input_places;
 mod limits;
 mod links;
 mod mapping;
@@ -41,6 +42,7 @@ mod output;
 mod output_directory;
 mod packet_index;
 mod problem;
+mod replacement;
 mod scan;
 mod schema_language;
 #[cfg(unix)]
@@ -55,8 +57,8 @@ mod zip_archive;
 pub use bytes::Bytes;
 pub use collect::{Collect, StoreReport, TaskKey};
 pub use create::{
-    CreateError, EncodedBlock, EncodedPacket, Encoder, Lane, MessageOrder, TraceOutput, TraceWriter,
-    WriteOptions, WriteReport, WriteSource, WriteTarget,
+    CreateError, EncodedBlock, EncodedPacket, Encoder, Lane, MessageOrder, PartTarget, PartsOutput,
+    TraceOutput, TraceWriter, Verify, VerifyFn, WriteOptions, WriteReport, WriteSource, WriteTarget,
 };
 pub use datagrams::{Datagram, Datagrams};
 pub use entry::{Entry, FileId, FileStatus};
@@ -66,11 +68,15 @@ pub use format::{EnclosingTrace, Format, Listen, OpenedTraces, OptionConflict, R
 pub use format_option::{FormatOption, FormatOptions, OptionError, OptionKind, OptionValue};
 pub use hint::{Hint, OptionHint};
 pub use holes::DataRanges;
+pub use input_places::{InputPlaces, OutputConflict};
 pub use limits::IoLimits;
 pub use output::{Output, create};
 pub use output_directory::OutputDirectory;
 pub use packet_index::{PacketIndex, PacketIndexes};
 pub use problem::TreeProblem;
+pub use replacement::{
+    Existing, ListWritten, foreign_file, interrupted_replacement, plain_files, recover_replacement,
+};
 pub use scan::{ScanProgress, ScanStep};
 pub use schema_language::{SchemaLanguage, WriteSchema, WrittenSchema};
 #[cfg(unix)]

@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::replacement::{Existing, place_file};
 use crate::standard_output;
 
 const BUFFER: usize = 256 << 10;
@@ -16,31 +17,37 @@ const BUFFER: usize = 256 << 10;
 /// device, a pipe) is written directly.
 ///
 /// # Errors
-/// If the file cannot be created, or is a directory; if the program was started without a standard output.
-pub fn create(path: Option<&Path>) -> io::Result<Output> {
+/// If the file cannot be created, or is a directory; if it exists, is not empty, and is not to be replaced; if the program
+/// was started without a standard output.
+pub fn create(path: Option<&Path>, existing: Existing) -> io::Result<Output> {
     match path {
-        Some(path) if path != Path::new("-") => create_file(path),
-        _ if standard_output::was_closed() => Err(io::Error::other("the standard output is closed")),
-        _ => {
-            let is_terminal = io::stdout().is_terminal();
-            let writer = Some(BufWriter::with_capacity(BUFFER, stdout()?));
-            Ok(Output { writer, replace: None, is_terminal })
-        }
+        Some(path) if path != Path::new("-") => create_file(path, existing),
+        _ => Output::standard(),
     }
 }
 
-fn create_file(path: &Path) -> io::Result<Output> {
+fn create_file(path: &Path, existing: Existing) -> io::Result<Output> {
     let with_path = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
     let old = match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => {
             let message = "expected the name of a file to write, found a directory";
             return Err(with_path(io::Error::new(io::ErrorKind::IsADirectory, message)));
         }
+        Ok(metadata) if metadata.is_file() && metadata.len() > 0 && existing == Existing::Refuse => {
+            return Err(with_path(io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                "the file exists and is not empty",
+            )));
+        }
         Ok(metadata) if metadata.is_file() => Some(metadata),
         Ok(_) => {
             let file = OpenOptions::new().write(true).open(path).map_err(with_path)?;
             let is_terminal = file.is_terminal();
             return Ok(Output { writer: Some(writer(file)), replace: None, is_terminal });
+        }
+        Err(_) if fs::symlink_metadata(path).is_ok() => {
+            let message = "expected the name of a new file, found a symbolic link to nothing";
+            return Err(with_path(io::Error::new(io::ErrorKind::AlreadyExists, message)));
         }
         Err(_) => None,
     };
@@ -55,7 +62,7 @@ fn create_file(path: &Path) -> io::Result<Output> {
             Err(error) => return Err(with_path(error)),
         }
     };
-    let replace = Some(Replace { temporary, target });
+    let replace = Some(Replace { temporary, target, existing });
     let output = Output { writer: Some(writer(file)), replace, is_terminal: false };
     if let (Some(old), Some(replace)) = (old, &output.replace) {
         fs::set_permissions(&replace.temporary, old.permissions()).map_err(with_path)?;
@@ -101,13 +108,36 @@ pub struct Output {
 struct Replace {
     temporary: PathBuf,
     target: PathBuf,
+    existing: Existing,
 }
 
 impl Output {
+    /// Opens the standard output.
+    ///
+    /// # Errors
+    /// If the program was started without one.
+    pub fn standard() -> io::Result<Self> {
+        if standard_output::was_closed() {
+            return Err(io::Error::other("the standard output is closed"));
+        }
+        let is_terminal = io::stdout().is_terminal();
+        let writer = Some(BufWriter::with_capacity(BUFFER, stdout()?));
+        Ok(Self { writer, replace: None, is_terminal })
+    }
+
     /// Whether it is a terminal: then not everything should be written as it is.
     #[must_use]
     pub fn is_terminal(&self) -> bool {
         self.is_terminal
+    }
+
+    /// Path of the file with all that was written up to now, which has not got its name yet; `None`: it is no plain file.
+    ///
+    /// # Errors
+    /// If something cannot be written.
+    pub fn written_path(&mut self) -> io::Result<Option<&Path>> {
+        self.writer()?.flush()?;
+        Ok(self.replace.as_ref().map(|replace| replace.temporary.as_path()))
     }
 
     /// What is written here goes nowhere.
@@ -133,7 +163,7 @@ impl Output {
         writer.flush()?;
         drop(writer);
         if let Some(replace) = &self.replace {
-            fs::rename(&replace.temporary, &replace.target)?;
+            place_file(&replace.temporary, &replace.target, replace.existing)?;
         }
         self.replace = None;
         Ok(())
@@ -198,7 +228,7 @@ mod tests {
         let directory = Directory::new("output");
         let path = directory.join("out.txt");
         fs::write(&path, b"old").unwrap();
-        let mut output = create(Some(&path)).unwrap();
+        let mut output = create(Some(&path), Existing::Replace).unwrap();
         output.write_all(b"new").unwrap();
         output.flush().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"old");
@@ -208,9 +238,44 @@ mod tests {
     }
 
     #[test]
+    fn what_is_there_stays() {
+        let directory = Directory::new("stays");
+        let path = directory.join("out");
+        fs::write(&path, b"old").unwrap();
+        let error = create(Some(&path), Existing::Refuse).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(names(&directory), ["out"]);
+        // An empty file is as good as none.
+        fs::write(&path, b"").unwrap();
+        let mut output = create(Some(&path), Existing::Refuse).unwrap();
+        output.write_all(b"new").unwrap();
+        output.finish().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        // What was written there meanwhile stays, too.
+        let path = directory.join("other");
+        let output = create(Some(&path), Existing::Refuse).unwrap();
+        fs::write(&path, b"mine").unwrap();
+        assert_eq!(output.finish().unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(
+            (fs::read(&path).unwrap(), names(&directory)),
+            (b"mine".to_vec(), vec!["other".into(), "out".into()])
+        );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_to_nothing_stay() {
+        let directory = Directory::new("link-to-nothing");
+        let path = directory.join("link");
+        std::os::unix::fs::symlink("nothing", &path).unwrap();
+        assert_eq!(create(Some(&path), Existing::Replace).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(names(&directory), ["link"]);
+    }
+
+    #[test]
     fn goes_away_when_dropped() {
         let directory = Directory::new("dropped");
-        let mut output = create(Some(&directory.join("out"))).unwrap();
+        let mut output = create(Some(&directory.join("out")), Existing::Refuse).unwrap();
         output.write_all(b"new").unwrap();
         assert_eq!(names(&directory).len(), 1);
         drop(output);
@@ -222,7 +287,7 @@ mod tests {
         let directory = Directory::new("discarded");
         let path = directory.join("out");
         fs::write(&path, b"old").unwrap();
-        let mut output = create(Some(&path)).unwrap();
+        let mut output = create(Some(&path), Existing::Replace).unwrap();
         output.write_all(b"new").unwrap();
         output.discard().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"old");
@@ -233,16 +298,16 @@ mod tests {
     #[test]
     fn refuses_directories() {
         let directory = Directory::new("refuses");
-        let error = create(Some(directory.path())).unwrap_err();
+        let error = create(Some(directory.path()), Existing::Replace).unwrap_err();
         assert!(error.to_string().contains("found a directory"), "{error}");
-        let error = create(Some(&directory.join("no/such/directory"))).unwrap_err();
+        let error = create(Some(&directory.join("no/such/directory")), Existing::Refuse).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
 
     #[cfg(unix)]
     #[test]
     fn writes_devices_directly() {
-        let mut output = create(Some(Path::new("/dev/null"))).unwrap();
+        let mut output = create(Some(Path::new("/dev/null")), Existing::Refuse).unwrap();
         output.write_all(b"x").unwrap();
         output.finish().unwrap();
     }

@@ -3,6 +3,11 @@
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::replacement::{
+    Deletable, Existing, ListWritten, foreign_file, place_directory, recover_replacement, replace_directory,
+};
 
 /// A directory that is written under another name and gets its own when it is complete.
 ///
@@ -13,32 +18,47 @@ pub struct OutputDirectory {
     current: PathBuf,
     /// Where they are in the end; None: where they are now.
     target: Option<PathBuf>,
+    /// Content of the target, which is replaced.
+    replaces: Option<Deletable>,
 }
 
 impl OutputDirectory {
-    /// A directory at a path where there is nothing, an empty directory, or one that is `replaceable`.
+    /// Creates a directory at a path where there is nothing or an empty directory; with [`Existing::Replace`], also in the
+    /// place of one for which `list` knows all files. What a killed process left there is completed or undone first.
     ///
     /// # Errors
     /// If there is something else, or if no directory can be created beside it.
-    pub fn create(path: &Path, replaceable: impl FnOnce(&Path) -> bool) -> io::Result<Self> {
-        // What a symbolic link points to is replaced, not the link.
+    pub fn create(path: &Path, existing: Existing, list: &ListWritten) -> io::Result<Self> {
+        // The target of a symbolic link is replaced, not the link.
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        recover_replacement(&target, list)?;
+        let mut replaces = None;
         match fs::symlink_metadata(&target) {
+            Ok(metadata) if metadata.is_symlink() => {
+                let message = "expected the name of a new directory, found a symbolic link to nothing";
+                return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
+            }
             Ok(metadata) if !metadata.is_dir() => {
                 let message = "expected the name of a directory to write, found a file";
                 return Err(io::Error::new(io::ErrorKind::NotADirectory, message));
             }
-            Ok(_) if !is_empty(&target)? && !replaceable(&target) => {
-                let message = "the directory is not empty, and is not a trace that could be replaced";
+            Ok(_) if is_empty(&target)? => {}
+            Ok(_) if existing == Existing::Refuse => {
+                let message = "the directory exists and is not empty";
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
             }
-            _ => {}
+            Ok(_) => {
+                replaces = Some(Deletable::of_complete(&target, list).map_err(|error| {
+                    io::Error::new(error.kind(), format!("the directory is not replaced: {error}"))
+                })?);
+            }
+            Err(_) => {}
         }
         let mut attempts = 0;
         loop {
             let current = crate::output::beside(&target);
             match fs::create_dir(&current) {
-                Ok(()) => return Ok(Self { current, target: Some(target) }),
+                Ok(()) => return Ok(Self { current, target: Some(target), replaces }),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempts < 100 => attempts += 1,
                 Err(error) => return Err(error),
             }
@@ -56,9 +76,13 @@ impl OutputDirectory {
             if !is_empty(path)? {
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the directory is not empty"));
             }
-            Self { current: path.to_owned(), target: None }
+            Self { current: path.to_owned(), target: None, replaces: None }
         } else {
-            Self::create(path, |_| false)?
+            Self::create(
+                path,
+                Existing::Refuse,
+                &(Arc::new(|path: &Path| Err(foreign_file(path, "it is not empty"))) as ListWritten),
+            )?
         };
         for (relative, bytes) in files {
             directory.write_file(relative, bytes)?;
@@ -110,29 +134,15 @@ impl OutputDirectory {
     /// If that is not possible: then what was there is there again.
     pub fn finish(mut self) -> io::Result<PathBuf> {
         let Some(target) = self.target.take() else { return Ok(self.current.clone()) };
-        let result = replace(&self.current, &target);
+        let result = match &self.replaces {
+            Some(old) => replace_directory(&self.current, &target, old),
+            None => place_directory(&self.current, &target),
+        };
         if result.is_err() {
             let _ = fs::remove_dir_all(&self.current);
         }
         result.map(|()| target)
     }
-}
-
-/// Puts a directory at the place of another one, which is removed.
-fn replace(current: &Path, target: &Path) -> io::Result<()> {
-    // This replaces an empty directory, too.
-    match fs::rename(current, target) {
-        Err(_) if target.is_dir() => {}
-        result => return result,
-    }
-    let old = crate::output::beside(target);
-    fs::rename(target, &old)?;
-    if let Err(error) = fs::rename(current, target) {
-        // Nothing better can be done if this fails, too.
-        let _ = fs::rename(&old, target);
-        return Err(error);
-    }
-    fs::remove_dir_all(&old)
 }
 
 fn is_empty(path: &Path) -> io::Result<bool> {
@@ -159,27 +169,90 @@ mod tests {
         names
     }
 
+    fn nothing() -> ListWritten {
+        Arc::new(|path| Err(foreign_file(path, "nothing is known")))
+    }
+
+    #[test]
+    fn what_is_not_known_stays() {
+        let root = Directory::new("output-directory-foreign");
+        let path = root.join("t");
+        fs::create_dir_all(path.join("a")).unwrap();
+        fs::write(path.join("a/b"), b"old").unwrap();
+        let known: ListWritten = Arc::new(|_| Ok(vec!["a/b".into()]));
+        let replace = |known: &ListWritten| OutputDirectory::create(&path, Existing::Replace, known);
+        let refused = |known: &ListWritten| replace(known).unwrap_err().to_string();
+        assert!(refused(&nothing()).contains("nothing is known"));
+        fs::write(path.join("notes"), b"mine").unwrap();
+        assert!(refused(&known).contains("`notes`"), "{}", refused(&known));
+        fs::remove_file(path.join("notes")).unwrap();
+        // Files that appear or change while the output is written.
+        for (file, named) in [("a/c", "`a/c`"), ("a/b", "`a/b`")] {
+            let directory = replace(&known).unwrap();
+            directory.write_file(Path::new("new"), b"new").unwrap();
+            fs::write(path.join(file), b"mine").unwrap();
+            let error = directory.finish().unwrap_err().to_string();
+            assert!(error.contains(named), "{error}");
+            assert_eq!(names(&root.join(".")), ["t"]);
+            assert_eq!(fs::read(path.join(file)).unwrap(), b"mine");
+            let _ = fs::remove_file(path.join("a/c"));
+        }
+        // Nothing was there when writing began.
+        fs::remove_dir_all(&path).unwrap();
+        let directory = OutputDirectory::create(&path, Existing::Refuse, &known).unwrap();
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join("x"), b"mine").unwrap();
+        assert!(directory.finish().unwrap_err().to_string().contains("meanwhile"));
+        assert_eq!((names(&root.join(".")), names(&path)), (vec!["t".into()], vec!["x".into()]));
+    }
+
+    #[test]
+    fn interrupted_replacements_are_completed_or_undone() {
+        let root = Directory::new("output-directory-recovered");
+        let path = root.join("t");
+        let replaced = root.join(".t.replaced");
+        let known: ListWritten = Arc::new(crate::replacement::plain_files);
+        let write = |path: &Path| {
+            fs::create_dir_all(path).unwrap();
+            fs::write(path.join("metadata"), b"x").unwrap();
+        };
+        // Killed between both renames: it is put back.
+        write(&replaced);
+        assert_eq!(crate::interrupted_replacement(&path), Some(replaced.clone()));
+        assert!(OutputDirectory::create(&path, Existing::Refuse, &known).is_err());
+        assert_eq!(names(&root.join(".")), ["t"]);
+        // Killed before or after the exchange: it is deleted, if all of it is known.
+        write(&replaced);
+        assert_eq!(crate::interrupted_replacement(&path), None);
+        let error = OutputDirectory::create(&path, Existing::Replace, &nothing()).unwrap_err().to_string();
+        assert!(error.contains(".t.replaced"), "{error}");
+        drop(OutputDirectory::create(&path, Existing::Replace, &known).unwrap());
+        assert_eq!(names(&root.join(".")), ["t"]);
+    }
+
     #[test]
     fn appears_when_finished_and_replaces() {
         let root = Directory::new("output-directory");
         let path = root.join("t");
+        let known: ListWritten = Arc::new(|_| Ok(vec!["a/b".into()]));
         for round in 0..2 {
-            let directory = OutputDirectory::create(&path, |_| round == 1).unwrap();
+            let existing = if round == 1 { Existing::Replace } else { Existing::Refuse };
+            let directory = OutputDirectory::create(&path, existing, &known).unwrap();
             directory.write_file(Path::new("a/b"), &[round]).unwrap();
             assert_eq!(path.exists(), round == 1);
             assert_eq!(directory.finish().unwrap(), path);
             assert_eq!(fs::read(path.join("a/b")).unwrap(), [round]);
             assert_eq!(names(&root.join(".")), ["t"]);
         }
-        let error = OutputDirectory::create(&path, |_| false).unwrap_err();
+        let error = OutputDirectory::create(&path, Existing::Refuse, &known).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
-        assert!(OutputDirectory::create(&path.join("a/b"), |_| true).is_err());
+        assert!(OutputDirectory::create(&path.join("a/b"), Existing::Replace, &known).is_err());
     }
 
     #[test]
     fn leaves_nothing_when_dropped() {
         let root = Directory::new("output-directory-dropped");
-        let directory = OutputDirectory::create(&root.join("t"), |_| false).unwrap();
+        let directory = OutputDirectory::create(&root.join("t"), Existing::Refuse, &nothing()).unwrap();
         directory.create_file(Path::new("x")).unwrap();
         assert_eq!(names(&root.join(".")).len(), 1);
         drop(directory);

@@ -21,6 +21,8 @@ pub(crate) struct Store {
     file: Option<File>,
     /// How many bytes are in the file.
     written: u64,
+    /// True if they will be too many for memory: then they are written to the file from the first one on.
+    is_large: bool,
 }
 
 impl Store {
@@ -31,6 +33,11 @@ impl Store {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Takes how many bytes there will be, as the packed data say, which may be wrong.
+    pub(crate) fn expect(&mut self, bytes: u64, budget: &Budget<'_>) {
+        self.is_large = bytes > budget.in_memory();
     }
 
     /// Reads all of `reader`. An error of the reader is returned beside what could be read before it.
@@ -88,9 +95,9 @@ impl Store {
     }
 
     fn keep_within_memory(&mut self, budget: &Budget<'_>) -> Result<(), IoError> {
-        let most = match self.file {
-            Some(_) => WRITTEN_AT_ONCE as u64,
-            None => budget.in_memory(),
+        let most = match self.file.is_some() || self.is_large {
+            true => WRITTEN_AT_ONCE as u64,
+            false => budget.in_memory(),
         };
         if self.memory.len() as u64 > most { self.write_out(budget) } else { Ok(()) }
     }
@@ -127,5 +134,35 @@ impl Store {
                 Ok(self.memory.into())
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TreeOptions;
+
+    /// Data that is known to be too much for memory is never there as a whole.
+    #[test]
+    fn large_data_go_to_the_file_at_once() {
+        let options = TreeOptions { memory_bytes: 8 << 20, ..TreeOptions::default() };
+        let most_of = |expected: Option<u64>| {
+            let mut budget = Budget::new("test", &options, None);
+            let mut store = Store::default();
+            if let Some(expected) = expected {
+                store.expect(expected, &budget);
+            }
+            let mut most = 0;
+            for _ in 0..12 {
+                store.read(io::repeat(7).take(1 << 20), &mut budget).unwrap();
+                most = most.max(store.memory.len());
+            }
+            let bytes = store.finish(&mut budget).unwrap();
+            assert!(bytes.len() == 12 << 20 && bytes.iter().all(|byte| *byte == 7));
+            most
+        };
+        assert!(most_of(Some(12 << 20)) <= 2 << 20);
+        assert!(most_of(Some(8 << 20)) >= 7 << 20);
+        assert!(most_of(None) >= 7 << 20);
     }
 }

@@ -161,6 +161,63 @@ impl Tree {
         }
     }
 
+    /// Unpacks some files of a directory, given by their indexes, that [are compressed](Entry::is_compressed_file): each
+    /// one that `is_wanted` selects by its beginning. Their paths stay what they are, and so do archives and what cannot
+    /// be unpacked at all. Problems of files that are wanted are added to [`Tree::problems`].
+    pub fn unpack_files(
+        &mut self,
+        files: &[usize],
+        options: &TreeOptions,
+        is_wanted: &mut dyn FnMut(&Entry) -> bool,
+    ) {
+        /// Number of bytes that identify a file.
+        const PROBED: u64 = 16 << 10;
+        // All of them together stay within the limits of a tree.
+        let mut options = options.clone();
+        let options_beginning = options.beginning;
+        let mut unpack_part = |path: &str, bytes: &Bytes, most: Option<u64>| {
+            let packing = Packing::of(head(bytes)).filter(|packing| packing.is_of_one_file())?;
+            let mut budget = Budget::new(path, &options, Some(bytes.len() as u64));
+            let unpacked = unpack(packing, &**bytes, most, &mut budget);
+            if let Ok(unpacked) = &unpacked {
+                let used = unpacked.bytes.len() as u64;
+                let left = &mut options.limits.decompressed_bytes;
+                *left = left.saturating_sub(used);
+                options.memory_bytes = if most == Some(PROBED) {
+                    options.memory_bytes
+                } else {
+                    options.memory_bytes.saturating_sub(used)
+                };
+            }
+            Some(unpacked)
+        };
+        for index in files {
+            let Some(entry) = self.entries.get_mut(*index) else { continue };
+            if !entry.is_compressed_file() {
+                continue;
+            }
+            let Ok(bytes) = entry.read() else { continue };
+            let Some(Ok(beginning)) = unpack_part(&entry.path, &bytes, Some(PROBED)) else { continue };
+            if Packing::of(head(&beginning.bytes)) == Some(Packing::Tar)
+                || !is_wanted(&Entry::of_bytes(&*entry.path, beginning.bytes))
+            {
+                continue;
+            }
+            match unpack_part(&entry.path, &bytes, options_beginning) {
+                Some(Ok(unpacked)) => {
+                    let Unpacked { bytes: unpacked, problem, goes_on } = unpacked;
+                    let content = content(unpacked, problem.as_ref(), goes_on);
+                    self.problems.extend(
+                        problem.map(|problem| TreeProblem::new(format!("{}: {problem}", entry.path))),
+                    );
+                    *entry = Entry::of_member(entry.path.clone(), content, Some(bytes.len() as u64));
+                }
+                Some(Err(error)) => self.problems.push(TreeProblem::new(error.to_string())),
+                None => {}
+            }
+        }
+    }
+
     fn of_bytes(name: &str, file: &str, source: Source<'_>, options: &TreeOptions) -> Result<Self, IoError> {
         let bytes = source.bytes().clone();
         let mut tree = Self::of_packed_bytes(name, file, source, options)?;
@@ -233,14 +290,7 @@ impl Tree {
         let mut tree = match Packing::of(head(&bytes)) {
             Some(Packing::Tar) => Self::of_members(name, tar_archive::members(&bytes, true, budget)?, budget),
             _ => {
-                let content = match &problem {
-                    Some(problem) => Content::Bytes(bytes).cut(problem.clone()),
-                    None if goes_on => {
-                        let len = bytes.len() as u64;
-                        Content::Beginning(Box::new((Content::Bytes(bytes), len)))
-                    }
-                    None => Content::Bytes(bytes),
-                };
+                let content = content(bytes, problem.as_ref(), goes_on);
                 let entry = Entry::of_member(file.to_owned(), content, budget.packed());
                 Self { name: name.to_owned(), entries: vec![entry], problems: Vec::new() }
             }
@@ -268,6 +318,18 @@ impl Source<'_> {
         match self {
             Self::File(_, bytes) | Self::Memory(bytes) => bytes,
         }
+    }
+}
+
+/// Unpacked content of a file.
+fn content(bytes: Bytes, problem: Option<&String>, goes_on: bool) -> Content {
+    match problem {
+        Some(problem) => Content::Bytes(bytes).cut(problem.clone()),
+        None if goes_on => {
+            let len = bytes.len() as u64;
+            Content::Beginning(Box::new((Content::Bytes(bytes), len)))
+        }
+        None => Content::Bytes(bytes),
     }
 }
 

@@ -23,6 +23,9 @@ pub(crate) const SCOPES: [(Scope, &str); 6] = [
 /// What lines have as the message of an event, among the members of its resource.
 pub(crate) const MESSAGE: &str = "message";
 
+/// Namespaces of attributes that tracers say the log level and the EMF URI of event record classes under.
+const NAMESPACES: [&str; 4] = ["babeltrace.org,2020", "lttng.org,2009", "diamon.org,2012", "std"];
+
 /// Names of log levels by their numbers.
 const LOG_LEVELS: [&str; 15] = [
     "emergency",
@@ -132,20 +135,21 @@ pub(crate) fn log_level(value: &Value) -> Option<i64> {
 pub(crate) fn event_class(value: &Value) -> Made<EventRecordClass> {
     let owned = |name: &str| text(value, name).map(str::to_owned);
     let attributes = attributes(value.get("attributes"));
-    // Attributes can have it, too.
-    let in_attributes = |name: &str| attributes.iter().any(|(_, value)| value.get(name).is_some());
+    // Attributes can say it, too.
+    let attribute = |name: &str| NAMESPACES.iter().find_map(|namespace| attributes.get(namespace)?.get(name));
+    let said = |member, name| value.get(member).or_else(|| attribute(name));
     Ok(EventRecordClass {
         id: id(value)?.unwrap_or_default(),
         namespace: owned("namespace"),
         name: owned("name"),
         uid: owned("uid"),
-        log_level: value.get("log_level").filter(|_| !in_attributes("log-level")).and_then(log_level),
+        log_level: said("log_level", "log-level").and_then(log_level),
         role: EventRole::ALL
             .into_iter()
             .find(|role| Some(role.name()) == text(value, "role"))
             .unwrap_or_default(),
         is_undescribed: matches!(value.get("undescribed"), Some(Value::Boolean(true))),
-        emf_uri: owned("emf_uri").filter(|_| !in_attributes("emf-uri")),
+        emf_uri: said("emf_uri", "emf-uri").and_then(Value::as_text).map(str::to_owned),
         log: value.get("log").and_then(log_role).map(Into::into),
         attributes,
         ..EventRecordClass::default()

@@ -14,8 +14,33 @@ use ichnos_model::{
 pub(crate) struct Classes<'a> {
     /// The ids of the clocks of the trace.
     pub(crate) clocks: &'a [String],
-    /// Whether fields keep what selects them; otherwise values alone say which fields are there.
+    /// True if fields keep what selects them and what says their length; otherwise values alone say that.
     pub(crate) with_selectors: bool,
+    /// The scopes of packets and data streams that lines have: fields in others select nothing here.
+    pub(crate) scopes: StreamScopes,
+}
+
+/// Scopes that all events of a data stream have.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct StreamScopes([bool; 4]);
+
+impl StreamScopes {
+    const ALL: [(Scope, &str); 4] = [
+        (Scope::PacketHeader, "packet_header"),
+        (Scope::PacketContext, "context"),
+        (Scope::EventRecordHeader, "header"),
+        (Scope::CommonContext, "common_context"),
+    ];
+
+    /// Fields of the member `fields` of a data stream class.
+    pub(crate) fn of(fields: Option<&Value>) -> Self {
+        Self(Self::ALL.map(|(_, name)| fields.and_then(|fields| fields.get(name)).is_some()))
+    }
+
+    /// Returns `true` if events do not have a scope.
+    fn lack(self, scope: Scope) -> bool {
+        Self::ALL.iter().zip(self.0).any(|((known, _), is_there)| *known == scope && !is_there)
+    }
 }
 
 /// What a class lacks.
@@ -58,14 +83,20 @@ impl Classes<'_> {
                     }
                     None => StringLength::NullTerminated,
                     Some(Value::Text(length)) if length == "dynamic" => {
-                        StringLength::Dynamic(Box::new(FieldLocation::of_values()))
+                        StringLength::Dynamic(Box::new(self.location(value, "length_field")?))
                     }
                     Some(_) => StringLength::Static(number(value, "length")?.unwrap_or_default()),
                 };
-                FieldKind::String { encoding, length, alignment: alignment(value, "alignment", 8)?.max(8) }
+                // Texts of a length can begin within a byte, others cannot.
+                let least = match length {
+                    StringLength::Static(_) | StringLength::Dynamic(_) => 1,
+                    _ => 8,
+                };
+                let alignment = alignment(value, "alignment", 8)?.max(least);
+                FieldKind::String { encoding, length, alignment }
             }
             "blob" => FieldKind::Blob {
-                length: length(value)?,
+                length: self.length(value)?,
                 media_type: text(value, "media_type").unwrap_or("application/octet-stream").to_owned(),
                 alignment: alignment(value, "alignment", 8)?.max(8),
             },
@@ -76,12 +107,12 @@ impl Classes<'_> {
             },
             "array" => FieldKind::Array {
                 element: Arc::new(self.class(value.get("element").ok_or("an array without `element`")?)?),
-                length: length(value)?,
+                length: self.length(value)?,
                 minimum_alignment: alignment(value, "minimum_alignment", 1)?,
                 element_aligns: !matches!(value.get("element_aligns"), Some(Value::Boolean(false))),
             },
             "optional" => {
-                let selector = Box::new(self.location(value)?);
+                let selector = Box::new(self.location(value, "selector")?);
                 let ranges = value.get("ranges").filter(|_| !selector.is_of_values());
                 FieldKind::Optional {
                     field: Arc::new(self.class(value.get("field").ok_or("an optional without `field`")?)?),
@@ -91,7 +122,7 @@ impl Classes<'_> {
             }
             "variant" => FieldKind::Variant {
                 options: self.options(value)?,
-                selector: Box::new(self.location(value)?),
+                selector: Box::new(self.location(value, "selector")?),
                 alignment: alignment(value, "alignment", 1)?,
             },
             "union" => FieldKind::Union {
@@ -138,15 +169,25 @@ impl Classes<'_> {
         options.iter().map(option).collect()
     }
 
-    /// Which field selects.
-    fn location(self, value: &Value) -> Made<FieldLocation> {
-        let Some(selector) = value.get("selector").filter(|_| self.with_selectors) else {
+    fn length(self, value: &Value) -> Made<Length> {
+        Ok(match number(value, "length")? {
+            Some(length) => Length::Static(length),
+            None => Length::Dynamic(Box::new(self.location(value, "length_field")?)),
+        })
+    }
+
+    /// The field that selects, or has a length.
+    fn location(self, value: &Value, name: &str) -> Made<FieldLocation> {
+        let Some(selector) = value.get(name).filter(|_| self.with_selectors) else {
             return Ok(FieldLocation::of_values());
         };
         let mut location = FieldLocation::of_values();
         if let Some(name) = text(selector, "origin") {
             let origin = Scope::ALL.into_iter().find(|scope| scope.name() == name);
             location.origin = Some(origin.ok_or_else(|| format!("an unknown scope `{name}`"))?);
+        }
+        if location.origin.is_some_and(|origin| self.scopes.lack(origin)) {
+            return Ok(FieldLocation::of_values());
         }
         if let Some(Value::Array(path)) = selector.get("path") {
             let step = |step: &Value| match step {
@@ -297,13 +338,6 @@ fn range_set(value: Option<&Value>) -> Made<RangeSet> {
         Ok(IntegerRange { lower, upper })
     };
     ranges.iter().map(range).collect::<Made<_>>().map(RangeSet)
-}
-
-fn length(value: &Value) -> Made<Length> {
-    Ok(match number(value, "length")? {
-        Some(length) => Length::Static(length),
-        None => Length::Dynamic(Box::new(FieldLocation::of_values())),
-    })
 }
 
 fn roles(value: &Value) -> Roles {

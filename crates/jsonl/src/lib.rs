@@ -28,6 +28,7 @@ mod json;
 mod line;
 mod marks;
 mod open;
+mod selectors;
 mod shape;
 mod stacks;
 mod stream;

@@ -1,6 +1,6 @@
 //! Makes traces of what lines describe.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use ichnos_model::plan::PlanError;
@@ -12,7 +12,7 @@ use ichnos_model::{
 use crate::class_ids::{self, ClassIds};
 use crate::cursor::damage_of;
 use crate::description::{self, MESSAGE, Places};
-use crate::field_class::{Classes, Made, text};
+use crate::field_class::{Classes, Made, StreamScopes, text};
 use crate::index::{Index, StreamLines};
 use crate::json::Json;
 use crate::stacks::{self, Renumbered};
@@ -28,6 +28,8 @@ struct Draft<'i> {
     clock_ids: Vec<String>,
     /// Data stream classes by what lines say of them.
     stream_classes: HashMap<String, usize>,
+    /// True if lines say the id of each data stream class.
+    have_ids: Vec<bool>,
     /// Of each data stream class: what is known of event record classes.
     entries: Vec<Entries<'i>>,
     /// Data streams: their index in the file, and in the data stream classes.
@@ -156,6 +158,7 @@ impl<'i> Draft<'i> {
             clocks: HashMap::new(),
             clock_ids: Vec::new(),
             stream_classes: HashMap::new(),
+            have_ids: Vec::new(),
             entries: Vec::new(),
             streams: Vec::new(),
         }
@@ -210,7 +213,9 @@ impl<'i> Draft<'i> {
         };
         if default_clock.is_none() && lines.has_times {
             // A clock that is earlier than all times.
-            let least = lines.least.unwrap_or_default().div_euclid(1_000_000_000).min(0);
+            let least = lines.least.unwrap_or_default().div_euclid(1_000_000_000);
+            // Clocks say times of 64 bits.
+            let least = least.clamp(-(i128::from(i64::MAX) / 1_000_000_000), 0);
             let key = format!("of its own {least}");
             default_clock = match self.clocks.get(&key) {
                 Some(known) => *known,
@@ -231,10 +236,11 @@ impl<'i> Draft<'i> {
         }
         let value = begin.get("class").unwrap_or(&Value::Null);
         let key = format!("{value:?} {default_clock:?} {other_clocks:?}");
+        let scopes = StreamScopes::of(value.get("fields"));
         let index = match self.stream_classes.get(&key) {
             Some(index) => *index,
             None => {
-                let classes = Classes { clocks: &self.clock_ids, with_selectors };
+                let classes = Classes { clocks: &self.clock_ids, with_selectors, scopes };
                 let made = stream_class(value, classes, &mut self.class);
                 let mut class = made.unwrap_or_else(|what| {
                     faults.add(at, &what, text(begin, "name"));
@@ -243,13 +249,14 @@ impl<'i> Draft<'i> {
                 (class.default_clock, class.other_clocks) = (default_clock, other_clocks);
                 let index = self.class.data_streams.len();
                 self.class.data_streams.push(class);
+                self.have_ids.push(value.get("id").is_some());
                 self.entries.push(Entries::default());
                 self.stream_classes.insert(key, index);
                 index
             }
         };
         self.streams.push((number, index));
-        let classes = Classes { clocks: &self.clock_ids, with_selectors };
+        let classes = Classes { clocks: &self.clock_ids, with_selectors, scopes };
         let (Some(stream), Some(entries)) =
             (self.class.data_streams.get_mut(index), self.entries.get_mut(index))
         else {
@@ -263,7 +270,22 @@ impl<'i> Draft<'i> {
         Ok(())
     }
 
-    fn finish(self, file: &Arc<File>, index: &Index) -> Result<JsonTrace, PlanError> {
+    /// Gives data stream classes without an id, or with that of one before, the least id that is free.
+    fn number_stream_classes(&mut self) {
+        let mut used = HashSet::new();
+        let classes = self.class.data_streams.iter_mut().zip(&self.have_ids);
+        let lacking: Vec<_> = classes.filter(|(class, has_id)| !**has_id || !used.insert(class.id)).collect();
+        let mut next = 0;
+        for (class, _) in lacking {
+            while !used.insert(next) {
+                next += 1;
+            }
+            class.id = next;
+        }
+    }
+
+    fn finish(mut self, file: &Arc<File>, index: &Index) -> Result<JsonTrace, PlanError> {
+        self.number_stream_classes();
         let mut trace = Trace::new(self.class, self.label, &file.limits)?;
         trace.path = self.path;
         let own = |stream: usize| self.streams.iter().any(|(number, _)| *number == stream);

@@ -75,4 +75,8 @@ impl TraceInput for JsonTrace {
     fn cursors(&self, window: Window) -> Vec<BoxedCursor> {
         self.streams.iter().map(|part| LineCursor::new(Arc::clone(part), window).boxed()).collect()
     }
+
+    fn cursor(&self, stream: usize, window: Window) -> Option<BoxedCursor> {
+        self.streams.get(stream).map(|part| LineCursor::new(Arc::clone(part), window).boxed())
+    }
 }

@@ -10,10 +10,11 @@ use ichnos_model::{
 use uuid::Uuid;
 
 use crate::json::{Fault, Json, Parsed};
+use crate::selectors::{Place, Surroundings};
 use crate::shape::{Shape, special};
 use crate::stacks::Numbers;
 use crate::time;
-use crate::variants::{SelectorValues, looks_like};
+use crate::variants::looks_like;
 
 /// How many fields can be compared with what is read to find the options of the variants of a scope, however short the
 /// line is, and how many more for each byte of it.
@@ -100,13 +101,15 @@ impl ValueReader {
         let begin = json.at;
         self.work = FEW_COMPARED + COMPARED_PER_BYTE * json.len() as u64;
         values.begin(scope);
-        if self.members(json, members, stacks, values, false).is_ok() {
+        json.peek();
+        let around = Surroundings::of_scope(scope, json.clone(), members);
+        if self.members(json, &around, members, stacks, values, false).is_ok() {
             return Ok(());
         }
         // In another order, perhaps.
         json.at = begin;
         values.begin(scope);
-        self.members(json, members, stacks, values, true)
+        self.members(json, &around, members, stacks, values, true)
     }
 
     /// Reads members in just this order.
@@ -116,12 +119,14 @@ impl ValueReader {
         members: &[Member],
         values: &mut EventValues,
     ) -> Parsed<()> {
-        self.members(json, members, &[], values, false)
+        let around = Surroundings::of_scope(Scope::Payload, json.clone(), members);
+        self.members(json, &around, members, &[], values, false)
     }
 
     fn members<'a>(
         &mut self,
         json: &mut Json<'a>,
+        around: &Surroundings<'_, 'a>,
         members: &[Member],
         stacks: &[(u32, Numbers<'_>)],
         values: &mut EventValues,
@@ -131,24 +136,19 @@ impl ValueReader {
         json.expect(b'{', "an object")?;
         if in_any_order {
             json.at = begin;
-            return self.members_in_any_order(json, members, stacks, values);
+            return self.members_in_any_order(json, around, members, stacks, values);
         }
         let mut is_first = true;
         let mut key = json.key(&mut is_first)?;
-        let mut selectors = SelectorValues::of(members);
         for (index, member) in members.iter().enumerate() {
             if matches!(member.class.kind, FieldKind::Padding(_)) {
                 continue;
             }
             if key.is_some_and(|key| key.is(&member.name)) {
-                selectors.note(member, json);
-                match (stack(stacks, index), selectors.option(member, json, &mut self.work)) {
-                    (Some(numbers), _) => self.stack(json, &member.class, numbers, values)?,
-                    (None, Some((option, class))) => {
-                        values.push_variant(option);
-                        self.field(json, class, values, in_any_order)?;
-                    }
-                    (None, None) => self.field(json, &member.class, values, in_any_order)?,
+                let place = Place { structure: around, member };
+                match stack(stacks, index) {
+                    Some(numbers) => self.stack(json, place, numbers, values)?,
+                    None => self.field(json, place, &member.class, values, in_any_order)?,
                 }
                 key = json.key(&mut is_first)?;
             } else if member.class.is_optional_of_values() && !self.is_strict {
@@ -166,6 +166,7 @@ impl ValueReader {
     fn members_in_any_order<'a>(
         &mut self,
         json: &mut Json<'a>,
+        around: &Surroundings<'_, 'a>,
         members: &[Member],
         stacks: &[(u32, Numbers<'_>)],
         values: &mut EventValues,
@@ -180,21 +181,16 @@ impl ValueReader {
             json.skip()?;
         }
         let mut finder = Finder::default();
-        let mut selectors = SelectorValues::of(members);
         for (index, member) in members.iter().enumerate() {
             if matches!(member.class.kind, FieldKind::Padding(_)) {
                 continue;
             }
             match finder.take(&entries.names, &mut entries.values, &member.name) {
                 Some(mut value) => {
-                    selectors.note(member, &value);
-                    match (stack(stacks, index), selectors.option(member, &value, &mut self.work)) {
-                        (Some(numbers), _) => self.stack(&mut value, &member.class, numbers, values)?,
-                        (None, Some((option, class))) => {
-                            values.push_variant(option);
-                            self.field(&mut value, class, values, true)?;
-                        }
-                        (None, None) => self.field(&mut value, &member.class, values, true)?,
+                    let place = Place { structure: around, member };
+                    match stack(stacks, index) {
+                        Some(numbers) => self.stack(&mut value, place, numbers, values)?,
+                        None => self.field(&mut value, place, &member.class, values, true)?,
                     }
                 }
                 None if matches!(member.class.kind, FieldKind::Optional { .. }) => {
@@ -215,9 +211,10 @@ impl ValueReader {
     }
 
     /// Reads a field.
-    pub(crate) fn field(
+    fn field<'a>(
         &mut self,
-        json: &mut Json<'_>,
+        json: &mut Json<'a>,
+        place: Place<'_, 'a>,
         class: &FieldClass,
         values: &mut EventValues,
         in_any_order: bool,
@@ -267,7 +264,9 @@ impl ValueReader {
             }
             FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
                 values.begin_structure();
-                self.members(json, members, &[], values, in_any_order)?;
+                json.peek();
+                let around = Surroundings::within(place, json.clone(), members);
+                self.members(json, &around, members, &[], values, in_any_order)?;
                 values.end();
                 Ok(())
             }
@@ -276,7 +275,7 @@ impl ValueReader {
                 values.begin_array();
                 let (mut is_first, mut count) = (true, 0);
                 while json.element(&mut is_first)? {
-                    self.field(json, element, values, in_any_order)?;
+                    self.field(json, place, element, values, in_any_order)?;
                     count += 1;
                 }
                 values.end();
@@ -293,18 +292,27 @@ impl ValueReader {
                     return Ok(());
                 }
                 values.push_optional(true);
-                self.field(json, field, values, in_any_order)
+                self.field(json, place, field, values, in_any_order)
             }
-            FieldKind::Variant { options, .. } => {
-                let fits = |option: &VariantOption| looks_like(json.clone(), &option.class, &mut self.work);
-                let Some(option) = options.iter().position(fits) else {
+            FieldKind::Variant { options, selector, .. } => {
+                json.peek();
+                let said = match selector.is_of_values() {
+                    true => None,
+                    false => place.structure.value(selector, &mut self.work),
+                };
+                let said =
+                    said.and_then(|said| options.iter().position(|option| option.ranges.contains(said)));
+                let mut fits =
+                    |option: &VariantOption| looks_like(json.clone(), &option.class, &mut self.work);
+                let said = said.filter(|option| fits(&options[*option]));
+                let Some(option) = said.or_else(|| options.iter().position(fits)) else {
                     return json.fault(match self.work {
                         0 => "a line with fewer values of variants",
                         _ => "a value of one of the options of a variant",
                     });
                 };
                 values.push_variant(option);
-                self.field(json, &options[option].class, values, in_any_order)
+                self.field(json, place, &options[option].class, values, in_any_order)
             }
             FieldKind::Null { .. } => {
                 if !json.literal("null") {
@@ -318,17 +326,18 @@ impl ValueReader {
     }
 
     /// Reads the number of a call stack, and appends the one that it has here.
-    fn stack(
+    fn stack<'a>(
         &mut self,
-        json: &mut Json<'_>,
-        class: &FieldClass,
+        json: &mut Json<'a>,
+        place: Place<'_, 'a>,
         numbers: &Numbers<'_>,
         values: &mut EventValues,
     ) -> Parsed<()> {
+        let class = &*place.member.class;
         let (begin, mut value) = (json.at, json.clone());
         let number = value.number().ok().or_else(|| value.string().ok()?.plain());
         let found = number.and_then(|number| number.parse().ok()).and_then(|number: u32| numbers.get(number));
-        let Some(found) = found else { return self.field(json, class, values, true) };
+        let Some(found) = found else { return self.field(json, place, class, values, true) };
         let is_optional = match &class.kind {
             FieldKind::Integer { integer, .. } if !integer.signed => false,
             FieldKind::Optional { field, .. } if field.integer().is_some_and(|integer| !integer.signed) => {
@@ -336,7 +345,7 @@ impl ValueReader {
             }
             _ => {
                 json.at = begin;
-                return self.field(json, class, values, true);
+                return self.field(json, place, class, values, true);
             }
         };
         json.at = value.at;

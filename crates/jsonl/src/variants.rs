@@ -1,11 +1,9 @@
 //! Which option of a variant a value is.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 use ichnos_model::{
-    FieldClass, FieldKind, IntegerProperties, Length, LocationStep, Member, StringEncoding, Value,
-    VariableLengthValue,
+    FieldClass, FieldKind, IntegerProperties, Length, StringEncoding, Value, VariableLengthValue,
 };
 use uuid::Uuid;
 
@@ -130,47 +128,6 @@ pub(crate) fn looks_like(mut json: Json<'_>, class: &FieldClass, work: &mut u64)
         }
         FieldKind::Null { .. } => first == Some(b'n'),
         _ => false,
-    }
-}
-
-/// Values of the members of a structure that select options of variants beside them.
-pub(crate) struct SelectorValues<'m> {
-    has_variants: bool,
-    values: HashMap<&'m str, i128>,
-}
-
-impl<'m> SelectorValues<'m> {
-    pub(crate) fn of(members: &[Member]) -> Self {
-        let is_variant = |member: &Member| matches!(member.class.kind, FieldKind::Variant { .. });
-        Self { has_variants: members.iter().any(is_variant), values: HashMap::new() }
-    }
-
-    /// Notes the value of a member, if it is an integer and there are variants.
-    pub(crate) fn note(&mut self, member: &'m Member, json: &Json<'_>) {
-        if !self.has_variants || member.class.integer().is_none() {
-            return;
-        }
-        let Ok(value) = json.clone().value() else { return };
-        let number = integer_of(value.get("value").unwrap_or(&value));
-        if let Some(number) = number {
-            self.values.entry(&member.name).or_insert(number);
-        }
-    }
-
-    /// The option of a variant that its selector says, with its class, if that is one of the members before and what
-    /// follows can be a value of the option.
-    pub(crate) fn option(
-        &self,
-        member: &'m Member,
-        json: &Json<'_>,
-        work: &mut u64,
-    ) -> Option<(usize, &'m FieldClass)> {
-        let FieldKind::Variant { options, selector, .. } = &member.class.kind else { return None };
-        let [LocationStep::Member(name)] = selector.path.as_slice() else { return None };
-        let value = self.values.get(&**name)?;
-        let option = options.iter().position(|option| option.ranges.contains(*value))?;
-        let class = &*options[option].class;
-        looks_like(json.clone(), class, work).then_some((option, class))
     }
 }
 

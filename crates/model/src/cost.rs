@@ -64,6 +64,12 @@ impl Cost {
         stream.event_records.iter().map(|class| of(class)).collect()
     }
 
+    /// Returns true if fields of a class can have array elements without bits in them.
+    #[must_use]
+    pub fn has_empty_elements(class: &Arc<FieldClass>) -> bool {
+        CostCounter::default().of(class).empty > 0
+    }
+
     /// How many fields instances in this many bits can have, if there is nothing else in them; each has
     /// one bit at least.
     #[must_use]

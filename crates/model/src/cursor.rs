@@ -146,6 +146,18 @@ pub trait StreamCursor: FastCursor + sealed::Sealed {
     /// table.
     fn drain(&mut self, limit: u64, handler: &mut MessageHandler<'_>) -> Drained;
 
+    /// Passes the current message, and all after it, to `handler`, until that stops; returns `false` after the last
+    /// message. Unlike [`drain`](Self::drain), it passes messages whose time is beyond 64 bits.
+    fn drain_all(&mut self, handler: &mut MessageHandler<'_>) -> bool {
+        loop {
+            match self.drain(u64::MAX, handler) {
+                Drained::Limit(_) => {}
+                Drained::End => return false,
+                Drained::Stopped => return true,
+            }
+        }
+    }
+
     /// Moves on and counts event records, up to the first message that is none or to the last one of
     /// `most` of them, and gives its head; None after the last message.
     fn count_events(&mut self, most: u32, counts: &mut EventCounts) -> Option<Head>;

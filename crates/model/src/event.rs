@@ -277,6 +277,9 @@ pub struct Packet<'a> {
     pub end: Option<ClockValue>,
     /// Whether it can have events after `end`, by a fault of the tracer: then it ends with the last of them.
     pub has_late_events: bool,
+    /// True if its context says other times, or may, by a fault of the tracer: those of the packet are right, that of
+    /// its end once it has ended.
+    pub has_corrected_times: bool,
     /// Index in the stream, as the packet says.
     pub sequence_number: Option<u64>,
     /// Snapshot of the counter of discarded event records when it ends.
@@ -299,6 +302,7 @@ impl<'a> Packet<'a> {
             begin: None,
             end: None,
             has_late_events: false,
+            has_corrected_times: false,
             sequence_number: None,
             discarded_counter: None,
             total_length,

@@ -50,7 +50,7 @@ pub struct EventValues {
 }
 
 /// A value, or the beginning of what is in one.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Cell {
     Null,
     Unsigned(u64),
@@ -122,6 +122,64 @@ impl EventValues {
     #[must_use]
     pub fn has(&self, scope: Scope) -> bool {
         self.scopes[scope as usize].is_some()
+    }
+
+    /// Returns `true` if the values of a scope are those of another event, as long as all of them are integers,
+    /// booleans and GUIDs: see [`EventValues::copy_numbers`]. True, too, if neither has any.
+    #[inline]
+    #[must_use]
+    pub fn is_same(&self, scope: Scope, other: &Self) -> bool {
+        let cells = |values: &Self| values.scopes[scope as usize].clone();
+        match (cells(self), cells(other)) {
+            (Some(own), Some(others)) => self.cells.get(own) == other.cells.get(others),
+            (own, others) => own.is_none() && others.is_none(),
+        }
+    }
+
+    /// A number that is the same for the same values of a scope, and seldom for others, under the same condition.
+    #[inline]
+    #[must_use]
+    pub fn digest(&self, scope: Scope) -> u64 {
+        const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+        let range = self.scopes[scope as usize].clone().unwrap_or_default();
+        let cells = self.cells.get(range).unwrap_or_default();
+        cells.iter().fold(FACTOR, |digest, cell| {
+            let value = match *cell {
+                Cell::Unsigned(value) | Cell::Bits(value) => value,
+                Cell::Signed(value) => value as u64,
+                Cell::Boolean(value) => u64::from(value) | 1 << 32,
+                Cell::Guid(value) => {
+                    let (high, low) = value.as_u64_pair();
+                    high ^ low.rotate_left(32)
+                }
+                Cell::Optional { is_present } => u64::from(is_present) | 1 << 33,
+                Cell::Variant { option } => option as u64 | 1 << 34,
+                _ => 1 << 35,
+            };
+            let digest = (digest.rotate_left(23) ^ value).wrapping_mul(FACTOR);
+            digest ^ digest >> 32
+        })
+    }
+
+    /// Takes over the values of a scope of another event, if it has them. False: there are others among them than integers
+    /// of up to 64 bits, booleans and GUIDs, and they are not taken over.
+    #[must_use]
+    pub fn copy_numbers(&mut self, scope: Scope, other: &Self) -> bool {
+        let Some(range) = other.scopes[scope as usize].clone() else { return true };
+        let cells = other.cells.get(range).unwrap_or_default();
+        // Reals can be equal and have other bits.
+        let is_other = |cell: &Cell| {
+            let has_bytes = matches!(cell, Cell::Text { .. } | Cell::Blob { .. } | Cell::Wide { .. });
+            has_bytes || matches!(cell, Cell::Single(_) | Cell::Double(_))
+        };
+        if cells.iter().any(is_other) {
+            return false;
+        }
+        self.begin(scope);
+        let begin = self.cells.len();
+        self.cells.extend_from_slice(cells);
+        self.scopes[scope as usize] = Some(begin..self.cells.len());
+        true
     }
 
     /// Appends a value.
@@ -689,5 +747,37 @@ impl Op {
             Self::Variant(_) => "a variant",
             Self::Null => "no value",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_compared_by_scope() {
+        let values = |thread: u64, text: Option<&str>| {
+            let mut values = EventValues::default();
+            values.begin(Scope::Payload);
+            values.push("before");
+            values.begin(Scope::CommonContext);
+            values.push(thread);
+            values.push_optional(true);
+            values.push(Uuid::from_u128(7));
+            text.into_iter().for_each(|text| values.push(text));
+            values
+        };
+        let mut kept = EventValues::default();
+        assert!(kept.copy_numbers(Scope::CommonContext, &values(1, None)));
+        assert!(kept.copy_numbers(Scope::Resource, &values(1, None)));
+        assert!(kept.is_same(Scope::CommonContext, &values(1, None)));
+        assert!(kept.is_same(Scope::Resource, &values(1, None)));
+        assert_eq!(kept.digest(Scope::CommonContext), values(1, None).digest(Scope::CommonContext));
+        assert_ne!(kept.digest(Scope::CommonContext), values(2, None).digest(Scope::CommonContext));
+        assert!(!kept.is_same(Scope::CommonContext, &values(2, None)));
+        assert!(!kept.is_same(Scope::Payload, &values(1, None)));
+        assert!(!kept.is_same(Scope::CommonContext, &EventValues::default()));
+        // Where texts are, is no part of the values.
+        assert!(!EventValues::default().copy_numbers(Scope::CommonContext, &values(1, Some("a"))));
     }
 }

@@ -90,6 +90,12 @@ pub trait TraceInput: Send + Sync {
     /// Name of the format, for instance "ctf".
     fn format(&self) -> &'static str;
 
+    /// Name of the dialect that it is written in, as the writer of its format names it; `None` if the format has no
+    /// dialects, or if the dialect is unknown.
+    fn dialect(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Where it lies.
     fn path(&self) -> &str;
 
@@ -147,6 +153,14 @@ pub trait TraceInput: Send + Sync {
     /// A cursor for each data stream, in the order of [`TraceInput::streams`].
     fn cursors(&self, window: Window) -> Vec<BoxedCursor>;
 
+    /// The cursor for the data stream of this index alone. None if there is no such data stream.
+    ///
+    /// # For implementations
+    /// This must not take longer for more data streams, where a trace can have many.
+    fn cursor(&self, stream: usize, window: Window) -> Option<BoxedCursor> {
+        self.cursors(window).into_iter().nth(stream)
+    }
+
     /// A cursor for some packets of the data stream of this index, by their indexes in the order in which they are read:
     /// the messages of all such cursors, one after the other, are those of the cursor for the whole data stream.
     /// None if its packets cannot be read without those before them, or if there is no such data stream.
@@ -169,7 +183,7 @@ pub trait TraceInput: Send + Sync {
     /// before; without such a message it is at the end. [`FastCursor::checkpoint`](crate::FastCursor::checkpoint) says whether it is right. Only
     /// where the data stream has [`TraceInput::split_points`]. None if there is no such data stream.
     fn cursor_from(&self, stream: usize, window: Window, begin: i128) -> Option<BoxedCursor> {
-        let mut cursor = self.cursors(window).into_iter().nth(stream)?;
+        let mut cursor = self.cursor(stream, window)?;
         advance_to(&mut *cursor, begin);
         Some(cursor)
     }

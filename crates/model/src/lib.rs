@@ -17,6 +17,7 @@ mod cursor;
 mod damage;
 pub mod decode;
 mod diagnostic;
+mod digest;
 mod dynamic_classes;
 mod event;
 mod event_builder;
@@ -61,6 +62,10 @@ pub use cursor::{
 };
 pub use damage::{BrokenRule, Damage, DamageKind};
 pub use diagnostic::{Diagnostic, FileDiagnostic, FileRole, Severity};
+pub use digest::{
+    ChangeText, ClassDigest, EventHash, EventHashFn, ScopeVisitor, StreamDigest, TraceDigest, ValueHash,
+    hash_of_packet,
+};
 pub use dynamic_classes::{DynamicClass, DynamicClasses};
 pub use event::{ClockValue, Event, Packet, Scopes};
 pub use event_builder::{BuildError, EventBuilder};

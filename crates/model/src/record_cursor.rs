@@ -386,4 +386,26 @@ mod tests {
         assert_eq!(messages(bytes, false, true, window), ["begin", "4: 11", "5: 13", "end"]);
         assert_eq!(messages(&[], true, false, window), ["begin", "end"]);
     }
+
+    /// Of many data streams, one is read without the others.
+    #[test]
+    fn a_cursor_alone_is_made_alone() {
+        let made = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let event = EventRecordClass::new("pair", [Member::new("number", FieldClass::unsigned(8))]);
+        let class = TraceClass::new("pairs", [], [DataStreamClass::new(Some(0), [event])]);
+        let trace = Trace::new(class, "t", &Limits::default()).unwrap();
+        let mut trace = RecordTrace::new("pairs", trace, &Limits::default());
+        for name in ["a", "b", "c"] {
+            let made = std::sync::Arc::clone(&made);
+            trace = trace.with_stream(0, name, 2, move || {
+                made.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                Pairs { bytes: &[1, 2], at: 0, is_ordered: true, as_values: false }
+            });
+        }
+        let mut cursor = trace.cursor(1, Window::default()).unwrap();
+        cursor.next_head();
+        assert!(matches!(cursor.current(), Some(Message::StreamBegin(stream)) if &*stream.name == "b"));
+        assert!(trace.cursor(3, Window::default()).is_none());
+        assert_eq!(made.load(std::sync::atomic::Ordering::Relaxed), 1);
+    }
 }

@@ -122,4 +122,8 @@ impl TraceInput for RecordTrace {
     fn cursors(&self, window: Window) -> Vec<BoxedCursor> {
         self.streams.iter().map(|(_, make)| make(window)).collect()
     }
+
+    fn cursor(&self, stream: usize, window: Window) -> Option<BoxedCursor> {
+        self.streams.get(stream).map(|(_, make)| make(window))
+    }
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use crate::{
-    Attributes, ByteOrder, ClockClass, DeclaredAt, EventRole, FieldClass, LogRole, Meanings, Member, Value,
+    Attributes, ByteOrder, ClockClass, DeclaredAt, EventRole, FieldClass, FieldKind, LogRole, Meanings,
+    Member, Role, Value,
 };
 
 /// A whole description of a trace: what a CTF metadata stream says, or what a reader of another
@@ -140,6 +141,18 @@ impl DataStreamClass {
     #[must_use]
     pub fn event_records_by_id(&self) -> HashMap<u128, &Arc<EventRecordClass>> {
         self.event_records.iter().map(|class| (class.id, class)).collect()
+    }
+
+    /// Length in bits of the last integer in event record headers that is the id of the class; `None` without one.
+    #[must_use]
+    pub fn class_id_length(&self) -> Option<u64> {
+        let root = self.event_record_header.as_deref().map(|root| &root.kind);
+        let Some(FieldKind::Structure { members, .. }) = root else { return None };
+        let id = members.iter().rfind(|member| member.class.roles.has(Role::EventRecordClassId))?;
+        match &id.class.kind {
+            FieldKind::Integer { bits, .. } => Some(bits.length),
+            _ => None,
+        }
     }
 }
 

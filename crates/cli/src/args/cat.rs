@@ -1,10 +1,9 @@
 //! What `cat` prints, and how.
 
-use std::path::PathBuf;
-
 use clap::{Args, ValueEnum};
 
 use super::json::{IntegerForm, TimeForm};
+use super::output_file::OutputFile;
 use super::reading::Reading;
 use super::selecting::Selecting;
 use crate::size;
@@ -21,9 +20,8 @@ pub(crate) struct Cat {
     /// The same as `--format jsonl`.
     #[arg(long, hide = true, conflicts_with = "format")]
     pub(crate) json: bool,
-    /// Write to FILE, which is created when the output is complete
-    #[arg(short, long, short_alias = 'w', value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
-    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: OutputFile,
     /// Worker threads [default: CPUs]
     ///
     /// The output does not depend on it.

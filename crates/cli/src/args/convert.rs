@@ -15,12 +15,19 @@ use crate::{size, time};
 pub(crate) struct Writing {
     /// Write to OUT, which appears when it is complete
     ///
-    /// A trace that is there is replaced then. If something goes wrong, it stays as it is.
+    /// OUT must be new or empty, a pipe or a device, and lie outside of the input.
     #[arg(short, long, value_name = "OUT", value_hint = clap::ValueHint::AnyPath)]
     pub(crate) output: Option<PathBuf>,
+    /// Replace OUT if it exists
+    ///
+    /// In a directory, only files of traces are replaced: anything else in it is an error. If something goes wrong, OUT
+    /// stays as it is.
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
     /// Output format [default: by the extension of OUT]
     ///
-    /// An OUT without an extension is a directory, a trace of CTF.
+    /// Without an extension, `convert` writes a directory, a trace of CTF. The other verbs keep the format and the
+    /// dialect of the input then, if they can be written.
     #[arg(long, value_name = "FORMAT", value_parser = format_names())]
     pub(crate) to: Option<String>,
     /// Dialect of the output; `ichnos formats` lists them
@@ -36,6 +43,12 @@ pub(crate) struct Writing {
     /// The output is opened faster with it.
     #[arg(long)]
     pub(crate) index: bool,
+    /// Read the output again before it appears, and compare it with what was written
+    ///
+    /// The number of events of each class, their times and values, and the numbers of discarded events. The output
+    /// must be valid, too. On a difference, nothing is written, and the exit code is 3.
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) verify: bool,
     /// Print what was lowered, renamed, rounded or dropped, by class and field
     ///
     /// On standard output; on standard error with `-o -`.

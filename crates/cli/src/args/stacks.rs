@@ -1,9 +1,10 @@
 //! Which stacks, and what they are written as.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::{Args, ValueEnum};
 
+use super::output_file::OutputFile;
 use super::reading::Reading;
 use super::selecting::Selecting;
 
@@ -20,9 +21,8 @@ pub(crate) struct Stacks {
     /// Output format [default: by the name of FILE, or folded]
     #[arg(short, long, value_enum, value_name = "FORMAT")]
     pub(crate) format: Option<StacksFormat>,
-    /// Write to FILE, which is created when the output is complete
-    #[arg(short, long, short_alias = 'w', value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
-    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: OutputFile,
     /// Print a table of the N functions that count most instead
     #[arg(long, value_name = "N", conflicts_with_all = ["format", "roots"])]
     pub(crate) top: Option<usize>,
@@ -64,7 +64,7 @@ impl Stacks {
     pub(crate) fn format(&self) -> StacksFormat {
         self.format.unwrap_or_else(|| {
             let ends = |end: &str| {
-                let name = self.output.as_deref().and_then(Path::file_name);
+                let name = self.output.path.as_deref().and_then(Path::file_name);
                 name.is_some_and(|name| name.to_string_lossy().to_lowercase().ends_with(end))
             };
             match () {

@@ -1,10 +1,11 @@
 //! What is to be shown of tasks.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::json::JsonReport;
+use super::output_file::OutputFile;
 use super::reading::Reading;
 use super::selecting::Selecting;
 
@@ -89,16 +90,15 @@ pub(crate) struct TaskGraphArgs {
     /// Output format [default: by the name of FILE, or dot]
     #[arg(short, long, value_enum, value_name = "FORMAT")]
     pub(crate) format: Option<TaskGraphFormat>,
-    /// Write to FILE, which is created when the output is complete
-    #[arg(short, long, short_alias = 'w', value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
-    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: OutputFile,
 }
 
 impl TaskGraphArgs {
     /// What to write.
     pub(crate) fn format(&self) -> TaskGraphFormat {
         self.format.unwrap_or_else(|| {
-            let extension = self.output.as_deref().and_then(Path::extension).unwrap_or_default();
+            let extension = self.output.path.as_deref().and_then(Path::extension).unwrap_or_default();
             match extension.to_string_lossy().to_lowercase().as_str() {
                 "svg" => TaskGraphFormat::Svg,
                 "json" => TaskGraphFormat::Json,

@@ -13,7 +13,7 @@ use crate::style::{Paint, count, grouped, safe};
 use crate::time;
 
 pub(super) fn run(args: &TaskListArgs, global: &Global, report: Report) -> Result<Exit, Failure> {
-    let found = match read(&args.input, false, global, report)? {
+    let found = match read(&args.input, None, false, global, report)? {
         Ok(found) => found,
         Err(exit) => return Ok(exit),
     };

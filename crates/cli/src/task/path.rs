@@ -13,7 +13,7 @@ use crate::report::Report;
 use crate::style::{Paint, count};
 
 pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exit, Failure> {
-    let found = match read(&args.choice.input, false, global, report)? {
+    let found = match read(&args.choice.input, None, false, global, report)? {
         Ok(found) => found,
         Err(exit) => return Ok(exit),
     };

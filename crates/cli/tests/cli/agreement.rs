@@ -43,7 +43,7 @@ fn sources() -> Vec<Source> {
     let examples = [
         ("hello-ctf2", true),
         ("hello-lttng", true),
-        ("one-request", false),
+        ("one-request/trace/stock", false),
         ("hello-dotnet/hello.nettrace.zst", false),
         ("hello-fuchsia", false),
         ("hello-jsonl", false),
@@ -149,7 +149,7 @@ fn verbs_agree_on_what_is_selected() {
         if words[0] == "cut" && !options.iter().any(|option| option.contains("=@")) {
             return;
         }
-        let output = ["-o".to_owned(), out.to_str().unwrap().to_owned()];
+        let output = ["--force".to_owned(), "-o".to_owned(), out.to_str().unwrap().to_owned()];
         let words: Vec<&str> = words.iter().chain(&output).map(String::as_str).collect();
         let written = run(&words, &options, path);
         // Clocks that nothing relates cannot be merged or put in order, for instance.

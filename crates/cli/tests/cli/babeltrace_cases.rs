@@ -93,7 +93,7 @@ fn expected_intersections_and_sequence_numbers() {
             ("details", &["--details", "with-uuid=yes,with-trace-name=no,with-stream-name=no"]),
         ];
         let written = directory.join(case.replace('/', "-"));
-        let words = ["convert", "-q", "--to-dialect=ctf1.8", "-o", written.to_str().unwrap()];
+        let words = ["convert", "-q", "--to-dialect=ctf1.8", "--force", "-o", written.to_str().unwrap()];
         // One has the UUID of other metadata, which is a warning.
         let converted = ichnos(words.into_iter().map(OsStr::new).chain([trace.as_os_str()]));
         assert!(converted.code != 2, "{}", converted.err);
@@ -127,7 +127,16 @@ fn intersections() {
         assert_eq!(difference(&expected, &cat(["--stream-intersection", trace])), None, "{case}");
         let out = directory.join(case.replace('/', "-"));
         let out = out.to_str().unwrap();
-        ichnos(["convert", "-q", "--stream-intersection", "--to-dialect=ctf1.8", trace, "-o", out]);
+        ichnos([
+            "convert",
+            "-q",
+            "--stream-intersection",
+            "--to-dialect=ctf1.8",
+            trace,
+            "--force",
+            "-o",
+            out,
+        ]);
         assert_eq!(difference(&expected, &babeltrace2([out]).unwrap()), None, "{case}");
     }
 }
@@ -157,7 +166,8 @@ fn the_trimmer() {
             let found = difference(&expected, &printed);
             different.extend(found.map(|found| format!("{trace} {window:?}: {found}")));
             let out = directory.join("out");
-            let options = ["cut", "-q", "--to-dialect=ctf1.8", "--clock-arithmetic=babeltrace", "-o"];
+            let options =
+                ["cut", "-q", "--to-dialect=ctf1.8", "--clock-arithmetic=babeltrace", "--force", "-o"];
             let words = options.into_iter().chain([out.to_str().unwrap(), trace]);
             let run = ichnos(words.chain(window.iter().copied()));
             let found = match babeltrace2([&out]) {
@@ -207,7 +217,7 @@ fn the_muxer() {
         different.extend(found.map(|found| format!("{group:?}: {found}")));
         compared += 1;
         let out = directory.join("out");
-        let options = ["merge", "-q", "--to-dialect=ctf1.8", "-o", out.to_str().unwrap()];
+        let options = ["merge", "-q", "--to-dialect=ctf1.8", "--force", "-o", out.to_str().unwrap()];
         let paths = group.iter().map(|path| path.as_os_str());
         let run = ichnos(options.into_iter().map(OsStr::new).chain(paths));
         if !out.exists() {

@@ -145,15 +145,20 @@ fn json_lines() {
 fn writes_files() {
     let _transcript = transcript!();
     let directory = trace("file");
-    let target = directory.join("out.txt");
+    let around = Directory::new("file-output");
+    let target = around.join("out.txt");
     std::fs::write(&target, "old").unwrap();
-    let run = ichnos([OsStr::new("cat"), directory.as_os_str(), OsStr::new("-o"), target.as_os_str()]);
-    // The old content of the target is a file of the trace's directory, and no data stream.
+    let write = |force: Option<&str>| {
+        let arguments = [OsStr::new("cat"), directory.as_os_str(), OsStr::new("-o"), target.as_os_str()];
+        ichnos(arguments.into_iter().chain(force.map(OsStr::new)))
+    };
+    write(None).expect(2, &["out.txt: the file exists and is not empty"]);
+    assert_eq!(std::fs::read_to_string(&target).unwrap(), "old");
+    let run = write(Some("--force"));
     assert!(run.out.is_empty());
     assert_eq!(std::fs::read_to_string(&target).unwrap().lines().count(), 10);
-    let names: Vec<_> =
-        std::fs::read_dir(&*directory).unwrap().flatten().map(|item| item.file_name()).collect();
-    assert_eq!(names.len(), 4, "{names:?}");
+    let names: Vec<_> = std::fs::read_dir(&*around).unwrap().flatten().map(|item| item.file_name()).collect();
+    assert_eq!(names.len(), 1, "{names:?}");
 }
 
 #[test]

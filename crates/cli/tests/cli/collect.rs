@@ -21,8 +21,16 @@ struct Collector {
 
 impl Collector {
     fn start(directory: &Path) -> Self {
+        Self::start_with(directory, &[])
+    }
+
+    fn start_with(directory: &Path, options: &[&str]) -> Self {
         let mut command = command();
-        command.args(["collect", "--udp", "0", "--tcp", "0", "--json", "-o"]).arg(directory);
+        command
+            .args(["collect", "--udp", "0", "--tcp", "0", "--json"])
+            .args(options)
+            .arg("-o")
+            .arg(directory);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let listening = line(&mut out);
@@ -155,6 +163,24 @@ fn killed_and_started_again() {
     let info =
         ichnos(["info".as_ref(), "--json".as_ref(), "--count".as_ref(), target.as_os_str()]).expect(0, &[]);
     assert_eq!(info.json()["events"], 250);
+}
+
+/// Readers accept all reports that are acknowledged.
+#[test]
+fn reports_beyond_the_limits_of_readers_are_refused() {
+    let directory = Directory::new("collect-large");
+    let target = directory.join("reports");
+    let collector = Collector::start_with(&target, &["--report-size=2M"]);
+    let mut stream = collector.connect();
+    send(&mut stream, &format!("{}{}", report(0xCAFE_BABE, 1), "a: b\n".repeat(70_000)));
+    send(&mut stream, &format!("{}{}", report(0xCAFE_BABE, 2), "a: b\n".repeat(65_000)));
+    assert_eq!(sync(&mut stream), (1, 1));
+    let (ended, _) = collector.end("-TERM");
+    assert_eq!((&ended["reports"], &ended["refused"]), (&1.into(), &1.into()));
+    let info =
+        ichnos(["info".as_ref(), "--json".as_ref(), "--count".as_ref(), target.as_os_str()]).expect(0, &[]);
+    assert_eq!(info.json()["events"], 1);
+    ichnos(["check".as_ref(), target.as_os_str()]).expect(0, &[]);
 }
 
 #[test]

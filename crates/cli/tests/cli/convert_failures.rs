@@ -44,7 +44,7 @@ fn what_is_no_trace_is_not_replaced() {
     std::fs::create_dir(around.join("photos")).unwrap();
     std::fs::write(around.join("photos/cat.jpg"), "mine").unwrap();
     let path = |name: &str| around.join(name).to_str().unwrap().to_owned();
-    fails(&around, &[input, "-o", &path("file.ctf")], &["file.ctf", "expected the name of a directory"]);
+    fails(&around, &[input, "-o", &path("file.ctf")], &["file.ctf", "the file exists"]);
     fails(&around, &[input, "-o", &path("photos")], &["photos", "is not empty"]);
     fails(&around, &[input, "-o", &path("none/trace")], &["none"]);
     fails(&around, &[input, "-o", &path("file.ctf/trace")], &["file.ctf"]);
@@ -62,15 +62,20 @@ fn a_trace_is_replaced_only_by_a_whole_one() {
     let output = output.to_str().unwrap();
     ichnos(["convert", input, "-o", output]).expect(0, &[]);
     let first = content(&around);
-    fails(&around, &["/nowhere", "-o", output], &["/nowhere"]);
-    fails(&around, &[input, "-o", output, "--to-dialect=ctf3"], &["ctf3"]);
+    fails(&around, &[input, "-o", output], &["exists and is not empty", "--force"]);
+    fails(&around, &["/nowhere", "-o", output, "--force"], &["/nowhere"]);
+    fails(&around, &[input, "-o", output, "--force", "--to-dialect=ctf3"], &["ctf3"]);
     // PROP-1.0 has no environment.
-    fails(&around, &[input, "-o", output, "--to-dialect=prop1", "--strict"], &["nothing was written"]);
+    fails(
+        &around,
+        &[input, "-o", output, "--force", "--to-dialect=prop1", "--strict"],
+        &["nothing was written"],
+    );
     let dry = ichnos(["convert", input, "-o", output, "--dry-run", "--to-dialect=ctf1.8"]);
     dry.expect(0, &[]);
     assert_eq!(content(&around), first);
     // What is replaced leaves nothing behind.
-    ichnos(["convert", input, "-o", output, "--to-dialect=ctf1.8"]).expect(0, &[]);
+    ichnos(["convert", input, "-o", output, "--force", "--to-dialect=ctf1.8"]).expect(0, &[]);
     let second = content(&around);
     assert_ne!(second, first);
     let names =
@@ -102,7 +107,7 @@ fn without_room_the_old_trace_stays() {
             // Without a handler of the signal, it would end the program.
             .args(["-c", "trap '' XFSZ; ulimit -f 64; exec \"$@\"", "sh"])
             .arg(env!("CARGO_BIN_EXE_ichnos"))
-            .args(["convert", "-o"])
+            .args(["convert", "--force", "-o"])
             .arg(&output)
             .args(options)
             .arg(&*input)
@@ -125,14 +130,14 @@ fn a_signal_leaves_the_old_trace() {
     let before = content(&around);
     for signal in ["TERM", "INT"] {
         let mut child = command()
-            .args(["convert", "-q", "--packet-size=4096", "-o"])
+            .args(["convert", "-q", "--force", "--packet-size=4096", "-o"])
             .arg(&output)
             .arg(&*input)
             .stdin(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // Once its directory is there, it is writing.
+        // As soon as its directory is there, it is writing.
         let begin = Instant::now();
         while std::fs::read_dir(&*around).unwrap().count() < 2 {
             assert!(begin.elapsed() < Duration::from_secs(60), "it does not begin");

@@ -48,7 +48,7 @@ fn what_is_said_of_a_trace_on_standard_output_is_not_in_it() {
     let directory = Directory::new("convert-stdout");
     let trace = root().join("examples/hello-lttng");
     let log = directory.join("hello.log");
-    ichnos(["convert", text(&trace), "-o", text(&log)]).expect(0, &[]);
+    ichnos(["convert", text(&trace), "--force", "-o", text(&log)]).expect(0, &[]);
     let log = fs::read(log).unwrap();
     let printed = |more: &[&str]| {
         let words = ["convert", "--to=fuchsia-log", "-q", text(&trace), "-o", "-"];
@@ -75,7 +75,7 @@ fn events_with_a_log_level_become_records() {
     let directory = Directory::new("convert-lttng");
     let trace = root().join("examples/hello-lttng");
     let (log, ctf) = (directory.join("hello.log"), directory.join("ctf"));
-    let run = ichnos(["convert", text(&trace), "-o", text(&log), "--losses"]).expect(0, &[]);
+    let run = ichnos(["convert", text(&trace), "--force", "-o", text(&log), "--losses"]).expect(0, &[]);
     run.prints(&[
         "lowered         1  hello:greeting: payload.mood  enumeration -> its name as text",
         "dropped         1  clock.monotonic  origin: the Unix epoch",
@@ -111,7 +111,7 @@ fn recorded_traces_show_the_same_lines() {
     {
         let trace = real.join(trace);
         let (log, ctf) = (directory.join(format!("{index}.log")), directory.join(format!("{index}.ctf")));
-        ichnos(["convert", text(&trace), "-o", text(&log)]).expect(0, &[]);
+        ichnos(["convert", text(&trace), "--force", "-o", text(&log)]).expect(0, &[]);
         ichnos(["convert", text(&log), "-o", text(&ctf)]).expect(0, &[]);
         let [before, after, back] = [text(&trace), text(&log), text(&ctf)].map(lines);
         assert_eq!(after, back, "{}", trace.display());
@@ -153,20 +153,45 @@ fn messages_of_logging_libraries_keep_what_they_say() {
     fs::write(trace.join("metadata"), metadata).unwrap();
     fs::write(trace.join("s"), data).unwrap();
     let log = directory.join("x.log");
-    let run = ichnos(["convert", text(&trace), "-o", text(&log), "--losses"]).expect(0, &[]).prints(&[
-        "lowered         1  clock.c  cycles of 1000 Hz -> nanoseconds",
-        "lowered         1  clock.c  offset from the origin -> part of all times",
-        "lowered         1  lttng_jul:event: severity  number on another scale -> named severity",
-        "dropped         1  environment.secret",
-        "dropped         1  other  event that is no line of a log",
-    ]);
+    let run =
+        ichnos(["convert", text(&trace), "--force", "-o", text(&log), "--losses"]).expect(0, &[]).prints(&[
+            "lowered         1  clock.c  cycles of 1000 Hz -> nanoseconds",
+            "lowered         1  clock.c  offset from the origin -> part of all times",
+            "lowered         1  lttng_jul:event: severity  number on another scale -> named severity",
+            "dropped         1  environment.secret",
+            "lowered         1  other: severity  none -> INFO",
+            "moved           1  other  name of the event record class -> message",
+        ]);
     assert!(!run.out.contains("environment.vpid"), "{}", run.out);
     let expected = [
         "[00100.001000][77][][][java,com.x] DEBUG: [X.java(42)] fine",
         "[00100.002000][77][][][java,com.x] ERROR: [X.java(42)] bad",
     ];
-    assert_eq!(lines(text(&trace))[..2], expected);
-    assert_eq!(lines(text(&log)), expected);
+    assert_eq!(lines(text(&trace)), [&expected[..], &["[00100.003000][][][] other x=9"]].concat());
+    assert_eq!(lines(text(&log)), [&expected[..], &["[00100.003000][][][] INFO: other x=9"]].concat());
+}
+
+/// Events without a severity become records of INFO with their name and all of their fields, whatever format they are
+/// from: the lines are those of `cat --format log`.
+#[test]
+fn events_without_a_severity_become_records() {
+    let directory = Directory::new("convert-plain");
+    for (index, (example, same)) in
+        [("hello-ctf2", 18), ("hello-jsonl", 3), ("hello-xtrace", 0), ("hello-dotnet/hello.nettrace.zst", 0)]
+            .into_iter()
+            .enumerate()
+    {
+        let example = root().join("examples").join(example);
+        let log = directory.join(format!("{index}.log"));
+        ichnos(["convert", text(&example), "--force", "-o", text(&log)]).expect(0, &[]);
+        ichnos(["check", "--strict", text(&log)]).expect(0, &[]);
+        let [before, after] = [text(&example), text(&log)].map(lines);
+        assert_eq!(before.len(), after.len(), "{}", example.display());
+        // Structures and arrays become several pairs.
+        let expected = before.iter().map(|line| line.replacen("] ", "] INFO: ", 1));
+        let found = expected.zip(&after).filter(|(expected, found)| expected == *found).count();
+        assert!(found >= same, "{}: {found}\n{}\n{}", example.display(), before.join("\n"), after.join("\n"));
+    }
 }
 
 #[test]
@@ -176,9 +201,10 @@ fn a_log_appears_when_it_is_complete() {
     let lttng = root().join("examples/hello-lttng");
     let out = directory.join("out.log");
     fs::write(&out, "old").unwrap();
-    ichnos(["convert", "--strict", text(&lttng), "-o", text(&out)]).expect(2, &["something would be lost"]);
+    ichnos(["convert", "--strict", text(&lttng), "--force", "-o", text(&out)])
+        .expect(2, &["something would be lost"]);
     assert_eq!(fs::read(&out).unwrap(), b"old");
-    ichnos(["convert", "--dry-run", text(&lttng), "-o", text(&out), "--losses"])
+    ichnos(["convert", "--dry-run", text(&lttng), "--force", "-o", text(&out), "--losses"])
         .expect(0, &[])
         .prints(&["hello:greeting"]);
     assert_eq!(fs::read(&out).unwrap(), b"old");
@@ -188,8 +214,8 @@ fn a_log_appears_when_it_is_complete() {
     let run = ichnos(["convert", text(&log), "-o", text(&missing)]).expect(2, &["no/such/out.log: "]);
     assert_eq!(run.err.matches("no/such").count(), 1, "{}", run.err);
     ichnos(["convert", text(&log), "-o", text(&directory), "--to", "fuchsia-log"])
-        .expect(2, &["found a directory"]);
-    ichnos(["convert", text(&log), "-o", text(&out), "--to-dialect", "spec2"])
+        .expect(2, &["the directory exists and is not empty"]);
+    ichnos(["convert", text(&log), "--force", "-o", text(&out), "--to-dialect", "spec2"])
         .expect(2, &["no dialect `spec2`"]);
     assert_eq!(fs::read(&out).unwrap(), b"old");
 
@@ -204,7 +230,8 @@ fn what_is_left_out_is_counted_in_the_next_record() {
     let directory = Directory::new("convert-part");
     let log = root().join("examples/hello-fuchsia/boot.log");
     let out = directory.join("out.log");
-    ichnos(["cut", text(&log), "--begin", "12.4", "--end", "12.4158", "-o", text(&out)]).expect(0, &[]);
+    ichnos(["cut", text(&log), "--begin", "12.4", "--end", "12.4158", "--force", "-o", text(&out)])
+        .expect(0, &[]);
     let found = lines(text(&out));
     assert_eq!(found, lines(text(&log))[6..7]);
     // What was dropped before is still known.
@@ -247,8 +274,8 @@ fn components_stay_known() {
     assert_eq!(expected[3], "[00000.000004][1][][core/oven] DEBUG: hot n=-4");
     assert_eq!(expected[6], "[00000.000007][][][core/fan] WARN: appended [rolled=2]");
     for dialect in ["spec2", "ctf1.8"] {
-        ichnos(["convert", text(&log), "-o", text(&ctf), "--to-dialect", dialect]).expect(0, &[]);
-        ichnos(["convert", text(&ctf), "-o", text(&back)]).expect(0, &[]);
+        ichnos(["convert", text(&log), "--force", "-o", text(&ctf), "--to-dialect", dialect]).expect(0, &[]);
+        ichnos(["convert", text(&ctf), "--force", "-o", text(&back)]).expect(0, &[]);
         assert_eq!(lines(text(&ctf)), expected, "{dialect}");
         assert_eq!(lines(text(&back)), expected, "{dialect}");
         ichnos(["check", "--strict", text(&back)]).expect(0, &[]);

@@ -22,7 +22,7 @@ fn run(arguments: &[&str], path: &Path) -> Run {
 
 /// Converts a trace; gives where it is then.
 fn convert(from: &Path, to: PathBuf, options: &[&str]) -> PathBuf {
-    let arguments = [&["convert", "-q", "--to=ctf", "-o", to.to_str().unwrap()], options].concat();
+    let arguments = [&["convert", "-q", "--to=ctf", "--force", "-o", to.to_str().unwrap()], options].concat();
     run(&arguments, from).expect(0, &[]);
     to
 }
@@ -119,7 +119,8 @@ fn answers_survive_a_merge(paths: &[&Path], directory: &Path) -> PathBuf {
     let mut merged = PathBuf::new();
     for dialect in ["ctf1.8", "spec2"] {
         merged = directory.join(dialect);
-        let options = ["merge", "-q", "--losses", "--dialect", dialect, "-o", merged.to_str().unwrap()];
+        let options =
+            ["merge", "-q", "--losses", "--dialect", dialect, "--force", "-o", merged.to_str().unwrap()];
         let options = options.into_iter().map(OsStr::new);
         let run = ichnos(options.chain(paths.iter().map(|path| path.as_os_str()))).expect(0, &[]);
         assert!(!run.out.contains("call stacks"), "{}", run.out);
@@ -210,7 +211,8 @@ fn the_numbers_of_stacks_depend_on_nothing() {
     // A part has all stacks, and so the same numbers.
     let half = ["--begin=02:13:24.15"];
     let part = directory.join("part");
-    run(&[&["cut", "-q", "-o", part.to_str().unwrap()], &half[..]].concat(), &spec2).expect(0, &[]);
+    run(&[&["cut", "-q", "--force", "-o", part.to_str().unwrap()], &half[..]].concat(), &spec2)
+        .expect(0, &[]);
     assert_eq!(fs::read(part.join(FILE)).unwrap(), stacks);
     let expected = run(&[&["stacks"], &half[..]].concat(), &example()).out;
     assert!(!expected.is_empty() && run(&["stacks"], &part).out == expected);

@@ -21,9 +21,30 @@ fn consoles(document: &str) -> Vec<(String, String)> {
     found
 }
 
+/// The directories below `target/` that the command lines of a document write to.
+fn text_outputs(document: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(root().join(document)).unwrap();
+    let mut found: Vec<String> = consoles(&text)
+        .iter()
+        .flat_map(|(line, _)| {
+            line.split_whitespace()
+                .filter(|word| word.starts_with("target/"))
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    found.dedup();
+    found
+}
+
 /// Runs the command lines of a document except those that install, test, or run examples of the library (the
 /// tests of `ichnos` run them); `...` at the end of what the document shows stands for the rest.
 fn check(document: &str) -> usize {
+    // Outputs of an earlier run: what exists is not replaced.
+    for path in text_outputs(document) {
+        let _ =
+            std::fs::remove_dir_all(root().join(&path)).or_else(|_| std::fs::remove_file(root().join(path)));
+    }
     let text = std::fs::read_to_string(root().join(document)).unwrap();
     let binary = std::path::Path::new(env!("CARGO_BIN_EXE_ichnos"));
     let mut path = std::ffi::OsString::from(binary.parent().unwrap());

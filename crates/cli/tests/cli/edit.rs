@@ -62,7 +62,8 @@ fn what_is_the_same_is_merged_without_a_change() {
     let (a, b) = (trace("merge-a"), trace("merge-b"));
     let directory = Directory::new("merge");
     let out = directory.join("out");
-    let merged = run(&["merge", "--json", text(&a), text(&b), "-o", text(&out)]).expect(0, &[]).json();
+    let merged =
+        run(&["merge", "--json", text(&a), text(&b), "--force", "-o", text(&out)]).expect(0, &[]).json();
     assert_eq!(merged["copied_packets"], merged["packets"]);
     assert_eq!(merged["losses"], serde_json::json!([]));
     is_sound(&out);
@@ -82,8 +83,17 @@ fn ids_clocks_and_environments_that_collide_are_reported() {
     let b = single(&directory, "b", &other, &[2_000, 4_000]);
     for dialect in ["ctf2", "ctf1.8"] {
         let out = directory.join(dialect);
-        let merged =
-            run(&["merge", "--losses", "--to-dialect", dialect, text(&a), text(&b), "-o", text(&out)]);
+        let merged = run(&[
+            "merge",
+            "--losses",
+            "--to-dialect",
+            dialect,
+            text(&a),
+            text(&b),
+            "--force",
+            "-o",
+            text(&out),
+        ]);
         merged.expect(0, &["3 renamed"]).prints(&[
             "data stream class 0 -> 1",
             "hostname -> hostname_2",
@@ -125,7 +135,8 @@ fn packets_of_several_snapshots_are_written_once() {
     let all = snapshot(&directory, "all", 0..6);
     let out = directory.join("out");
     for verb in ["merge", "convert"] {
-        let words = [verb, "--to-dialect=ctf1.8", "--json", text(&first), text(&second), "-o", text(&out)];
+        let words =
+            [verb, "--to-dialect=ctf1.8", "--json", text(&first), text(&second), "--force", "-o", text(&out)];
         let said = "note: 2 packets are in several files, as in those of overlapping snapshots: each is written once";
         let merged = run(&words).expect(0, &[said]).json();
         assert_eq!((&merged["packets"], &merged["copied_packets"]), (&6.into(), &6.into()));
@@ -135,7 +146,7 @@ fn packets_of_several_snapshots_are_written_once() {
         assert_eq!(babeltrace2(&[&out]), babeltrace2(&[&all]));
     }
     // Nothing is said where there are none.
-    let alone = run(&["convert", "--json", text(&all), "-o", text(&out)]).expect(0, &[]);
+    let alone = run(&["convert", "--json", text(&all), "--force", "-o", text(&out)]).expect(0, &[]);
     assert!(!alone.err.contains("snapshots"), "{}", alone.err);
     assert_eq!(alone.json()["repeated_packets"], 0);
 }
@@ -147,15 +158,15 @@ fn clocks_that_nothing_relates_are_an_error() {
     let a = single(&directory, "a", &metadata, &[1_000, 3_000]);
     let b = single(&directory, "b", &metadata, &[2_000, 4_000]);
     let out = directory.join("out");
-    run(&["merge", text(&a), text(&b), "-o", text(&out)]).expect(2, &["that nothing relates"]);
+    run(&["merge", text(&a), text(&b), "--force", "-o", text(&out)]).expect(2, &["that nothing relates"]);
     assert!(!out.exists());
-    run(&["merge", "--assume-correlated", text(&a), text(&b), "-o", text(&out)]).expect(0, &[]);
+    run(&["merge", "--assume-correlated", text(&a), text(&b), "--force", "-o", text(&out)]).expect(0, &[]);
     is_sound(&out);
     assert_eq!(events(&[&out], &[]), events(&[&a, &b], &["--assume-correlated"]));
     let offset = format!("{}=-1s", text(&b));
     let options = ["--offset", &*offset];
     let out = directory.join("moved");
-    run(&[&["merge", text(&a), text(&b), "-o", text(&out)][..], &options].concat()).expect(0, &[]);
+    run(&[&["merge", text(&a), text(&b), "--force", "-o", text(&out)][..], &options].concat()).expect(0, &[]);
     is_sound(&out);
     let seconds = |paths: &[&str], options: &[&str]| {
         let run =
@@ -172,7 +183,7 @@ fn recorded_traces_are_merged_without_encoding_a_packet() {
     let Some(overwrite) = recorded("ctf/real/lttng-ust/overwrite") else { return };
     let directory = Directory::new("merge-recorded");
     let out = directory.join("out");
-    let paths = [text(&discard), text(&overwrite), "-o", text(&out), "--to-dialect=ctf1.8"];
+    let paths = [text(&discard), text(&overwrite), "--force", "-o", text(&out), "--to-dialect=ctf1.8"];
     let merged = run(&[&["merge", "--json"][..], &paths].concat()).expect(0, &[]).json();
     assert_eq!((&merged["packets"], &merged["encoded_events"]), (&merged["copied_packets"], &0.into()));
     is_sound(&out);
@@ -193,8 +204,9 @@ fn different_packet_headers_become_one() {
         }
         let out = directory.join(case.file_name().unwrap());
         let options = ["--assume-correlated"];
-        run(&[&["merge", "-q", text(&case), text(&small), "-o", text(&out)][..], &options].concat())
-            .expect(0, &[]);
+        run(&[&["merge", "-q", text(&case), text(&small), "--force", "-o", text(&out)][..], &options]
+            .concat())
+        .expect(0, &[]);
         is_sound(&out);
         assert_eq!(events(&[&out], &options), events(&[&case, &small], &options), "{}", case.display());
         merged += 1;
@@ -208,7 +220,9 @@ fn whole_packets_are_cut_out() {
     let directory = Directory::new("cut-packets-out");
     let out = directory.join("out");
     let times = ["--begin", "1000000000.000003", "--end", "1000000000.000004"];
-    let cut = [&["cut", "--align", "packet", "--json", text(&trace), "-o", text(&out)][..], &times].concat();
+    let cut =
+        [&["cut", "--align", "packet", "--json", text(&trace), "--force", "-o", text(&out)][..], &times]
+            .concat();
     let written = run(&cut).expect(0, &[]).json();
     assert_eq!((&written["packets"], &written["copied_packets"]), (&2.into(), &2.into()));
     // All of the first packet of each data stream.
@@ -238,7 +252,7 @@ fn intersections_and_sequence_numbers_print_the_same() {
             ("cut", &["--begin=+0s", "--end=+1ns"]),
         ] {
             let out = directory.join("out");
-            let words = [verb, "-q", text(&original), "-o", text(&out), "--to-dialect", "ctf1.8"];
+            let words = [verb, "-q", text(&original), "--force", "-o", text(&out), "--to-dialect", "ctf1.8"];
             let written = run(&[&words[..], options].concat());
             assert!(written.code != 2, "{case} {options:?}: {}", written.err);
             for format in ["pretty", "jsonl"] {
@@ -261,7 +275,7 @@ fn intersections_and_sequence_numbers_print_the_same() {
 fn split(trace: &Path, by: &str) -> Vec<String> {
     let directory = Directory::new("split");
     let out = directory.join("out");
-    run(&["split", "--by", by, text(trace), "-o", text(&out)]).expect(0, &[]);
+    run(&["split", "--by", by, text(trace), "--force", "-o", text(&out)]).expect(0, &[]);
     let mut parts: Vec<_> = fs::read_dir(&out).unwrap().map(|part| part.unwrap().path()).collect();
     parts.sort();
     let mut all: Vec<String> = Vec::new();
@@ -289,6 +303,125 @@ fn each_event_is_in_one_part() {
     );
 }
 
+/// Numbers of discarded events and packets.
+fn losses(trace: &Path) -> (u64, u64) {
+    let info = run(&["info", "--json", text(trace)]).json();
+    let streams = info["traces"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|trace| trace["data_streams"].as_array().unwrap().clone());
+    let count = |stream: &serde_json::Value, name: &str| stream[name].as_u64().unwrap_or(0);
+    streams.fold((0, 0), |(events, packets), stream| {
+        (events + count(&stream, "discarded_events"), packets + count(&stream, "discarded_packets"))
+    })
+}
+
+/// Checks that each event and each loss of a trace is in one part; gives the names of the parts.
+#[track_caller]
+fn has_all(trace: &Path, by: &str) -> Vec<String> {
+    let directory = Directory::new("split-losses");
+    let out = directory.join("out");
+    run(&["split", "--by", by, text(trace), "-o", text(&out)]).expect(0, &[]);
+    let mut parts: Vec<_> = fs::read_dir(&out).unwrap().map(|part| part.unwrap().path()).collect();
+    parts.sort();
+    let mut all = Vec::new();
+    let mut lost = (0, 0);
+    for part in &parts {
+        is_sound(part);
+        all.append(&mut events(&[part], &[]));
+        let (events, packets) = losses(part);
+        lost = (lost.0 + events, lost.1 + packets);
+    }
+    all.sort();
+    assert_eq!(all, events(&[trace], &[]), "{} {by}", trace.display());
+    assert_eq!(lost, losses(trace), "{} {by}", trace.display());
+    parts.iter().map(|part| part.file_name().unwrap().to_str().unwrap().to_owned()).collect()
+}
+
+/// Exactly one part reports each loss of a trace.
+#[test]
+fn each_loss_is_in_one_part() {
+    for name in ["lttng-ust/discard", "lttng-ust/overwrite", "tracecompass/hello-lost"] {
+        let Some(trace) = recorded(&format!("ctf/real/{name}")) else { return };
+        assert_ne!(losses(&trace), (0, 0), "{name}");
+        for by in ["time=5ms", "time=50ms", "size=64K", "stream", "event", "cpu_id"] {
+            has_all(&trace, by);
+        }
+    }
+    let Some(trace) = recorded("ctf/real/babeltrace/1/succeed/ev-disc-no-ts-begin-end") else { return };
+    for by in ["time=1s", "size=100", "stream", "event"] {
+        has_all(&trace, by);
+    }
+}
+
+/// The same of random packets, many of which have no events.
+#[test]
+fn each_loss_of_random_packets_is_in_one_part() {
+    let metadata = METADATA
+        .replace("u32 stream_id; }", "u32 stream_id; u32 stream_instance_id; }")
+        .replace("minor = 8;", "minor = 8; uuid = \"2a6422d0-6cee-11e0-8c08-cb07d7b3a564\";")
+        .replace("u64 events_discarded;", "u32 events_discarded; u64 packet_seq_num;");
+    cases(12, |random| {
+        let trace = Directory::new("split-random");
+        fs::write(trace.join("metadata"), &metadata).unwrap();
+        for stream in 0..2u32 {
+            let (mut discarded, mut sequence, mut time, mut bytes) = (0u32, 3u64, 1_000u64, Vec::new());
+            for _ in 0..12 {
+                discarded += if random.below(2) == 0 { random.below(5) as u32 } else { 0 };
+                sequence += 1 + if random.below(3) == 0 { random.below(3) } else { 0 };
+                let begin = time + random.below(300);
+                let mut events = Vec::new();
+                time = begin;
+                for _ in 0..random.below(5).saturating_sub(1) {
+                    time += random.below(200);
+                    let id = random.below(2) as u8;
+                    events.push(id);
+                    events.extend(time.to_le_bytes());
+                    match id {
+                        0 => events.extend([random.below(3) as u8, 0, 0, 0, b'a', 0]),
+                        _ => events.push(random.below(2) as u8),
+                    }
+                }
+                time += random.below(100);
+                let bits = (12 + 44 + events.len() as u64) * 8;
+                bytes.extend([0xc1, 0x1f, 0xfc, 0xc1].into_iter().chain(0u32.to_le_bytes()));
+                bytes.extend(stream.to_le_bytes());
+                [begin, time, bits, bits].iter().for_each(|value| bytes.extend(value.to_le_bytes()));
+                bytes.extend(discarded.to_le_bytes());
+                bytes.extend(sequence.to_le_bytes());
+                bytes.extend(events);
+            }
+            fs::write(trace.join(format!("stream_{stream}")), bytes).unwrap();
+        }
+        for by in ["time=100ns", "time=1us", "size=100", "stream", "event", "value"] {
+            has_all(&trace, by);
+        }
+    });
+}
+
+/// Parts are begun as they are met, with few files open at once.
+#[cfg(unix)]
+#[test]
+fn very_many_parts() {
+    let trace = Directory::new("split-many");
+    fs::write(trace.join("metadata"), METADATA).unwrap();
+    // Each value is there twice, far from each other.
+    let times: Vec<u64> = (0..3_000).collect();
+    let mut bytes = packet(&times, 0);
+    bytes.extend(packet(&(3_000..6_000).collect::<Vec<_>>(), 0));
+    fs::write(trace.join("stream_a"), bytes).unwrap();
+    let out = Directory::new("split-many-out");
+    let path = out.join("out");
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -n 200 && exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_ichnos"), "split"]);
+    command.args(["--by", "value", "--json"]).arg(&*trace).arg("-o").arg(&path);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(fs::read_dir(&path).unwrap().count(), 1_501);
+    assert_eq!(events(&[&path], &[]), events(&[&trace], &[]));
+}
+
 /// Then the output has what describes the trace, and no events.
 #[test]
 fn nothing_that_is_selected_is_said() {
@@ -296,7 +429,9 @@ fn nothing_that_is_selected_is_said() {
     let out = Directory::new("edit-nothing-out");
     let to = out.join("none");
     let [path, to] = [text(&directory), text(&to)];
-    let run = |arguments: &[&str], part: &str| run(&[arguments, &["-o", to]].concat()).expect(1, &[part]);
+    let run = |arguments: &[&str], part: &str| {
+        run(&[arguments, &["--force", "-o", to]].concat()).expect(1, &[part])
+    };
     run(&["filter", "value == 2 && value == 3", path], "there are no events that --filter selects");
     run(&["cut", "--begin", "2100-01-01", path], "no event lies");
     run(&["convert", "--event", "demo:tik", path], "did you mean `demo:tick`");
@@ -308,15 +443,15 @@ fn parts_that_cannot_be_are_errors() {
     let trace = trace("split-errors");
     let directory = Directory::new("split-errors-out");
     let out = directory.join("out");
-    let split = |by: &str| run(&["split", "--by", by, text(&trace), "-o", text(&out)]);
+    let split = |by: &str| run(&["split", "--by", by, text(&trace), "--force", "-o", text(&out)]);
     split("nothing").expect(2, &["no selected event has a field `nothing`"]);
-    split("time=1ns").expect(2, &["parts, and 1,000 is the limit"]);
+    split("time=1ns").expect(2, &["parts, and 100,000 is the limit"]);
     split("size=0").expect(2, &["parts of no bytes"]);
     split("time=soon").expect(2, &["expected a duration"]);
     assert!(!out.exists());
     fs::create_dir(&out).unwrap();
     fs::write(out.join("mine"), "").unwrap();
-    split("event").expect(2, &["not empty"]);
+    split("event").expect(2, &["`mine`"]);
     assert!(out.join("mine").exists());
 }
 
@@ -328,7 +463,8 @@ fn what_is_left_out_of_a_repair_is_said() {
     bytes.truncate(bytes.len() - 5);
     fs::write(trace.join("stream_a"), bytes).unwrap();
     let out = directory.join("out");
-    let repaired = run(&["repair", "--json", text(&trace), "-o", text(&out)]).expect(0, &["stream_a: byte"]);
+    let repaired =
+        run(&["repair", "--json", text(&trace), "--force", "-o", text(&out)]).expect(0, &["stream_a: byte"]);
     let left_out = &repaired.json()["left_out"];
     assert_eq!(left_out.as_array().unwrap().len(), 1, "{left_out}");
     assert!(left_out[0]["skipped_bytes"].as_u64().unwrap() > 0);
@@ -348,13 +484,13 @@ fn repaired_packets_are_divided() {
     fs::write(trace.join("stream_a"), bytes).unwrap();
     for size in ["1", "100", "10000"] {
         let out = directory.join(size);
-        run(&["repair", "--packet-size", size, text(&trace), "-o", text(&out)]).expect(0, &[]);
+        run(&["repair", "--packet-size", size, text(&trace), "--force", "-o", text(&out)]).expect(0, &[]);
         is_sound(&out);
         assert_eq!(events(&[&out], &[]), events(&[&trace], &[]));
     }
     let Some(recorded) = recorded("ctf/real/babeltrace/1/succeed/lttng-crash") else { return };
     let out = directory.join("recorded");
-    run(&["repair", "--packet-size", "100", text(&recorded), "-o", text(&out)]).expect(0, &[]);
+    run(&["repair", "--packet-size", "100", text(&recorded), "--force", "-o", text(&out)]).expect(0, &[]);
     is_sound(&out);
     assert_eq!(events(&[&out], &[]), events(&[&recorded], &[]));
 }
@@ -367,7 +503,7 @@ fn parts_are_traces_of_their_own() {
     let all = events(&[&trace], &[]);
     for by in ["event", "cpu_id", "stream", "size=4K", "time=1ms"] {
         let out = directory.join(by);
-        run(&["split", "--by", by, text(&trace), "-o", text(&out)]).expect(0, &[]);
+        run(&["split", "--by", by, text(&trace), "--force", "-o", text(&out)]).expect(0, &[]);
         assert_eq!(events(&[&out], &[]), all, "{by}");
         is_sound(&out);
         let again = directory.join(format!("{by}-again"));
@@ -392,7 +528,7 @@ fn events_behind_their_packets_are_cut() {
     let Some(trace) = recorded("ctf/real/babeltrace/1/succeed/lttng-event-after-packet") else { return };
     let directory = Directory::new("cut-late");
     let (out, window) = (directory.join("out"), ["--end=@1565957302180016040", "--stream=*chan_0"]);
-    let cut = [&["cut", text(&trace), "-o", text(&out)], &window[..]].concat();
+    let cut = [&["cut", text(&trace), "--force", "-o", text(&out)], &window[..]].concat();
     run(&cut).expect(1, &["no event lies in the time"]);
     assert_eq!(events(&[&out], &[]), events(&[&trace], &window));
 }
@@ -415,7 +551,8 @@ fn packets_without_a_size_end_at_a_byte() {
     let outputs = Directory::new("edit-bits-out");
     for (verb, code) in [("convert", 3), ("repair", 0)] {
         let out = outputs.join(verb);
-        let written = run(&[verb, "--losses", text(&directory), "-o", text(&out)]).expect(code, &[]);
+        let written =
+            run(&[verb, "--losses", text(&directory), "--force", "-o", text(&out)]).expect(code, &[]);
         assert!(written.out.contains("events behind the last whole byte"), "{}", written.out);
         is_sound(&out);
         assert_eq!(values(&out), all[..8]);
@@ -438,7 +575,7 @@ fn packets_with_one_size_are_divided_at_bytes() {
     let outputs = Directory::new("edit-total-out");
     for size in ["1", "3", "5"] {
         let out = outputs.join(size);
-        run(&["convert", "--strict", "--packet-size", size, text(&directory), "-o", text(&out)])
+        run(&["convert", "--strict", "--packet-size", size, text(&directory), "--force", "-o", text(&out)])
             .expect(0, &[]);
         is_sound(&out);
         assert_eq!(events(&[&out], &[]), all);
@@ -461,7 +598,7 @@ fn repaired_traces_are_sound() {
         fs::write(damaged.join("stream"), trace.damaged(count, random.number(), choose).bytes).unwrap();
         let size = random.pick(&["1", "100", "1000", "100000"]);
         for options in [&["--to-dialect=ctf2"][..], &["--packet-size", size], &["--to-dialect=ctf1.8"]] {
-            let words = ["repair", "-q", text(&damaged), "-o", text(&out)];
+            let words = ["repair", "-q", text(&damaged), "--force", "-o", text(&out)];
             run(&[&words[..], options].concat()).expect(0, &[]);
             is_sound(&out);
         }
@@ -499,7 +636,7 @@ fn events_within_bytes_are_filtered() {
     let outputs = Directory::new("edit-nibbles-out");
     for expression in ["event == \"a\"", "event == \"b\"", "v % 2 == 0", "v > 5"] {
         let out = outputs.join("out");
-        run(&["filter", expression, text(&directory), "-o", text(&out)]).expect(0, &[]);
+        run(&["filter", expression, text(&directory), "--force", "-o", text(&out)]).expect(0, &[]);
         is_sound(&out);
         assert_eq!(events(&[&out], &[]), events(&[&directory], &["--filter", expression]), "{expression}");
     }
@@ -538,7 +675,7 @@ fn sizes_of_many_bits_get_right() {
         let outputs = Directory::new("edit-wide-size-out");
         for (verb, code) in [("convert", 3), ("repair", 0)] {
             let out = outputs.join(verb);
-            run(&[verb, text(&directory), "-o", text(&out)]).expect(code, &[]);
+            run(&[verb, text(&directory), "--force", "-o", text(&out)]).expect(code, &[]);
             is_sound(&out);
             assert_eq!(events(&[&out], &[]).len(), 3, "{class}");
         }

@@ -36,14 +36,14 @@ fn files_of_what_is_refused() {
         let format = format!("--format={format}");
         for threads in ["--threads=1", "--threads=3"] {
             fs::write(&out, "old").unwrap();
-            run("cat", &directory, &[&option, "--strict", &format, threads]);
+            run("cat", &directory, &[&option, "--force", "--strict", &format, threads]);
             assert_eq!(fs::read_to_string(&out).unwrap(), "old");
             assert_eq!(names(&others), ["out"]);
             fs::remove_file(&out).unwrap();
             run("cat", &directory, &[&option, "--strict", &format, threads]);
             assert!(names(&others).is_empty());
             fs::write(&out, "old").unwrap();
-            run("cat", &directory, &[&option, &format, threads]);
+            run("cat", &directory, &[&option, "--force", &format, threads]);
             assert!(fs::read_to_string(&out).unwrap().lines().count() >= 9);
         }
     }
@@ -309,4 +309,48 @@ fn clocks_that_matter() {
     assert!(!check(&["examples/hello-lttng"]).contains(note));
     assert!(check(&["examples/hello-lttng", "examples/hello-ctf2"]).contains(note));
     assert!(!check(&["examples/hello-lttng", "examples/hello-ctf2", "--assume-correlated"]).contains(note));
+}
+
+/// Ctrl-C ends a conversion within a data stream that has no packets, also where no event is selected; nothing is left.
+#[cfg(unix)]
+#[test]
+fn conversions_are_interrupted() {
+    use std::time::{Duration, Instant};
+
+    let directory = Directory::new("interrupted-conversion");
+    let lines = directory.join("lines.jsonl");
+    let line = |number: u32| {
+        format!(
+            "{{\"type\": \"event\", \"stream\": 0, \"ts\": {number}, \"name\": \"e\", \"payload\": {{\"v\": {number}}}}}\n"
+        )
+    };
+    fs::write(&lines, (0..150_000).map(line).collect::<String>()).unwrap();
+    for (number, filter) in [&["--event=*"][..], &["--filter=v < 0"]].into_iter().enumerate() {
+        let others = Directory::new("interrupted-conversion-out");
+        let start = |name: &str| {
+            let mut command = command();
+            command.arg("convert").arg(&lines).args(filter).arg("-o").arg(others.join(name));
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+        };
+        // From when the output is begun up to the end.
+        let time = |name: &str, is_interrupted: bool| {
+            let mut child = start(name);
+            while fs::read_dir(&*others).unwrap().count() == 0 && child.try_wait().unwrap().is_none() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            let begin = Instant::now();
+            if is_interrupted {
+                let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+                assert!(status.unwrap().success());
+            }
+            let code = child.wait().unwrap().code();
+            assert_eq!(code, Some(if is_interrupted { 130 } else { i32::try_from(number).unwrap() }));
+            begin.elapsed()
+        };
+        let whole = time("whole", false);
+        fs::remove_dir_all(others.join("whole")).unwrap();
+        let interrupted = time("interrupted", true);
+        assert!(names(&others).is_empty());
+        assert!(interrupted < whole / 2, "{interrupted:?} of {whole:?}");
+    }
 }

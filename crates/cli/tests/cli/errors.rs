@@ -249,5 +249,7 @@ fn outputs() {
     let directory = trace("outputs");
     let to = |path: &OsStr| ichnos([OsStr::new("cat"), directory.as_os_str(), OsStr::new("--output"), path]);
     to(directory.as_os_str());
+    let empty = Directory::new("outputs-empty");
+    to(empty.as_os_str());
     to(OsStr::new("/does/not/exist/out"));
 }

@@ -303,8 +303,8 @@ fn cases() -> Vec<Case> {
             (Pipes, "ichnos cat . >&-"), (2, "the standard output is closed"), (100, 16)),
         case("a standard output that is full", |directory| write(directory, &ten_events()),
             (Pipes, "ichnos cat . >/dev/full"), (2, "No space left on device"), (100, 16)),
-        case("SIGTERM while a file is written", |directory| write(directory, &stream(&packets(300, 1_000))),
-            (Pipes, "ichnos cat -q --format=jsonl -o out . & until test -n \"$(find . -name '*out*')\"; do :; done; kill $!; wait $!"),
+        case("SIGTERM while a file is written", |directory| write(&directory.join("t"), &stream(&packets(300, 1_000))),
+            (Pipes, "ichnos cat -q --format=jsonl -o out t & until test -n \"$(find . -name '*out*')\"; do :; done; kill $!; wait $!"),
             (143, ""), (200, 24)),
         // Terminals.
         case("escape sequences in names and values", |directory| { terminal::ctf_2(directory); },
@@ -408,8 +408,8 @@ fn hostile_inputs_do_what_the_page_says() {
     let has_sanitizer = std::env::var_os("ASAN_OPTIONS").is_some();
     let is_shown = std::env::var_os("ICHNOS_COSTS").is_some();
     // Without optimization, programs take some twenty times as long, and are larger: pages of the program itself are
-    // some 24 MB then.
-    let (slower, larger) = if cfg!(debug_assertions) { (20, 14_000) } else { (1, 0) };
+    // some 30 MB then, depending on what the system has read of it.
+    let (slower, larger) = if cfg!(debug_assertions) { (20, 28_000) } else { (1, 0) };
     let mut wrong = String::new();
     let mut table = String::from(
         "| input | command | exit code | it says | at most |\n\

@@ -43,10 +43,81 @@ fn events_of_one_id_that_look_different() {
     assert_eq!(events(&from), events(&written)[2_500..]);
 
     for dialect in ["ctf1.8", "spec2"] {
-        let converted = directory.join(dialect);
+        let around = Directory::new("json-lines-out");
+        let converted = around.join(dialect);
         ichnos(["convert", "--dialect", dialect, "-o", text(&converted), text(&lines)]).expect(0, &[]);
         ichnos(["check", "--strict", text(&converted)]).expect(0, &[]);
         assert_eq!(ichnos(["cat", text(&converted)]).expect(0, &[]).out, shown, "{dialect}");
+    }
+}
+
+/// Data stream classes without ids, or with the same one, get ids of their own.
+#[test]
+fn data_stream_classes_without_ids() {
+    let directory = Directory::new("json-lines-ids");
+    let lines = directory.join("lines.jsonl");
+    let clock = "\"clock\":{\"id\":\"x\",\"frequency\":1000000000}";
+    for class in ["", "\"class\":{\"id\":0},"] {
+        let all = format!(
+            "{{\"type\":\"stream-begin\",\"stream\":0,\"name\":\"a\",{clock}}}\n\
+             {{\"type\":\"stream-begin\",\"stream\":1,{class}\"name\":\"b\"}}\n\
+             {{\"type\":\"event\",\"stream\":0,\"ts\":1,\"name\":\"e\",\"payload\":{{\"v\":1}}}}\n\
+             {{\"type\":\"event\",\"stream\":1,\"name\":\"f\",\"payload\":{{\"w\":1}}}}\n"
+        );
+        fs::write(&lines, all).unwrap();
+        let shown = ichnos(["cat", "-q", text(&lines)]).expect(0, &[]).out;
+        assert_eq!(shown.lines().count(), 2);
+        for dialect in ["ctf1.8", "spec2"] {
+            let around = Directory::new("json-lines-ids-out");
+            let converted = around.join(dialect);
+            ichnos(["convert", "-q", "--dialect", dialect, "-o", text(&converted), text(&lines)])
+                .expect(0, &[]);
+            assert_eq!(
+                ichnos(["cat", "-q", text(&converted)]).expect(0, &[]).out,
+                shown,
+                "{class} {dialect}"
+            );
+        }
+    }
+}
+
+/// Times that no clock has: those of packets are listed as losses, a clock that only has such times is refused.
+#[test]
+fn times_of_more_than_64_bits() {
+    let directory = Directory::new("json-lines-times");
+    let (lines, out) = (directory.join("lines.jsonl"), directory.join("out"));
+    let time = |name: &str, role: &str| {
+        format!(
+            "{{\"name\":\"{name}\",\"class\":{{\"type\":\"integer\",\"length\":64,\"roles\":[\"{role}\"]}}}}"
+        )
+    };
+    let members = [
+        time("begin", "default-clock-timestamp"),
+        time("end", "packet-end-default-clock-timestamp"),
+        time("content", "packet-content-length"),
+        time("size", "packet-total-length"),
+    ];
+    let convert = |offset: i64| {
+        let all = format!(
+            "{{\"type\":\"stream-begin\",\"stream\":0,\"name\":\"a\",\"class\":{{\"id\":0,\"fields\":{{\"context\":\
+             {{\"type\":\"structure\",\"members\":[{}]}}}}}},\"clock\":{{\"id\":\"x\",\"frequency\":1000000000,\
+             \"offset_seconds\":{offset}}}}}\n\
+             {{\"type\":\"packet-begin\",\"stream\":0,\"ts\":-5,\"context\":{{\"begin\":0,\"end\":0,\"content\":0,\"size\":0}}}}\n\
+             {{\"type\":\"event\",\"stream\":0,\"ts\":7,\"name\":\"e\",\"payload\":{{\"v\":1}}}}\n\
+             {{\"type\":\"packet-end\",\"stream\":0,\"ts\":\"40000000000000000000\"}}\n",
+            members.join(",")
+        );
+        fs::write(&lines, all).unwrap();
+        ichnos(["convert", "--losses", "-o", text(&out), text(&lines)])
+    };
+    let refused = convert(i64::MAX).expect(2, &[]);
+    assert!(refused.err.contains("clock `x`: its offset from the origin"), "{}", refused.err);
+    assert!(!out.exists());
+    let run = convert(0).expect(0, &[]);
+    for place in
+        ["begin of a packet, which the clock does not have", "end of a packet, which the clock does not have"]
+    {
+        assert!(run.out.contains(place), "{}", run.out);
     }
 }
 

@@ -94,7 +94,7 @@ const PACKETS: &str = "stream{packet.context:=struct{integer{size=8;}packet_size
 
 #[test]
 fn each_flag_sets_its_limit() {
-    let empties = "stream{};event{fields:=struct{integer{size=8;}a;struct{}b[100];};};";
+    let empties = "stream{};event{name=\"e\";fields:=struct{integer{size=8;}a;struct{}b[100];};};";
     let files = tsdl(empties, &[7; 100]);
     let damaged = |arguments: &[&str], what: &str| {
         cat(&files, arguments).expect(3, &[what]);
@@ -102,7 +102,8 @@ fn each_flag_sets_its_limit() {
     // More than one for each bit: few enough in a small file that nothing is left out.
     assert_eq!(cat(&files, &[]).expect(0, &[]).out.lines().count(), 100);
     damaged(&["--max", "empty-elements=200"], "more than 200 array elements of zero size");
-    let fields = "stream{};event{fields:=struct{integer{size=1;align=1;}a;struct{}b,c,d,e,f,g,h;};};";
+    let fields =
+        "stream{};event{name=\"e\";fields:=struct{integer{size=1;align=1;}a;struct{}b,c,d,e,f,g,h;};};";
     let fields = fields.replace(
         "struct{}b,c,d,e,f,g,h;",
         &"bcdefgh".chars().map(|c| format!("struct{{}}{c};")).collect::<String>(),

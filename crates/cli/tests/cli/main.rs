@@ -11,6 +11,8 @@ mod cat;
 #[cfg(unix)]
 mod collect;
 mod convert;
+mod convert_clean;
+mod convert_ctf18;
 #[cfg(unix)]
 mod convert_failures;
 mod convert_families;
@@ -20,6 +22,7 @@ mod damaged;
 mod differential;
 mod documents;
 mod edit;
+mod edit_formats;
 mod endings;
 mod errors;
 // Shared with the tests of the reader.
@@ -27,18 +30,27 @@ mod errors;
 #[path = "../../../ctf/tests/ctf/fault_trace.rs"]
 mod fault_trace;
 mod filter;
+mod generated;
 mod habits;
 #[cfg(target_os = "linux")]
 mod hostile_inputs;
+mod impossible_times;
 mod inspect;
 mod intersection;
 mod json_forms;
 mod json_lines;
+mod json_round_trip;
 mod limits;
 mod log_lines;
 mod logs;
 mod manifest;
+mod matrix;
+mod mixed;
+mod mutated;
 mod options;
+mod oracles;
+#[cfg(unix)]
+mod output_paths;
 mod outputs;
 mod packet_indexes;
 mod paths;
@@ -61,5 +73,9 @@ mod trees;
 #[cfg(unix)]
 mod truncated;
 mod unmatched;
+mod untimed_events;
+mod written_limits;
 mod written_schema;
+mod written_sizes;
 mod written_times;
+mod written_timestamps;

@@ -49,7 +49,7 @@ fn merged_times_are_those_of_the_originals_and_the_offsets() {
     );
     let out = directory.join("out");
     let merge = |more: &[&str]| -> Run {
-        let words = ["merge", "--manifest", text(&list), "-o", text(&out), "--json"];
+        let words = ["merge", "--manifest", text(&list), "--force", "-o", text(&out), "--json"];
         ichnos(words.iter().chain(more))
     };
     let b = [2_000, 4_000];
@@ -84,7 +84,7 @@ fn only_clocks_with_an_offset_are_related() {
     let out = directory.join("out");
     let merge = |content: &str| {
         let list = manifest(&directory, content);
-        ichnos(["merge", "--manifest", text(&list), "-o", text(&out)])
+        ichnos(["merge", "--manifest", text(&list), "--force", "-o", text(&out)])
     };
     let table = |name: &str, more: &str| format!("[[trace]]\npath = '{name}'\n{more}\n");
     merge(&[table("a", ""), table("b", "")].concat()).expect(2, &["nothing relates", "--manifest"]);

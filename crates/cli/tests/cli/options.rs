@@ -16,8 +16,8 @@ fn cat(directory: &Directory, options: &[&str]) -> Run {
 fn each_with_each_format() {
     let directory = trace("each-option");
     let others = Directory::new("each-option-out");
-    let out = others.join("out");
-    let out = format!("--output={}", out.display());
+    let file = others.join("out");
+    let out = format!("--output={}", file.display());
     let all = &FORMATS[..];
     for (option, formats) in [
         ("--clock-cycles", &["pretty"][..]),
@@ -43,6 +43,7 @@ fn each_with_each_format() {
         ("--stats", all),
     ] {
         for format in FORMATS {
+            let _ = std::fs::remove_file(&file);
             let run = cat(&directory, &["--format", format, option]);
             if formats.contains(&format) {
                 run.expect(0, &[]);

@@ -61,7 +61,9 @@ fn lttng_would_have_written_the_same() {
     let written: Vec<Vec<u8>> = files.iter().map(|file| fs::read(file).unwrap()).collect();
     assert!(written == recorded);
     // One that is wrong is replaced.
-    fs::write(&files[0], b"index").unwrap();
+    let mut wrong = recorded[0].clone();
+    wrong.truncate(20);
+    fs::write(&files[0], wrong).unwrap();
     ichnos(["index", "-v", path]).expect(0, &["note: 1 index file written, 1 unchanged"]);
     assert!(fs::read(&files[0]).unwrap() == recorded[0]);
     assert_eq!(cat(&trace), before);
@@ -102,8 +104,18 @@ fn converted_traces_have_the_same_indexes() {
             let source = root().join(source);
             let out = directory.join(format!("{number}-{dialect}"));
             let (source, path) = (source.to_str().unwrap(), out.to_str().unwrap());
-            ichnos(["convert", source, "--to=ctf", "--index", "--to-dialect", dialect, "-o", path])
-                .expect(0, &[]);
+            ichnos([
+                "convert",
+                source,
+                "--to=ctf",
+                "--index",
+                "--to-dialect",
+                dialect,
+                "--force",
+                "-o",
+                path,
+            ])
+            .expect(0, &[]);
             assert!(!indexes_of(&out).is_empty());
             let run = ichnos(["index", "-v", path]).expect(0, &["note: 0 index files written, "]);
             assert!(!run.err.contains(" 0 unchanged"), "{}", run.err);
@@ -163,7 +175,7 @@ fn packets_without_a_size_need_no_index() {
     fs::write(source.join("metadata"), metadata).unwrap();
     fs::write(source.join("stream"), [1, 2, 3]).unwrap();
     let path = out.to_str().unwrap();
-    ichnos(["convert", "--index", source.to_str().unwrap(), "-o", path]).expect(0, &[]);
+    ichnos(["convert", "--index", source.to_str().unwrap(), "--force", "-o", path]).expect(0, &[]);
     assert_eq!(indexes_of(&out), Vec::<PathBuf>::new());
     ichnos(["check", "--strict", path]).expect(0, &[]).prints(&["3 events"]);
     // One that is there is not used, and nothing is wrong with it.

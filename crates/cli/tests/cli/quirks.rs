@@ -181,6 +181,103 @@ fn events_before_their_packet() {
     assert!(named(&directory, &[]).is_empty());
 }
 
+/// Outputs have the corrected times: it needs no workaround in any dialect, whichever verb writes it, and no
+/// message is another one.
+#[test]
+fn what_is_written_needs_no_workaround() {
+    let late: [(u64, u64, &[u64]); 3] =
+        [(1000, 3000, &[1500, 3500]), (3200, 6000, &[4500, 5500]), (6000, 7000, &[])];
+    let crashed: [(u64, u64, &[u64]); 2] = [(1000, 3000, &[1500, 2500]), (4000, 0, &[4500, 5500])];
+    let early: [(u64, u64, &[u64]); 2] = [(2000, 3000, &[1500, 2500]), (4500, 6000, &[4000, 5500])];
+    for (tracer, packets) in [
+        ("lttng-ust 2.10.7", &late[..]),
+        ("lttng-modules 2.12.3", &crashed[..]),
+        ("barectf 2.3.0", &early[..]),
+    ] {
+        let directory = trace("quirks-written", tracer, packets, &[]);
+        let expected: Vec<Vec<i128>> =
+            ["packet-begin", "event", "packet-end"].map(|kind| times(&directory, kind, &[])).into();
+        let out = Directory::new("quirks-output");
+        for dialect in ["spec2", "prop2", "prop1", "ctf1.8", "ctf1.8-packetized"] {
+            for verb in [&["convert"][..], &["merge"], &["filter", "true || false"], &["cut", "--begin=@0"]] {
+                let name = format!("{dialect}-{}", verb[0]);
+                let target = out.join(&name);
+                let words = verb.iter().map(OsStr::new).chain([
+                    OsStr::new("--dialect"),
+                    OsStr::new(dialect),
+                    directory.as_os_str(),
+                    OsStr::new("-o"),
+                    target.as_os_str(),
+                ]);
+                ichnos(words).expect(0, &[]);
+                let check = [OsStr::new("check"), OsStr::new("--strict"), OsStr::new("--no-quirks")];
+                ichnos(check.into_iter().chain([target.as_os_str()])).expect(0, &[]);
+                for (kind, expected) in ["packet-begin", "event", "packet-end"].iter().zip(&expected) {
+                    let mut expected = expected.clone();
+                    if *kind == "packet-begin" && tracer.starts_with("lttng-ust") {
+                        // A packet begins when the one before ends, at the earliest.
+                        assert_eq!(expected, [1000, 3200, 6000]);
+                        expected[1] = 3500;
+                    }
+                    let read = ["cat", "--format=jsonl", "--packets", "--no-quirks"].map(OsStr::new);
+                    let lines = ichnos(read.into_iter().chain([target.as_os_str()])).expect(0, &[]).out;
+                    let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+                    let of_kind = lines.filter(|line| line["type"] == *kind);
+                    let found = of_kind.map(|line| line["cycles"].to_string().parse().unwrap());
+                    assert_eq!(found.collect::<Vec<i128>>(), expected, "{tracer} {name} {kind}");
+                }
+            }
+        }
+    }
+}
+
+/// Packets whose tracer has a known bug are divided as others are, and what they say becomes no damage.
+#[test]
+fn packets_of_known_bugs_are_divided() {
+    let late: [(u64, u64, &[u64]); 3] =
+        [(1000, 3000, &[1500, 3500]), (3200, 6000, &[4500, 5500]), (6000, 7000, &[])];
+    let crashed: [(u64, u64, &[u64]); 2] = [(1000, 3000, &[1500, 2500]), (4000, 0, &[4500, 5500])];
+    let early: [(u64, u64, &[u64]); 2] = [(2000, 3000, &[1500, 2500]), (4500, 6000, &[4000, 5500])];
+    for (tracer, packets, count) in [
+        ("lttng-ust 2.10.7", &late[..], 5),
+        ("lttng-modules 2.12.3", &crashed[..], 4),
+        ("barectf 2.3.0", &early[..], 4),
+    ] {
+        let directory = trace("quirks-divided", tracer, packets, &[]);
+        let out = Directory::new("quirks-divided-output");
+        let expected = times(&directory, "event", &[]);
+        for (dialect, verb) in [
+            ("spec2", &["convert", "--packet-size", "1"][..]),
+            ("prop1", &["convert", "--packet-size", "1"]),
+            ("ctf1.8", &["convert", "--packet-size", "1"]),
+            ("spec2", &["cut", "--begin=@1000000000000001000"]),
+        ] {
+            let name = format!("{dialect}-{}", verb[0]);
+            let target = out.join(&name);
+            let words = verb.iter().map(OsStr::new).chain([
+                OsStr::new("--losses"),
+                OsStr::new("--dialect"),
+                OsStr::new(dialect),
+                directory.as_os_str(),
+                OsStr::new("-o"),
+                target.as_os_str(),
+            ]);
+            let losses = ichnos(words).expect(0, &[]).out;
+            assert!(!losses.contains("damaged"), "{tracer} {name}: {losses}");
+            let check = [OsStr::new("check"), OsStr::new("--strict"), OsStr::new("--no-quirks")];
+            ichnos(check.into_iter().chain([target.as_os_str()])).expect(0, &[]);
+            let read = ["cat", "--format=jsonl", "--packets", "--no-quirks"].map(OsStr::new);
+            let lines = ichnos(read.into_iter().chain([target.as_os_str()])).expect(0, &[]).out;
+            let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+            let of_kind = |kind: &str| lines.iter().filter(|line| line["type"] == *kind).collect::<Vec<_>>();
+            let found = of_kind("event").into_iter().map(|line| line["cycles"].to_string().parse().unwrap());
+            assert_eq!(found.collect::<Vec<i128>>(), expected, "{tracer} {name}");
+            let count = if verb[0] == "cut" { packets.len() } else { count };
+            assert_eq!(of_kind("packet-begin").len(), count, "{tracer} {name}");
+        }
+    }
+}
+
 #[test]
 fn names() {
     ichnos(["info", "x", "--no-quirk=nonsense"]).expect(2, &["lttng-crash-packet-end", "possible values"]);

@@ -91,6 +91,9 @@ fn run<A: AsRef<OsStr>>(
     let arguments: Vec<OsString> = arguments.into_iter().map(|argument| argument.as_ref().into()).collect();
     let mut command = command();
     command.args(&arguments).current_dir(directory);
+    if can_be_verified(&arguments) {
+        command.arg("--verify");
+    }
     command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     if let (Some(mut stdin), Some(input)) = (child.stdin.take(), input) {
@@ -105,6 +108,17 @@ fn run<A: AsRef<OsStr>>(
     };
     transcript::record(&arguments, &run);
     run
+}
+
+/// Returns `true` if a command writes traces that can be read again: then all tests compare them with what was written.
+fn can_be_verified(arguments: &[OsString]) -> bool {
+    let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
+    let writes = ["convert", "cut", "filter", "merge", "repair", "split"];
+    let output = words.iter().position(|word| *word == "-o").and_then(|at| words.get(at + 1));
+    let has_options = |options: &[&str]| words.iter().any(|word| options.contains(word));
+    words.first().is_some_and(|verb| writes.contains(verb))
+        && output.is_some_and(|output| *output != "-" && !output.starts_with("/dev/"))
+        && !has_options(&["--dry-run", "--verify", "--help", "-h"])
 }
 
 /// The directory of the project.

@@ -54,6 +54,17 @@ fn threads_do_not_show() {
 const COMPARE: &str = r#"
 import csv, json, sys
 
+def object_of(pairs):
+    """An object whose members of the same name, and those without one, are numbered."""
+    counts, members = {}, {}
+    for name, value in pairs:
+        counts[name] = number = counts.get(name, 0) + 1
+        members[f"{name}#{number}" if number > 1 or name == "" else name] = value
+    return members
+
+def loads(text):
+    return json.loads(text, object_pairs_hook=object_of)
+
 def members(value, path):
     """What a path leads to in an object: names may have points."""
     if path == "":
@@ -106,13 +117,13 @@ def matches(cell, value):
             return cell == value["$float"]
         if "$blob" in keys:
             return cell == value["$blob"]
-    return json.loads(cell) == value
+    return loads(cell) == value
 
 csv.field_size_limit(1 << 30)
 table = csv.DictReader(open(sys.argv[1], newline="", encoding="utf-8"))
 streams, packets, events, cells = {}, {}, 0, 0
 for line in open(sys.argv[2], encoding="utf-8", newline="\n"):
-    line = json.loads(line)
+    line = loads(line)
     if line["type"] == "stream-begin":
         streams[line["stream"]] = line
     if line["type"] == "packet-begin":
@@ -178,9 +189,13 @@ fn python() -> Option<&'static Path> {
 fn python_reads_what_json_has() {
     let Some(python) = python() else { return };
     let directory = tempfile::tempdir().unwrap();
-    for example in
-        ["hello-lttng", "hello-ctf2", "hello-fuchsia", "hello-dotnet/hello.nettrace.zst", "one-request/trace"]
-    {
+    for example in [
+        "hello-lttng",
+        "hello-ctf2",
+        "hello-fuchsia",
+        "hello-dotnet/hello.nettrace.zst",
+        "one-request/trace/stock",
+    ] {
         let (events, cells) =
             compare(python, &root().join("examples").join(example), directory.path()).unwrap();
         assert!(events > 0 && cells > events, "{example}");

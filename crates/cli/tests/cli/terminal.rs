@@ -245,7 +245,7 @@ fn only_terminals_are_special() {
         for format in ["pretty", "details"] {
             let text = raw(&["cat", "--format", format, "--color", color]);
             assert!(has(&text, HOSTILE.as_bytes()) && has(&text, b"broken \xff\xc3( \xe2\x80"));
-            let written = ["cat", "--format", format, "-o", file.to_str().unwrap()];
+            let written = ["cat", "--format", format, "--force", "-o", file.to_str().unwrap()];
             assert!(raw(&written).is_empty());
             assert_eq!(fs::read(&file).unwrap(), raw(&["cat", "--format", format]));
         }

@@ -363,8 +363,8 @@ fn very_many_data_streams() {
     assert_eq!(all["traces"][0]["data_streams"].as_array().map(Vec::len), Some(COUNT as usize));
     #[cfg(target_os = "linux")]
     for verb in ["info", "cat"] {
-        // 600 MB for 900,000 of them, and what the program takes for itself.
-        let most = 600 * COUNT / 900 + 45_000;
+        // 600 MB for 900,000 of them, and what the program takes for itself: most of that are pages of its file.
+        let most = 600 * COUNT / 900 + 60_000;
         let peak = peak_memory(&[OsStr::new(verb), OsStr::new("--threads=1"), path.as_os_str()][..]);
         eprintln!("{verb}: {peak} kB");
         assert!(peak < most, "{verb}: {peak} kB, more than {most}");

@@ -78,7 +78,7 @@ fn times_of_a_variable_length_get_longer() {
         for dialect in DIALECTS {
             for (number, options) in [&[][..], &["--packet-size", "1"]].into_iter().enumerate() {
                 let out = directory.join(format!("{name}-{dialect}-{number}"));
-                let words = ["convert", "--to-dialect", dialect, text(&source), "-o", text(&out)];
+                let words = ["convert", "--to-dialect", dialect, text(&source), "--force", "-o", text(&out)];
                 run(&[&words, options].concat()).expect(0, &[]);
                 assert_eq!(events(&out), expected, "{name} {dialect} {options:?}");
                 run(&["check", "--strict", text(&out)]).expect(0, &[]);
@@ -86,10 +86,10 @@ fn times_of_a_variable_length_get_longer() {
         }
         // What is left out moved the clock on.
         let out = directory.join(format!("{name}-filtered"));
-        run(&["filter", "v == 1 || v >= 4", text(&source), "-o", text(&out)]).expect(0, &[]);
+        run(&["filter", "v == 1 || v >= 4", text(&source), "--force", "-o", text(&out)]).expect(0, &[]);
         assert_eq!(events(&out), ["70,1", "305,4", "305,5"], "{name}");
         let out = directory.join(format!("{name}-cut"));
-        run(&["cut", "--begin", "0.0000003", text(&source), "-o", text(&out)]).expect(0, &[]);
+        run(&["cut", "--begin", "0.0000003", text(&source), "--force", "-o", text(&out)]).expect(0, &[]);
         assert_eq!(events(&out), ["305,4", "305,5"], "{name}");
     }
 }
@@ -107,8 +107,17 @@ fn packets_that_are_divided_say_their_begin() {
     for dialect in DIALECTS {
         for size in ["1", "15", "100"] {
             let out = directory.join(format!("{dialect}-{size}"));
-            let words =
-                ["convert", "--packet-size", size, "--to-dialect", dialect, text(&source), "-o", text(&out)];
+            let words = [
+                "convert",
+                "--packet-size",
+                size,
+                "--to-dialect",
+                dialect,
+                text(&source),
+                "--force",
+                "-o",
+                text(&out),
+            ];
             run(&words).expect(0, &[]);
             assert_eq!(events(&out), expected, "{dialect} {size}");
             run(&["check", "--strict", text(&out)]).expect(0, &[]);
@@ -133,8 +142,17 @@ fn packets_that_are_divided_say_all_of_their_begin() {
     assert_eq!(events(&source), expected);
     for dialect in DIALECTS {
         let out = directory.join(dialect);
-        let words =
-            ["convert", "--packet-size", "1", "--to-dialect", dialect, text(&source), "-o", text(&out)];
+        let words = [
+            "convert",
+            "--packet-size",
+            "1",
+            "--to-dialect",
+            dialect,
+            text(&source),
+            "--force",
+            "-o",
+            text(&out),
+        ];
         run(&words).expect(0, &[]);
         assert_eq!(events(&out), expected, "{dialect}");
         run(&["check", "--strict", text(&out)]).expect(0, &[]);
@@ -157,13 +175,15 @@ fn packets_that_get_a_begin_do_not_overlap() {
         assert_eq!(events(&source), expected);
         for (end, count) in [("2", 1), ("15", 2), ("10", 1), ("25", 3)] {
             let out = directory.join(format!("{name}-{end}"));
-            run(&["cut", "--end", &format!("@{end}"), text(&source), "-o", text(&out)]).expect(0, &[]);
+            run(&["cut", "--end", &format!("@{end}"), text(&source), "--force", "-o", text(&out)])
+                .expect(0, &[]);
             assert_eq!(events(&out), expected[..count], "{name} {end}");
             run(&["check", "--strict", text(&out)]).expect(0, &[]);
         }
         for size in ["1", "100"] {
             let out = directory.join(format!("{name}-size-{size}"));
-            run(&["convert", "--packet-size", size, text(&source), "-o", text(&out)]).expect(0, &[]);
+            run(&["convert", "--packet-size", size, text(&source), "--force", "-o", text(&out)])
+                .expect(0, &[]);
             assert_eq!(events(&out), expected);
             run(&["check", "--strict", text(&out)]).expect(0, &[]);
         }
@@ -174,6 +194,24 @@ fn packets_that_get_a_begin_do_not_overlap() {
 #[test]
 fn packets_that_cannot_say_their_size_are_left_out() {
     let directory = Directory::new("written-sizes");
+    let small = [40, 1, 1, 17, 3];
+    let source = small_sizes(&directory, &[&LARGE_PACKET[..], &small[..]].concat());
+    assert_eq!(events(&source), ["9,1", "10,2", "17,3"]);
+    let out = directory.join("out");
+    let words = ["convert", "--losses", "--to-dialect", "ctf1.8", text(&source), "--force", "-o", text(&out)];
+    run(&words).expect(0, &[]).prints(&[
+        "packet that cannot be written: its header and context are too large for the fields of its size",
+        "event that cannot be written: its packet cannot be",
+    ]);
+    assert_eq!(events(&out), ["17,3"]);
+}
+
+/// A packet of a trace of [`small_sizes`], of two events, that is too large for CTF 1.8: 8 elements of a byte each take
+/// 8 bytes there.
+const LARGE_PACKET: [u8; 14] = [96 + 16, 8, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 10, 2];
+
+/// A trace whose packets say their size in 8 bits.
+fn small_sizes(directory: &Path, stream: &[u8]) -> PathBuf {
     let size = r#""type": "fixed-length-unsigned-integer", "length": 8, "byte-order": "little-endian""#;
     let long = r#"{"name": "long", "field-class": {"type": "dynamic-length-array", "length-field-location":
         {"origin": "packet-context", "path": ["n"]}, "element-field-class": {"type":
@@ -184,18 +222,43 @@ fn packets_that_cannot_say_their_size_are_left_out() {
         long.to_owned(),
     ]
     .join(",");
-    // 8 elements of a byte each, which take 8 bytes in CTF 1.8; then a packet with one element.
-    let large = [96 + 16, 8, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 10, 2];
-    let small = [40, 1, 1, 17, 3];
-    let source = trace(&directory, "source", &context, &[&large[..], &small[..]].concat());
-    assert_eq!(events(&source), ["9,1", "10,2", "17,3"]);
-    let out = directory.join("out");
-    let words = ["convert", "--losses", "--to-dialect", "ctf1.8", text(&source), "-o", text(&out)];
-    run(&words).expect(0, &[]).prints(&[
-        "packet that cannot be written: its header and context are too large for the fields of its size",
-        "event that cannot be written: its packet cannot be",
-    ]);
-    assert_eq!(events(&out), ["17,3"]);
+    trace(directory, "source", &context, stream)
+}
+
+/// All verbs that write end with exit code 3 if there were events and none of them is in the output.
+#[test]
+fn an_output_that_lacks_all_events_is_no_success() {
+    let directory = Directory::new("written-nothing");
+    let source = small_sizes(&directory, &LARGE_PACKET);
+    let all = "all 2 events were dropped: the output has none";
+    let one = "the only event was dropped: the output has none";
+    for (number, (words, warning)) in [
+        (&["convert"][..], all),
+        (&["convert", "--dry-run"], all),
+        (&["cut", "--begin", "0"], all),
+        (&["cut", "--begin", "0.000000010"], one),
+        (&["filter", "v > 1"], one),
+        (&["merge"], all),
+        (&["repair"], all),
+        (&["split", "--by", "event"], "all 2 events were dropped: part `e` has none"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let out = directory.join(number.to_string());
+        let more = ["--to-dialect", "ctf1.8", text(&source), "--force", "-o", text(&out)];
+        run(&[words, &more].concat()).expect(3, &[warning, "--losses lists why"]);
+    }
+    // Where nothing is selected, nothing is missing.
+    let out = directory.join("none");
+    let words = ["filter", "v > 2", "--to-dialect", "ctf1.8", text(&source), "--force", "-o", text(&out)];
+    assert!(!run(&words).expect(1, &[]).err.contains("dropped: "));
+    // A repair of which nothing is left.
+    let mut cut = LARGE_PACKET.to_vec();
+    cut.truncate(11);
+    fs::write(source.join("stream"), cut).unwrap();
+    let out = directory.join("repaired");
+    run(&["repair", text(&source), "--force", "-o", text(&out)]).expect(3, &["no event can be recovered"]);
 }
 
 /// What packet headers and contexts and event record headers lose is listed, too.
@@ -207,7 +270,7 @@ fn losses_of_packets_are_listed() {
     let long = [&[0xff; 10][..], &[0x7f]].concat();
     let source = trace(&directory, "source", &wide, &[&long[..], &long, &[1]].concat());
     let out = directory.join("out");
-    let words = ["convert", "--losses", "--to-dialect", "ctf1.8", text(&source), "-o", text(&out)];
+    let words = ["convert", "--losses", "--to-dialect", "ctf1.8", text(&source), "--force", "-o", text(&out)];
     run(&words).expect(0, &[]).prints(&[
         "rounded         1  packet.context.wide  number beyond 64 bits: the nearest one",
         "rounded         1  e: header.time  number beyond 64 bits: the nearest one",
@@ -272,7 +335,7 @@ fn times_of_other_clocks_stay() {
     ];
     for (words, first) in verbs {
         let out = directory.join(words[0]);
-        run(&[words, &[text(&source), "-o", text(&out)]].concat()).expect(0, &[]);
+        run(&[words, &[text(&source), "--force", "-o", text(&out)]].concat()).expect(0, &[]);
         assert_eq!(fields(&out), fields(&source)[first..], "{words:?}");
     }
 }
@@ -291,7 +354,7 @@ fn clocks_go_on_in_other_dialects() {
     assert_eq!(events(&source), expected);
     for dialect in DIALECTS {
         let out = directory.join(dialect);
-        run(&["convert", "--to-dialect", dialect, text(&source), "-o", text(&out)]).expect(0, &[]);
+        run(&["convert", "--to-dialect", dialect, text(&source), "--force", "-o", text(&out)]).expect(0, &[]);
         assert_eq!(events(&out), expected, "{dialect}");
         run(&["check", text(&out)]).expect(0, &[]);
     }
@@ -343,12 +406,86 @@ fn what_is_left_out_moves_the_clock_on() {
             for dialect in DIALECTS {
                 let name = source.file_name().unwrap().to_str().unwrap();
                 let out = directory.join(format!("{name}-{number}-{dialect}"));
-                run(&[verb, &["--dialect", dialect, text(source), "-o", text(&out)]].concat()).expect(0, &[]);
+                run(&[verb, &["--dialect", dialect, text(source), "--force", "-o", text(&out)]].concat())
+                    .expect(0, &[]);
                 let written = events(&out);
                 assert!(!written.is_empty(), "{name} {verb:?} {dialect}");
                 assert_eq!(written, all[all.len() - written.len()..], "{name} {verb:?} {dialect}");
                 run(&["check", text(&out)]).expect(0, &[]);
             }
         }
+    }
+}
+
+/// From SPEC-2.0 to PROP-1.0 and back, packets keep their times, their counters and the padding at their ends; a member
+/// that is added is listed.
+#[test]
+fn packets_stay_the_same_by_way_of_prop1() {
+    let directory = Directory::new("written-prop1-and-back");
+    let bits = |bits| {
+        format!(r#""type": "fixed-length-unsigned-integer", "length": {bits}, "byte-order": "little-endian""#)
+    };
+    let context = |begin| {
+        [
+            member("total", &bits(32), "packet-total-length"),
+            member("content", &bits(32), "packet-content-length"),
+            member("begin", &bits(begin), "default-clock-timestamp"),
+            member("end", &bits(begin), "packet-end-default-clock-timestamp"),
+            member("discarded", &bits(16), "discarded-event-record-counter-snapshot"),
+            member("number", &bits(8), "packet-sequence-number"),
+        ]
+        .join(",")
+    };
+    let messages = |path: &Path| -> Vec<String> {
+        let lines = run(&["cat", "-q", "-f", "jsonl", "--packets", text(path)]).expect(0, &[]).out;
+        let kinds = [r#"{"type":"packet-"#, r#"{"type":"event","#, r#"{"type":"discarded-"#];
+        let lines = lines.lines().filter(|line| kinds.iter().any(|kind| line.starts_with(kind)));
+        // Without the members of contexts and headers.
+        let plain = |line: &str| line.split(r#","context""#).next().unwrap().to_owned();
+        lines.map(|line| plain(&line.replace(r#","header""#, r#","context""#))).collect()
+    };
+    for bits in [64, 32] {
+        let name = bits.to_string();
+        let mut stream = Vec::new();
+        for (number, begin, end, event) in
+            [(7, 0xaabb_ccdd, 0xaabb_ccff, Some(0xaabb_ccee_u64)), (8, 0xaabb_cd10_u64, 0xaabb_cd40, None)]
+        {
+            let mut body = Vec::new();
+            for time in [begin, end] {
+                body.extend(&u64::to_le_bytes(time)[..bits / 8]);
+            }
+            body.extend([number, 0, number]);
+            for time in event.into_iter() {
+                // Of a variable length, five groups of seven bits.
+                body.extend((0..5).map(|i| (time >> (7 * i)) as u8 & 0x7f | if i < 4 { 0x80 } else { 0 }));
+                body.push(number);
+            }
+            let content = 8 * (8 + body.len() as u32);
+            stream.extend(512_u32.to_le_bytes().into_iter().chain(content.to_le_bytes()).chain(body));
+            stream.resize(stream.len().next_multiple_of(64), 0);
+        }
+        let source = trace(&directory, &name, &context(bits), &stream);
+        let (there, back) = (directory.join(format!("{name}-prop1")), directory.join(format!("{name}-back")));
+        run(&["convert", "--dialect", "prop1", text(&source), "-o", text(&there)]).expect(0, &[]);
+        let words = ["convert", "--losses", "--dialect", "spec2", text(&there), "-o", text(&back)];
+        let listed = run(&words).expect(0, &[]).out;
+        assert_eq!(messages(&there), messages(&source), "{bits}");
+        let sizes = |lines: Vec<String>| -> Vec<String> {
+            let without = |line: String| line.split(r#","content_bits""#).next().unwrap().to_owned();
+            lines.into_iter().map(without).collect()
+        };
+        if bits == 64 {
+            assert_eq!(messages(&back), messages(&source));
+            assert_eq!(listed, "");
+        } else {
+            // In PROP-1.0 clocks go on, so that 32 bits are not known to be all of the time.
+            assert_eq!(sizes(messages(&back)), sizes(messages(&source)));
+            for name in ["begin", "end"] {
+                assert!(listed.contains(&format!("packet.context.timestamp_{name}  added: ")), "{listed}");
+            }
+        }
+        let total = r#""total_bits":512"#;
+        assert_eq!(messages(&back).iter().filter(|line| line.contains(total)).count(), 2);
+        run(&["check", "--strict", text(&back)]).expect(0, &[]);
     }
 }

@@ -86,6 +86,18 @@ pub(super) fn check(trace: &TraceClass, dialect: Dialect, limits: &Limits, probl
     }
 }
 
+/// Checks that event record classes have names. The document does not demand it, but readers of CTF 1.8 do.
+pub(super) fn check_names(trace: &TraceClass, problems: &mut Problems) {
+    for stream in &trace.data_streams {
+        for event in stream.event_records.iter().filter(|event| event.name.is_none()) {
+            let within =
+                [format!("data stream class {}", stream.id), format!("event record class {}", event.id)];
+            let message = "the event record class has no name: other readers of CTF 1.8 refuse that";
+            problems.add(Diagnostic::warning(event.declared_at.0, message).within(within.into()));
+        }
+    }
+}
+
 /// Whether an instance can have any bits.
 fn can_have_bits(class: &FieldClass) -> bool {
     match &class.kind {

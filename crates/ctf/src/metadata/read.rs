@@ -100,6 +100,9 @@ fn read(
         let mut limits = *limits;
         limits.description_bytes = problems.bytes_left();
         check::check(&trace, found, &limits, problems);
+        if found == Dialect::Ctf18 && options.strict {
+            check::check_names(&trace, problems);
+        }
     }
     Some(trace)
 }

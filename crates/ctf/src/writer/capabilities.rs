@@ -32,6 +32,7 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
             call_sites: false,
             timestamps_anywhere: false,
             empty_bit_maps: false,
+            user_header_fields: false,
             ..none
         },
         Dialect::Prop2 => Capabilities {
@@ -46,6 +47,8 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
             nulls: false,
             unions: false,
             lengths_before_optionals: false,
+            outer_locations: false,
+            user_header_fields: false,
             any_option_locations: false,
             loose_array_alignment: false,
             array_alignment: false,
@@ -112,6 +115,11 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
             clocks_without_timestamps: false,
             named_origins: false,
             uuid_blobs: false,
+            // Babeltrace 2 refuses events without a name. It ends itself where a field needs one in the specific context,
+            // and tells no classes apart whose ids have the same last 32 bits.
+            unnamed_events: false,
+            context_dependencies: false,
+            class_id_bits: 32,
             ..none
         },
     }

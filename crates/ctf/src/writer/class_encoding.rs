@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use ichnos_model::lower::{EventLosses, Fit, LoweredEvent};
 use ichnos_model::plan::{Node, Plan};
-use ichnos_model::{ByteOrder, Event, Field, FieldKind, Scope, Scopes, StringEncoding, Text, Visitor};
+use ichnos_model::{ByteOrder, Cost, Event, Field, FieldKind, Scope, Scopes, StringEncoding, Text, Visitor};
 
 use super::bit_writer::BitWriter;
+use super::context_cache::ContextCache;
+use super::empty_elements::{CountingEncoder, EmptyElements};
 use super::field_encoder::{EncodeError, FieldEncoder, RoleValues};
 use super::stream_rules::StreamRules;
 
@@ -21,6 +23,9 @@ pub(super) struct ClassEncoding {
     copy: Option<u64>,
     /// How its header, its contexts and its payload are encoded.
     scopes: [ScopeEncoding; 4],
+    /// True if it can have array elements without bits. Then its records are not copied, as elements are counted where
+    /// they are encoded.
+    has_empty_elements: bool,
     pub(super) losses: EventLosses,
 }
 
@@ -57,8 +62,9 @@ impl ScopeShape {
 impl ScopeEncoding {
     fn new(lowered: &LoweredEvent, scope: Scope, shape: Option<ScopeShape>, rules: &StreamRules) -> Self {
         // Classes of other formats can have fields that CTF does not have, and say less of where their scopes end.
-        let keeps_bits =
-            rules.mirrors && rules.lowered.fit(lowered, scope).is_some_and(|fit| fit <= Fit::SameBits);
+        let keeps_bits = rules.is_ctf
+            && rules.mirrors
+            && rules.lowered.fit(lowered, scope).is_some_and(|fit| fit <= Fit::SameBits);
         let copy = shape.filter(|_| keeps_bits).map(|shape| shape.most_alignment);
         let checks_texts = rules.repairs && shape.is_some_and(|shape| shape.has_texts);
         Self { scope, copy, checks_texts, keeps_bits }
@@ -121,12 +127,18 @@ impl ClassEncoding {
             (Scope::SpecificContext, event.plans.specific_context.as_ref().map(ScopeShape::of)),
             (Scope::Payload, event.plans.payload.as_ref().map(ScopeShape::of)),
         ];
-        let copy = (rules.copies_events && lowered.fit() <= Fit::SameBits).then(|| {
+        let has_empty_elements = rules.has_empty_elements || {
+            let class = lowered.class();
+            let roots = class.specific_context.iter().chain(&class.payload);
+            roots.into_iter().any(Cost::has_empty_elements)
+        };
+        let copies_events = rules.copies_events && !has_empty_elements;
+        let copy = (copies_events && lowered.fit() <= Fit::SameBits).then(|| {
             let all = shapes.iter().filter_map(|(_, shape)| *shape);
             all.map(|shape| shape.most_alignment).fold(8, u64::max)
         });
         let scopes = shapes.map(|(scope, shape)| ScopeEncoding::new(&lowered, scope, shape, rules));
-        Ok(Self { lowered, id, copy, scopes, losses: EventLosses::default() })
+        Ok(Self { lowered, id, copy, scopes, has_empty_elements, losses: EventLosses::default() })
     }
 
     /// Copies the bytes of an event record, if they mean the same there.
@@ -147,12 +159,14 @@ impl ClassEncoding {
     pub(super) fn encode_event(
         &mut self,
         out: &mut BitWriter,
-        lengths: &mut Vec<Option<i128>>,
+        (lengths, contexts): (&mut Vec<Option<i128>>, &mut ContextCache),
         rules: &StreamRules,
         event: &Event<'_>,
-        cycles: Option<u64>,
-    ) -> Result<ChangedTexts, String> {
-        let Self { lowered, losses, id, scopes, .. } = self;
+        time: WrittenTime<'_>,
+        elements: &mut EmptyElements,
+    ) -> Result<EncodedEvent, String> {
+        let WrittenTime { cycles, .. } = time;
+        let Self { lowered, losses, id, scopes, has_empty_elements, .. } = self;
         let problem =
             |visited: Result<(), ichnos_model::decode::DecodeError>, error: Option<EncodeError>| match (
                 visited, error,
@@ -161,42 +175,96 @@ impl ClassEncoding {
                 (Err(error), None) => Err(error.to_string()),
                 (Ok(()), None) => Ok(()),
             };
-        let mut changed = ChangedTexts::default();
-        if !rules.mirrors {
+        let mut encoded = EncodedEvent::default();
+        if rules.added.are_in_events() {
             out.align(8);
-            out.put(*id, 64, ByteOrder::LittleEndian);
-            if let Some(cycles) = cycles {
-                out.put(cycles, 64, ByteOrder::LittleEndian);
-            }
         }
         for encoding in scopes {
             let scope = encoding.scope;
             let mut roles = RoleValues::default();
-            if scope == Scope::EventRecordHeader {
-                if !rules.mirrors {
-                    continue;
-                }
+            if scope == rules.timestamp.scope {
                 // What it says of the time is right: it is checked before that no bits of it are missing.
-                roles.timestamp =
-                    cycles.filter(|cycles| event.clock.is_none_or(|clock| clock.cycles != *cycles));
+                let is_same = |cycles: &u64| event.clock.is_some_and(|clock| clock.cycles == *cycles);
+                roles.timestamp = cycles.filter(|cycles| time.is_changed || !is_same(cycles));
                 // But for a field that has more bits than before, or not as many as it takes now.
                 let is_other = !encoding.keeps_bits || rules.has_gaps && rules.timestamp.are_variable;
                 roles.whole_timestamp = cycles.filter(|_| is_other);
             }
-            if roles.timestamp.is_none() && roles.whole_timestamp.is_none() && encoding.copy(out, event) {
+            let is_same = roles.timestamp.is_none() && roles.whole_timestamp.is_none();
+            if is_same && !*has_empty_elements && encoding.copy(out, event) {
                 continue;
             }
+            let is_plain = is_same && scope != rules.timestamp.scope && !*has_empty_elements;
+            let is_context = scope == Scope::CommonContext && !rules.mirrors && is_plain;
+            if is_context && contexts.put(out, event, &rules.lowered) {
+                continue;
+            }
+            let begin = out.at();
             let mut encoder = FieldEncoder::new(out, rules, roles, None, lengths);
-            let visited = match encoding.keeps_bits {
-                true => event.visit(scope, &mut encoder),
-                false => rules.lowered.visit(lowered, event, scope, &mut encoder, losses),
+            if scope == rules.timestamp.scope && !time.is_changed {
+                encoder.times = time.fields;
+            }
+            let mut counting = None;
+            if *has_empty_elements {
+                counting = Some(CountingEncoder::new(&mut encoder, elements));
+            }
+            let visited = match (encoding.keeps_bits, &mut counting) {
+                (true, Some(counting)) => event.visit(scope, counting),
+                (false, Some(counting)) => rules.lowered.visit(lowered, event, scope, counting, losses),
+                (true, None) => event.visit(scope, &mut encoder),
+                (false, None) => rules.lowered.visit(lowered, event, scope, &mut encoder, losses),
             };
-            changed.cut += encoder.cut;
-            changed.replaced += encoder.replaced;
+            encoded.texts.cut += encoder.cut;
+            encoded.texts.replaced += encoder.replaced;
+            let class_id = encoder.class_id;
             problem(visited, encoder.error.take())?;
+            if is_context {
+                contexts.keep(out, begin, event, &rules.lowered);
+            }
+            if scope != Scope::EventRecordHeader {
+                continue;
+            }
+            if let Some(said) = class_id.filter(|said| said != id && !rules.is_ctf) {
+                return Err(format!("its header says that its class is {said}, but that is {id}"));
+            }
+            if rules.added.are_in_events() {
+                out.align(8);
+            }
+            if rules.added.class_id {
+                if id.checked_shr(rules.class_id_bits as u32).unwrap_or(0) != 0 {
+                    return Err(format!(
+                        "the id {id} of its class has more than {} bits",
+                        rules.class_id_bits
+                    ));
+                }
+                out.put(*id, rules.class_id_bits, ByteOrder::LittleEndian);
+            }
+            if let Some(cycles) = cycles.filter(|_| rules.added.timestamp) {
+                encoded.timestamp_bit = Some(out.at());
+                out.put(cycles, 64, ByteOrder::LittleEndian);
+            }
         }
-        Ok(changed)
+        Ok(encoded)
     }
+}
+
+/// An event record that was encoded.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct EncodedEvent {
+    pub(super) texts: ChangedTexts,
+    /// The bit of the timestamp that was added to its header.
+    pub(super) timestamp_bit: Option<u64>,
+}
+
+/// The time that an event record is to say.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WrittenTime<'t> {
+    /// Value of the default clock.
+    pub(super) cycles: Option<u64>,
+    /// The same after each timestamp, if there are several.
+    pub(super) fields: &'t [u64],
+    /// True if all timestamps say the time of the event, as other values of theirs would not be read as it.
+    pub(super) is_changed: bool,
 }
 
 /// How many texts of an event record are not what they were.

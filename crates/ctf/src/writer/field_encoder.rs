@@ -9,7 +9,9 @@ use ichnos_model::{
 
 use super::bit_writer::BitWriter;
 use super::placed::{Layout, Placed};
+use super::source_frame::AddedFields;
 use super::stream_rules::StreamRules;
+use crate::packet::PACKET_MAGIC;
 
 /// Why a field cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,8 +20,12 @@ pub(super) enum EncodeError {
     TooLarge { member: String, length: u64, found: String },
     #[error("member `{member}`: the field of its length says {said}, but it has {found}")]
     Length { member: String, said: i128, found: u64 },
+    #[error("member `{member}`: the field that selects says {said}, which is not for what there is")]
+    Selector { member: String, said: i128 },
     #[error("member `{member}`: expected at most {most} bytes, found {found}")]
     TooLong { member: String, most: u64, found: u64 },
+    #[error("member `{member}`: expected an integer of at most {most} bits, found one of {found}")]
+    WideInteger { member: String, most: u64, found: u64 },
     #[error("member `{member}`: it begins within a byte, after a field of the other byte order")]
     ByteOrder { member: String },
     #[error("member `{member}`: a field of this class cannot be written")]
@@ -44,15 +50,22 @@ pub(super) struct RoleValues {
 /// Groups of 7 bits that a value of up to 64 bits gets which is not known yet.
 const MOST_GROUPS: u64 = 10;
 
+/// Most bytes of zeros behind a text that is shorter than the field of its length says.
+const MOST_ZEROS: u64 = 1 << 16;
+
 /// Writes the fields that it is given.
 #[derive(Debug)]
 pub(super) struct FieldEncoder<'e> {
     out: &'e mut BitWriter,
     roles: RoleValues,
+    /// Values for the timestamps of an event that has several, one after the other, in place of that in `roles`.
+    pub(super) times: &'e [u64],
     /// Takes the fields with roles.
     placed: Option<&'e mut Vec<Placed>>,
     /// Lengths that fields have said, by slot.
     lengths: &'e mut Vec<Option<i128>>,
+    /// Times that were replaced by others than those of which they say the lower bits.
+    pub(super) changed_times: u64,
     /// Texts that were cut at a U+0000.
     pub(super) cut: u64,
     pub(super) error: Option<EncodeError>,
@@ -61,6 +74,10 @@ pub(super) struct FieldEncoder<'e> {
     pub(super) replaced: u64,
     /// Index of the default clock of the data stream: times of others stay as they are.
     default_clock: Option<u16>,
+    added: AddedFields,
+    /// The last id of an event record class that a field says.
+    pub(super) class_id: Option<u64>,
+    most_integer_bits: u64,
     /// The bytes that the elements of an array take which is the UUID.
     uuid: Option<std::array::IntoIter<u8, 16>>,
     depth: u32,
@@ -88,18 +105,34 @@ impl<'e> FieldEncoder<'e> {
         Self {
             out,
             roles,
+            times: &[],
             placed,
             lengths,
+            changed_times: 0,
             cut: 0,
             error: None,
             replaces_invalid: rules.repairs,
             replaced: 0,
             default_clock: rules.default_clock,
+            added: rules.added,
+            class_id: None,
+            most_integer_bits: rules.limits.integer_bits,
             uuid: None,
             depth: 0,
             unions,
             muted: 0,
         }
+    }
+
+    /// The bits of the packet up to here.
+    #[inline]
+    pub(super) fn at(&self) -> u64 {
+        self.out.at()
+    }
+
+    /// Returns `true` if fields are left out now: they are the same bits as others in a union.
+    pub(super) fn is_muted(&self) -> bool {
+        self.muted > 0
     }
 
     fn fail(&mut self, field: Field<'_>, error: impl FnOnce(String) -> EncodeError) {
@@ -147,6 +180,10 @@ impl<'e> FieldEncoder<'e> {
         let mut value = value;
         if roles.has(Role::EventRecordClassId) {
             value = self.roles.class_id.unwrap_or(value);
+            self.class_id = Some(value);
+        }
+        if roles.has(Role::PacketMagicNumber) {
+            value = PACKET_MAGIC;
         }
         if roles.has(Role::DataStreamClassId) {
             value = self.roles.data_stream_class_id.unwrap_or(value);
@@ -158,9 +195,19 @@ impl<'e> FieldEncoder<'e> {
             let has_room =
                 field.length >= 64 || matches!(field.class().kind, FieldKind::VariableLength { .. });
             let whole = |role, cycles: Option<u64>| cycles.filter(|_| has_room && roles.has(role));
-            let begin = whole(Role::Timestamp, self.roles.whole_timestamp);
+            let mut time = self.roles.whole_timestamp;
+            if roles.has(Role::Timestamp)
+                && let Some((own, rest)) = self.times.split_first()
+            {
+                time = time.map(|_| *own);
+                self.times = rest;
+            }
+            let begin = whole(Role::Timestamp, time);
             let bits = self.roles.timestamp.filter(|_| roles.has(Role::Timestamp));
             if let Some(cycles) = whole(Role::PacketEndTimestamp, self.roles.whole_end_timestamp).or(begin) {
+                let mask = u64::MAX >> (64 - field.length.clamp(1, 64));
+                // A time of which the bits are replaced in any case is known to be another one.
+                self.changed_times += u64::from(bits.is_none() && (value ^ cycles) & mask != 0);
                 value = cycles;
             } else if let Some(cycles) = bits {
                 value = if field.length < 64 { cycles & ((1 << field.length) - 1) } else { cycles };
@@ -196,10 +243,11 @@ impl<'e> FieldEncoder<'e> {
         if !node.roles.is_empty() {
             value = self.value_by_role(field, node.roles, value);
         }
+        let mut is_uuid = false;
         if let Some(uuid) = &mut self.uuid
             && let Some(byte) = uuid.next()
         {
-            value = u64::from(byte);
+            (value, is_uuid) = (u64::from(byte), true);
         }
         if node.is_needed() {
             let length = if fill == 0 { i128::from(value) } else { i128::from(value as i64) };
@@ -216,7 +264,15 @@ impl<'e> FieldEncoder<'e> {
             | FieldKind::BitArray(bits)
             | FieldKind::BitMap { bits, .. }
             | FieldKind::Boolean(bits) => {
+                let bits = match &self.placed {
+                    Some(_) => &self.added.layout(*bits, node.roles),
+                    None => bits,
+                };
                 self.begin_bits(field, *bits);
+                if is_uuid && let Some(placed) = &mut self.placed {
+                    let (role, at, layout) = (Role::MetadataStreamUuid, self.out.at(), Layout::Bits(*bits));
+                    placed.push(Placed { role, at, layout, value });
+                }
                 if bits.length > 64 {
                     // The lower 64 bits of it.
                     let low = BitField::new(64, bits.byte_order, 1);
@@ -304,8 +360,15 @@ impl<'e> FieldEncoder<'e> {
                 let said = self.said(field);
                 let is_raw = said.is_none_or(|said| said == value.raw.len() as i128);
                 let bytes = if is_raw { value.raw } else { value.bytes };
-                self.check_length(field, bytes.len() as u64);
+                let found = bytes.len() as u64;
+                // A source of values can say the text without the zeros behind it.
+                let zeros = said.and_then(|said| u64::try_from(said).ok()?.checked_sub(found));
+                let zeros = zeros.filter(|zeros| *zeros <= MOST_ZEROS).unwrap_or(0);
+                self.check_length(field, found + zeros);
                 self.out.bytes_at_bit(bytes, self.out.order());
+                for _ in 0..zeros {
+                    self.out.bytes_at_bit(&[0], self.out.order());
+                }
             }
             StringLength::Prefixed { .. } => self.fail(field, |member| EncodeError::Class { member }),
         }
@@ -321,6 +384,11 @@ impl<'e> FieldEncoder<'e> {
         self.lengths.get(usize::from(field.node().length_slot()?)).copied().flatten()
     }
 
+    /// The value of the field that selects a field.
+    fn selected_by(&self, field: Field<'_>) -> Option<i128> {
+        self.lengths.get(usize::from(field.node().selector_slot()?)).copied().flatten()
+    }
+
     fn check_length(&mut self, field: Field<'_>, found: u64) {
         if let Some(said) = self.said(field)
             && said != i128::from(found)
@@ -331,7 +399,7 @@ impl<'e> FieldEncoder<'e> {
 }
 
 /// Bytes with question marks in place of those that are not UTF-8: of the same number.
-fn valid(bytes: &[u8]) -> Cow<'_, [u8]> {
+pub(super) fn valid(bytes: &[u8]) -> Cow<'_, [u8]> {
     let Err(first) = std::str::from_utf8(bytes) else { return Cow::Borrowed(bytes) };
     let mut valid = bytes.to_vec();
     let (mut at, mut error) = (0, first);
@@ -379,6 +447,11 @@ impl Visitor for FieldEncoder<'_> {
                 self.out.put_wide(value, *bits);
             }
             FieldKind::VariableLength { alignment, .. } => {
+                let most = self.most_integer_bits;
+                if value.length > most {
+                    let found = value.length;
+                    return self.fail(field, |member| EncodeError::WideInteger { member, most, found });
+                }
                 self.out.align((*alignment).max(8));
                 let bit = |index: u64| {
                     value.words.get((index / 64) as usize).copied().unwrap_or(fill) >> (index % 64) & 1
@@ -449,14 +522,30 @@ impl Visitor for FieldEncoder<'_> {
         }
         self.check_length(field, bytes.len() as u64);
         match self.uuid_of(field) {
-            Some(uuid) if bytes.len() == 16 => self.out.bytes(uuid.as_bytes()),
+            Some(uuid) if bytes.len() == 16 => {
+                if let Some(placed) = &mut self.placed {
+                    let (role, begin) = (Role::MetadataStreamUuid, self.out.at());
+                    let layout = Layout::Bits(BitField::new(8, ByteOrder::LittleEndian, 8));
+                    let bytes = (0..).zip(uuid.as_bytes());
+                    placed.extend(bytes.map(|(number, byte)| Placed {
+                        role,
+                        at: begin + 8 * number,
+                        layout,
+                        value: u64::from(*byte),
+                    }));
+                }
+                self.out.bytes(uuid.as_bytes());
+            }
             _ => self.out.bytes(bytes),
         }
     }
 
-    fn guid(&mut self, field: Field<'_>, _: Uuid) {
-        // It is lowered to its bytes.
-        self.fail(field, |member| EncodeError::Class { member });
+    fn guid(&mut self, field: Field<'_>, value: Uuid) {
+        // Its bits are those that it is lowered to: where they cannot be copied, it comes as it is.
+        if !self.is_left_out() {
+            self.out.align(field.node().alignment().max(8));
+            self.out.bytes(&value.to_bytes_le());
+        }
     }
 
     fn null(&mut self, field: Field<'_>) {
@@ -487,7 +576,13 @@ impl Visitor for FieldEncoder<'_> {
         self.end();
     }
 
-    fn begin_optional(&mut self, field: Field<'_>, _: bool, _: i128) {
+    fn begin_optional(&mut self, field: Field<'_>, is_present: bool, _: i128) {
+        if let (Some(said), FieldKind::Optional { ranges, .. }) =
+            (self.selected_by(field), &field.class().kind)
+            && ranges.as_ref().map_or(said != 0, |ranges| ranges.contains(said)) != is_present
+        {
+            self.fail(field, |member| EncodeError::Selector { member, said });
+        }
         self.begin(field);
     }
 
@@ -495,7 +590,13 @@ impl Visitor for FieldEncoder<'_> {
         self.end();
     }
 
-    fn begin_variant(&mut self, field: Field<'_>, _: usize, _: i128) {
+    fn begin_variant(&mut self, field: Field<'_>, option: usize, _: i128) {
+        if let (Some(said), FieldKind::Variant { options, .. }) =
+            (self.selected_by(field), &field.class().kind)
+            && options.iter().position(|option| option.ranges.contains(said)) != Some(option)
+        {
+            self.fail(field, |member| EncodeError::Selector { member, said });
+        }
         self.begin(field);
     }
 

@@ -10,12 +10,13 @@ use ichnos_model::{
 
 use super::bit_writer::BitWriter;
 use super::packet_clock::PacketClock;
+use super::source_frame::AddedFields;
 
 /// Magic number of packets.
 const MAGIC: u32 = 0xc1fc_1fc1;
 
-/// Adds what the packets and event records of a trace begin with, where its class has nothing of that.
-pub(super) fn add_frame(class: &mut TraceClass, capabilities: &Capabilities) {
+/// Adds the headers and contexts of packets to a trace whose class has none.
+pub(super) fn add_packets(class: &mut TraceClass, capabilities: &Capabilities) {
     class.packet_header = Some(Arc::new(packet_header(class.uuid.is_some(), capabilities)));
     let member = |role, scope, class| Member::new(role_name(role, scope, capabilities), class);
     for stream in &mut class.data_streams {
@@ -27,14 +28,75 @@ pub(super) fn add_frame(class: &mut TraceClass, capabilities: &Capabilities) {
         roles.extend([Role::DiscardedEventCounter, Role::PacketSequenceNumber]);
         let members = roles.into_iter().map(|role| member(role, context, integer(64, role)));
         stream.packet_context = Some(Arc::new(FieldClass::structure(members)));
-        let scope = ichnos_model::Scope::EventRecordHeader;
-        let mut members =
-            vec![member(Role::EventRecordClassId, scope, integer(64, Role::EventRecordClassId))];
-        if stream.default_clock.is_some() {
-            members.push(member(Role::Timestamp, scope, integer(64, Role::Timestamp)));
-        }
-        stream.event_record_header = Some(Arc::new(FieldClass::structure(members)));
     }
+}
+
+/// Bits of the ids in event record headers: as few as all ids need, where these are numbers that were given for it.
+///
+/// Reading can add classes for events that do not fit their own, and one for those without: there is room for these.
+fn class_id_bits(class: &DataStreamClass, capabilities: &Capabilities) -> u64 {
+    let most = class.event_records.iter().map(|record| record.id).max().unwrap_or(0);
+    let most = most.saturating_add(class.event_records.len() as u128 + 1);
+    let is_enough = |bits: &u64| u64::from(capabilities.class_id_bits) < 64 && most >> bits == 0;
+    [8, 16, 32].into_iter().find(is_enough).unwrap_or(64)
+}
+
+/// Adds members to the packet context and to the event record header of a data stream class, behind those that it has.
+/// `has_dynamic_classes`: there can be further event record classes, whose ids are not known.
+pub(super) fn add_fields(
+    class: &mut DataStreamClass,
+    added: AddedFields,
+    capabilities: &Capabilities,
+    has_dynamic_classes: bool,
+) {
+    use ichnos_model::Scope::{EventRecordHeader, PacketContext};
+    if added.widens_sizes
+        && let Some(context) = &mut class.packet_context
+        && let FieldKind::Structure { members, .. } = &mut Arc::make_mut(context).kind
+    {
+        for member in members {
+            let roles = member.class.roles;
+            if let FieldKind::Integer { bits, .. } = &mut Arc::make_mut(&mut member.class).kind {
+                *bits = added.layout(*bits, roles);
+            }
+        }
+    }
+    let sizes = [
+        (added.total_size, PacketContext, Role::PacketTotalLength, 64),
+        (added.content_size, PacketContext, Role::PacketContentLength, 64),
+    ];
+    let id_bits = if has_dynamic_classes { 64 } else { class_id_bits(class, capabilities) };
+    let of_events = [
+        (added.class_id, EventRecordHeader, Role::EventRecordClassId, id_bits),
+        (added.timestamp, EventRecordHeader, Role::Timestamp, 64),
+    ];
+    add_members(&mut class.packet_context, sizes, capabilities);
+    add_members(&mut class.event_record_header, of_events, capabilities);
+}
+
+fn add_members(
+    class: &mut Option<Arc<FieldClass>>,
+    all: [(bool, ichnos_model::Scope, Role, u64); 2],
+    capabilities: &Capabilities,
+) {
+    let mut added = all.into_iter().filter(|(is_added, ..)| *is_added).peekable();
+    if added.peek().is_none() {
+        return;
+    }
+    let (mut members, minimum_alignment) = match class.as_deref().map(|root| &root.kind) {
+        Some(FieldKind::Structure { members, minimum_alignment }) => (members.clone(), *minimum_alignment),
+        _ => (Vec::new(), 8),
+    };
+    for (_, scope, role, bits) in added {
+        let mut name = role_name(role, scope, capabilities).to_owned();
+        while members.iter().any(|member| member.name == name) {
+            name.push('_');
+        }
+        members.push(Member::new(name, integer(bits, role)));
+    }
+    let attributes = class.as_ref().map(|root| root.attributes.clone()).unwrap_or_default();
+    let kind = FieldKind::Structure { members, minimum_alignment };
+    *class = Some(Arc::new(FieldClass { attributes, ..FieldClass::new(kind) }));
 }
 
 /// Adds what packets say of the default clock as the last members of their context.

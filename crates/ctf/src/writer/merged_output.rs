@@ -132,7 +132,7 @@ fn number(
     for ((source, part, classes, stream), rules) in streams.zip(headers.iter_mut()) {
         let class = classes.get(stream.class_index).and_then(|index| merged.class.data_streams.get(*index));
         let Some(class_id) = class.and_then(|class| u64::try_from(class.id).ok()) else { return false };
-        rules.is_common = part.mirrors && merged.has_common_header;
+        rules.is_common = part.mirrors && (rules.is_common || merged.has_common_header);
         (rules.uuid, rules.class_id) = (uuid, class_id);
         if source.trace.class.uuid != uuid {
             rules.replaced.uuid = uuid;

@@ -6,6 +6,10 @@
 mod bit_writer;
 mod capabilities;
 mod class_encoding;
+mod class_set;
+mod context_cache;
+mod empty_elements;
+mod event_times;
 mod field_encoder;
 mod frame;
 mod index_file;
@@ -13,16 +17,28 @@ mod merged;
 mod merged_output;
 mod names;
 mod packet_clock;
+mod packet_sizes;
 mod packets;
+mod part_packets;
+mod parts_output;
 mod placed;
 mod repair;
+mod source_frame;
 mod stream_encoder;
 mod stream_rules;
 mod trace_output;
+mod untimed;
+mod usage;
 mod versions;
+mod written_digest;
+mod written_files;
+
+use std::io;
+use std::path::{Path, PathBuf};
 
 use ichnos_io::{
-    CreateError, MessageOrder, OptionValue, TraceOutput, TraceWriter, WriteOptions, WriteSource, WriteTarget,
+    CreateError, MessageOrder, OptionValue, PartsOutput, TraceOutput, TraceWriter, WriteOptions, WriteSource,
+    WriteTarget,
 };
 
 use crate::metadata::Dialect;
@@ -33,6 +49,14 @@ pub struct CtfWriter;
 
 /// The name of the dialect CTF 1.8 with metadata in packets.
 const PACKETIZED: &str = "ctf1.8-packetized";
+
+/// The name of a dialect as the writer has it.
+pub(crate) const fn dialect_name(dialect: Dialect, is_packetized: bool) -> &'static str {
+    match (dialect, is_packetized) {
+        (Dialect::Ctf18, true) => PACKETIZED,
+        _ => dialect.name(),
+    }
+}
 
 const DIALECTS: &[OptionValue] = &[
     OptionValue::new(Dialect::Spec2.name(), "CTF 2 as specified").aliases(&["ctf2"]),
@@ -69,6 +93,17 @@ impl TraceWriter for CtfWriter {
         DIALECTS
     }
 
+    fn common_dialect(&self, dialects: &[&'static str]) -> Option<&'static str> {
+        let plain = |name: &&'static str| if *name == PACKETIZED { Dialect::Ctf18.name() } else { *name };
+        match dialects {
+            [only] => Some(only),
+            [first, others @ ..] => {
+                others.iter().all(|other| plain(other) == plain(first)).then(|| plain(first))
+            }
+            [] => None,
+        }
+    }
+
     fn extensions(&self) -> &'static [&'static str] {
         &["ctf"]
     }
@@ -81,6 +116,10 @@ impl TraceWriter for CtfWriter {
         MessageOrder::ByStream
     }
 
+    fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
+        written_files::written_files(directory)
+    }
+
     fn create(
         &self,
         target: WriteTarget,
@@ -89,5 +128,14 @@ impl TraceWriter for CtfWriter {
     ) -> Result<Box<dyn TraceOutput>, CreateError> {
         let dialect = Target::of(options.dialect.as_deref())?;
         Ok(Box::new(trace_output::CtfOutput::new(target, sources, options, dialect)?))
+    }
+
+    fn create_parts(
+        &self,
+        sources: Vec<WriteSource>,
+        options: &WriteOptions,
+    ) -> Result<Box<dyn PartsOutput>, CreateError> {
+        let dialect = Target::of(options.dialect.as_deref())?;
+        Ok(Box::new(parts_output::create(sources, options, dialect)?))
     }
 }

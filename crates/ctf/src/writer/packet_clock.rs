@@ -41,8 +41,14 @@ pub(super) struct PacketClock {
 }
 
 impl PacketClock {
-    /// That of a data stream class.
-    pub(super) fn of(stream: &DataStreamClass, options: &WriteOptions, goes_on: GoesOn) -> Self {
+    /// Returns the clock of a data stream class. If it `is_ctf`, packets of the source are those of CTF: each says
+    /// enough of its beginning.
+    pub(super) fn of(
+        stream: &DataStreamClass,
+        options: &WriteOptions,
+        goes_on: GoesOn,
+        is_ctf: bool,
+    ) -> Self {
         let (begin, end) = (said(stream, Role::Timestamp), said(stream, Role::PacketEndTimestamp));
         let mut clock = Self {
             has_clock: stream.default_clock.is_some(),
@@ -51,8 +57,11 @@ impl PacketClock {
             goes_on,
             ..Self::default()
         };
-        let header = Timestamps::of(stream.event_record_header.as_deref());
-        clock.adds_begin = clock.lacks_begin(options, header);
+        let header = Timestamps::of(stream);
+        clock.adds_begin = match is_ctf {
+            true => clock.lacks_begin(options, header),
+            false => clock.has_clock && clock.bits != 64 && !clock.is_variable,
+        };
         clock.adds_end = clock.adds_begin && !end.is_variable && (1..64).contains(&end.bits);
         clock
     }
@@ -123,7 +132,7 @@ mod tests {
 
     #[test]
     fn packets_begin_where_they_can_say_it() {
-        let header = |bits| Timestamps { bits, are_variable: false };
+        let header = |bits| Timestamps { bits, ..Timestamps::default() };
         let short = PacketClock { has_clock: true, bits: 8, ..PacketClock::default() };
         assert!(short.can_begin(255, 0, header(8)) && !short.can_begin(256, 255, header(8)));
         let goes_on = PacketClock { goes_on: GoesOn { source: true, output: true }, ..short };

@@ -5,9 +5,11 @@ use ichnos_model::plan::align;
 use ichnos_model::{BitField, ByteOrder, Role};
 
 use super::bit_writer::BitWriter;
+use super::empty_elements::EmptyElements;
 use super::frame;
 use super::placed::{Layout, Placed};
-use super::stream_rules::StreamRules;
+use super::stream_rules::{HeaderRules, StreamRules};
+use super::written_digest::WrittenEvent;
 
 /// Packets of one file.
 #[derive(Debug, Default)]
@@ -25,13 +27,17 @@ pub(super) struct Packets {
     pub(super) discarded: u64,
     /// Value of the default clock at the end of the last packet.
     pub(super) end: u64,
+    /// Value of the default clock at the latest event.
+    pub(super) last_event: u64,
     pub(super) has_packets: bool,
     /// How many packets there are more than in the source.
     pub(super) inserted: u64,
+    /// Events of the open packet that may be left out when it ends, if they are counted.
+    pub(super) uncertain: Vec<WrittenEvent>,
 }
 
 /// A packet that is being encoded.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct OpenPacket {
     pub(super) placed: Vec<Placed>,
     /// Its header and context, to begin further packets with.
@@ -42,19 +48,49 @@ pub(super) struct OpenPacket {
     pub(super) now: u64,
     pub(super) source_end: Option<u64>,
     pub(super) events: u64,
+    /// Its array elements without bits, and those of its header and context.
+    pub(super) elements: EmptyElements,
+    pub(super) head_elements: EmptyElements,
     /// How many bits its content can have, so that the fields of its size can say that.
     pub(super) most_bits: u64,
     /// No event can be later; see [`Repair`](super::repair::Repair).
     pub(super) latest: u64,
     /// Whether the end of the source can be right.
     pub(super) has_end: bool,
-    /// Whether it says both of its sizes.
-    pub(super) says_both: bool,
+    /// Its size in the source with the padding at its end, if it is to have it.
+    pub(super) total: u64,
+    /// True if the begin is that of the source, whenever its first event is.
+    pub(super) has_begin: bool,
+    /// True if the times of the source are not those that its packet says.
+    pub(super) is_corrected: bool,
+    /// True if its events up to now lie between its begin and its end, in order.
+    pub(super) has_right_times: bool,
+    /// True if its content can end within a byte.
+    pub(super) ends_in_byte: bool,
     /// Behind the last event that ends a byte: the bits up to there, and how many events these are.
     pub(super) whole: Option<(u64, u64)>,
 }
 
 impl OpenPacket {
+    /// The end to write if no message says it: the source says it wrongly, or its packet is damaged behind some event.
+    pub(super) fn end_without_message(&self) -> Option<u64> {
+        self.is_corrected.then(|| self.end_behind_events(self.source_end.unwrap_or(0)))
+    }
+
+    /// Returns an end, or the time of the last event if that is later: wrong times of events do not become that of the
+    /// packet, if its end can be right.
+    pub(super) fn end_behind_events(&self, end: u64) -> u64 {
+        if self.has_right_times || end < self.begin { end.max(self.now) } else { end }
+    }
+
+    /// Has it begin at a value of the default clock, before its first event.
+    pub(super) fn begin_at(&mut self, out: &mut BitWriter, cycles: u64) {
+        (self.begin, self.now) = (cycles, cycles);
+        for placed in self.placed.iter().filter(|placed| placed.role == Role::Timestamp) {
+            placed.patch(out, cycles);
+        }
+    }
+
     /// Has its counters say that more events are missing.
     pub(super) fn count_left_out(&mut self, left_out: u64) {
         for placed in self.placed.iter_mut().filter(|placed| placed.role == Role::DiscardedEventCounter) {
@@ -65,14 +101,13 @@ impl OpenPacket {
 
 impl Packets {
     /// Opens a packet where the source has none.
-    pub(super) fn open_own(&mut self, rules: &StreamRules, lane: usize, begin: u64) {
+    pub(super) fn open_own(&mut self, rules: &StreamRules, header: HeaderRules, lane: usize, begin: u64) {
         let trace = rules.lowered.trace();
         let has_clock = trace
             .class
             .data_streams
             .get(rules.stream.class_index)
             .is_some_and(|class| class.default_clock.is_some());
-        let header = rules.header;
         let out = &mut self.out;
         let mut placed = Vec::new();
         out.begin_packet();
@@ -93,9 +128,9 @@ impl Packets {
         put(out, Role::PacketSequenceNumber, self.sequence);
         self.has_packets = true;
         let most_bits = u64::MAX;
-        let says_both = true;
+        let ends_in_byte = true;
         self.open =
-            Some(OpenPacket { placed, begin, now: begin, most_bits, says_both, ..OpenPacket::default() });
+            Some(OpenPacket { placed, begin, now: begin, most_bits, ends_in_byte, ..OpenPacket::default() });
     }
 
     /// Ends the open packet, which is made of one of the source, and begins another one with the same context.
@@ -111,12 +146,19 @@ impl Packets {
             head_bits,
             placed,
             events: 0,
+            elements: open.head_elements,
+            head_elements: open.head_elements,
             most_bits: open.most_bits,
             latest: open.latest,
             has_end: open.has_end,
-            says_both: open.says_both,
+            total: 0,
+            has_begin: false,
+            is_corrected: open.is_corrected,
+            has_right_times: open.has_right_times,
+            ends_in_byte: open.ends_in_byte,
             whole: None,
         };
+        open.total = 0;
         open.count_left_out(left_out);
         for placed in open.placed.iter().filter(|placed| placed.role == Role::DiscardedEventCounter) {
             placed.patch(&mut self.out, placed.value);
@@ -142,6 +184,16 @@ impl Packets {
         self.open = Some(next);
     }
 
+    /// Leaves out the open packet, which the source does not have, if it has no event: it begins at the time of one that
+    /// was not written.
+    pub(super) fn drop_empty_own(&mut self) {
+        if self.open.as_ref().is_some_and(|open| open.events == 0) {
+            self.out.go_back(0);
+            self.open = None;
+            self.has_packets = self.sequence > 0;
+        }
+    }
+
     pub(super) fn close_own(&mut self, end: u64) {
         let Some(open) = self.open.take() else { return };
         self.end = self.end.max(end);
@@ -158,6 +210,7 @@ impl Packets {
         let head = (open.head_bits % 8 == 0).then_some((open.head_bits, 0));
         let whole = open.whole.or(head);
         let (bits, events) = whole.unwrap_or_default();
+        self.uncertain.clear();
         self.out.go_back(bits);
         self.cut_events += open.events - events;
         self.cut_packets += u64::from(whole.is_none());
@@ -167,13 +220,13 @@ impl Packets {
 
     /// Ends a packet; `end`: another time than the one that is written already.
     pub(super) fn close(&mut self, open: OpenPacket, end: Option<u64>) {
-        if !open.says_both && !self.end_at_byte(&open) {
+        if !open.ends_in_byte && !self.end_at_byte(&open) {
             self.out.go_back(0);
             return;
         }
         let out = &mut self.out;
         let content = out.at();
-        let total = align(content, 8).unwrap_or(content);
+        let total = align(content, 8).unwrap_or(content).max(open.total);
         out.pad_to(total);
         let mut encoded = EncodedPacket {
             total,

@@ -61,8 +61,13 @@ pub(super) fn most_bits(placed: &[Placed]) -> u64 {
     most.min().map_or(u64::MAX, |most| most & !7)
 }
 
-/// Whether a packet says both of its sizes, so that its content need not end at a byte.
-pub(super) fn says_both_sizes(placed: &[Placed]) -> bool {
-    let says = |role| placed.iter().any(|placed| placed.role == role);
-    says(Role::PacketContentLength) && says(Role::PacketTotalLength)
+/// Returns `true` if the content of a packet can end within a byte: its length is not the total length.
+/// `is_delimited`: another packet can follow.
+pub(super) fn ends_in_byte(placed: &[Placed], is_delimited: bool) -> bool {
+    let at = |role| placed.iter().filter(move |placed| placed.role == role).map(|placed| placed.at);
+    let says_total = |bit| at(Role::PacketTotalLength).any(|other| other == bit);
+    let has_total = at(Role::PacketTotalLength).next().is_some();
+    at(Role::PacketContentLength).next().is_some()
+        && !at(Role::PacketContentLength).any(says_total)
+        && (has_total || !is_delimited)
 }

@@ -44,6 +44,16 @@ impl Repair {
         });
     }
 
+    /// Returns the largest value of the default clock that is a time of 64 bits; the largest of all if none is.
+    pub(super) fn most_cycles(&self) -> u64 {
+        if self.most == 0 { u64::MAX } else { self.most }
+    }
+
+    /// Returns the begin of the packet behind the one that begins next, if it is known.
+    pub(super) fn next_begin(&self) -> Option<u64> {
+        self.next.begin
+    }
+
     /// Data that cannot be read were left out; `in_packet`: within a packet that was written up to there.
     pub(super) fn skipped(&mut self, in_packet: bool) {
         // Packets that are missing show in the sequence numbers, if there are such.

@@ -1,23 +1,30 @@
 //! Encodes the packets of a data stream.
 
+mod mirrored;
+mod output_state;
+
 use std::io;
 use std::sync::Arc;
 
 use ichnos_io::{EncodedBlock, EncodedPacket, Encoder};
 use ichnos_model::lower::{Loss, LossKind, PacketLosses};
-use ichnos_model::{
-    BitField, ByteOrder, DataStream, Discarded, Event, FieldClass, Message, Packet, Role, Scope, Window,
-};
+use ichnos_model::{ClockArithmetic, ClockValue, Event, Message, Packet, Window};
 
-use super::bit_writer::BitWriter;
-use super::class_encoding::{ChangedTexts, ClassEncoding};
-use super::field_encoder::{FieldEncoder, RoleValues};
-use super::frame;
+use super::class_encoding::{ChangedTexts, ClassEncoding, WrittenTime};
+use super::class_set::ClassSet;
+use super::context_cache::ContextCache;
+use super::event_times::EventTimes;
+use super::field_encoder::RoleValues;
 use super::index_file::SaidTimes;
 use super::packets::{OpenPacket, Packets};
-use super::placed::{Layout, Placed, most_bits, says_both_sizes};
 use super::repair::Repair;
-use super::stream_rules::StreamRules;
+use super::stream_rules::{HeaderRules, StreamRules};
+use super::untimed::{TimeSource, Untimed};
+use super::usage::ExcessElements;
+use super::written_digest::WrittenDigest;
+
+pub(super) use mirrored::{PacketRange, begin_in_window, close_unended};
+pub(super) use output_state::OutputState;
 
 /// What is given out at once, in bytes, if there is as much.
 const BLOCK: usize = 1 << 20;
@@ -31,31 +38,58 @@ const MOST_LANES: usize = 16;
 /// Encodes the messages of a data stream.
 #[derive(Debug)]
 pub(super) struct StreamEncoder {
-    rules: Arc<StreamRules>,
+    pub(super) rules: Arc<StreamRules>,
+    /// Values of packet headers.
+    pub(super) header: HeaderRules,
+    /// In which packets are to begin and end.
+    pub(super) window: Window,
     classes: Vec<Option<ClassEncoding>>,
     /// By lane: one, unless events are not in order.
-    lanes: Vec<Packets>,
+    pub(super) lanes: Vec<Packets>,
     blocks: Vec<EncodedBlock>,
     lengths: Vec<Option<i128>>,
+    contexts: ContextCache,
     packet_losses: PacketLosses,
     repair: Repair,
+    untimed: Untimed,
+    /// Digest of the written events, if it is compared with the output.
+    pub(super) digest: Option<Box<WrittenDigest>>,
+    pub(super) most_elements: ExcessElements,
+    /// Classes of which events were written.
+    written: ClassSet,
+    /// Events that are in another data stream than the first, as they are before others that came earlier.
+    moved_events: u64,
+    /// True if packets were copied.
+    has_copies: bool,
+    times: EventTimes,
 }
 
 impl StreamEncoder {
     pub(super) fn new(rules: Arc<StreamRules>) -> Self {
         let repair = Repair::new(&rules.stream);
+        let digest = rules.digest.as_ref().map(|all| Box::new(WrittenDigest::new(all)));
         Self {
+            digest,
+            header: rules.header,
+            window: rules.window,
             rules,
             classes: Vec::new(),
             lanes: vec![Packets::default()],
             blocks: Vec::new(),
             lengths: Vec::new(),
+            contexts: ContextCache::default(),
             packet_losses: PacketLosses::default(),
             repair,
+            untimed: Untimed::default(),
+            most_elements: ExcessElements::default(),
+            written: ClassSet::default(),
+            moved_events: 0,
+            has_copies: false,
+            times: EventTimes::default(),
         }
     }
 
-    fn lose(&self, kind: LossKind, class: &str, field: &str, what: &str) {
+    pub(super) fn lose(&self, kind: LossKind, class: &str, field: &str, what: &str) {
         let loss = Loss { kind, class: class.to_owned(), field: field.to_owned(), what: what.to_owned() };
         self.rules.lowered.lose(loss, 1);
     }
@@ -76,35 +110,47 @@ impl StreamEncoder {
         Ok(Some(index))
     }
 
-    fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
-        let Some(class) = self.class(event)? else {
+    pub(super) fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
+        let Some(class_index) = self.class(event)? else {
             self.lose(LossKind::Dropped, event.name(), "", "event of an unknown class");
             return Ok(());
         };
-        let cycles = event.clock.map(|clock| clock.cycles);
+        let (cycles, time_source) = self.time(event);
         let lane = if self.rules.mirrors { 0 } else { self.lane(cycles, event.name()) };
         let cycles = match (self.rules.mirrors, cycles) {
             (false, Some(cycles)) => Some(cycles.max(self.lanes[lane].end)),
             (true, Some(cycles)) if self.rules.repairs => Some(self.possible_time(cycles, event.name())),
+            (true, Some(cycles)) if !self.rules.is_ctf => Some(self.time_in_order(cycles, event.name())),
             _ => cycles,
         };
-        self.make_room(lane, cycles)?;
+        let first = self.first_time(event, cycles);
+        if let (Some(open), Some(cycles)) = (&mut self.lanes[lane].open, cycles) {
+            open.has_right_times &= (open.now..=open.latest).contains(&cycles) || !self.rules.mirrors;
+        }
+        let is_changed = self.make_room(lane, cycles, first);
         let rules = Arc::clone(&self.rules);
         let mut is_split = false;
+        let mut timestamp_bit;
         loop {
             let packets = &mut self.lanes[lane];
-            let Some(OpenPacket { most_bits, now, events, .. }) = packets.open else {
+            let Some(OpenPacket { most_bits, now, events, mut elements, .. }) = packets.open else {
                 self.lose_event(event, "its packet cannot be written");
                 return Ok(());
             };
-            let Some(Some(class)) = self.classes.get_mut(class) else { return Ok(()) };
+            let Some(Some(class)) = self.classes.get_mut(class_index) else { return Ok(()) };
             let begin = packets.out.at();
+            timestamp_bit = None;
             let mut texts = ChangedTexts::default();
-            if !(rules.mirrors && class.copy_event(&mut packets.out, event)) {
-                match class.encode_event(&mut packets.out, &mut self.lengths, &rules, event, cycles) {
-                    Ok(changed) => texts = changed,
+            if is_changed || !(rules.mirrors && class.copy_event(&mut packets.out, event)) {
+                let time = WrittenTime { cycles, fields: &self.times.clocks, is_changed };
+                let (out, before) = (&mut packets.out, (&mut self.lengths, &mut self.contexts));
+                match class.encode_event(out, before, &rules, event, time, &mut elements) {
+                    Ok(encoded) => (texts, timestamp_bit) = (encoded.texts, encoded.timestamp_bit),
                     Err(problem) => {
                         packets.out.go_back(begin);
+                        if !rules.mirrors {
+                            packets.drop_empty_own();
+                        }
                         if rules.must_fit {
                             return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
                         }
@@ -113,17 +159,41 @@ impl StreamEncoder {
                     }
                 }
             }
-            if packets.out.at() <= most_bits {
+            let most_elements = rules.limits.zero_size_elements;
+            let has_too_many = elements.excess > most_elements;
+            if packets.out.at() <= most_bits && !has_too_many {
+                if let Some(open) = &mut packets.open {
+                    open.elements = elements;
+                }
+                self.most_elements.of_packet = self.most_elements.of_packet.max(elements.excess);
+                self.written.insert(class_index);
                 self.lose_texts(event.name(), texts);
                 break;
             }
             packets.out.go_back(begin);
-            if is_split || events == 0 || rules.mirrors && !rules.can_split(now, cycles) {
-                self.lose_event(event, "a packet with it would be too large for the fields of its size");
+            if is_split || events == 0 || rules.mirrors && !rules.can_split(now, first) {
+                let problem = match has_too_many {
+                    true => {
+                        format!("more than {most_elements} array elements of zero size, the limit of readers")
+                    }
+                    false => "a packet with it would be too large for the fields of its size".to_owned(),
+                };
+                if !rules.mirrors {
+                    packets.drop_empty_own();
+                }
+                if rules.must_fit {
+                    return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
+                }
+                self.lose_event(event, &problem);
                 return Ok(());
             }
-            let end = cycles.unwrap_or(now).max(now);
-            self.lanes[lane].split(end, cycles, self.repair.left_out);
+            let end = first.unwrap_or(now).max(now);
+            if rules.mirrors {
+                self.lanes[lane].split(end, first, self.repair.left_out);
+            } else {
+                self.lanes[lane].close_own(now);
+                self.lanes[lane].open_own(&rules, self.header, lane, end);
+            }
             is_split = true;
         }
         let packets = &mut self.lanes[lane];
@@ -135,9 +205,136 @@ impl StreamEncoder {
         }
         if let Some(cycles) = cycles {
             open.now = cycles;
-            packets.end = packets.end.max(cycles);
+            if open.has_right_times || !rules.mirrors {
+                packets.end = packets.end.max(cycles);
+            }
+            packets.last_event = packets.last_event.max(cycles);
+            match time_source {
+                None => self.untimed.note_timed(cycles),
+                Some(source) => {
+                    self.untimed.note(source, class_index, timestamp_bit);
+                    if source == TimeSource::Nearest {
+                        self.untimed.note_timed(cycles);
+                    }
+                }
+            }
         }
+        let waits = time_source == Some(TimeSource::Next) && timestamp_bit.is_some();
+        self.note_written((lane, class_index), event, cycles, waits);
         Ok(())
+    }
+
+    /// Counts an event that was encoded, if that is to be compared with the output.
+    /// `waits`: its time is not known yet.
+    fn note_written(
+        &mut self,
+        (lane, class): (usize, usize),
+        event: &Event<'_>,
+        cycles: Option<u64>,
+        waits: bool,
+    ) {
+        let (Some(digest), Some(Some(encoding))) = (&mut self.digest, self.classes.get(class)) else {
+            return;
+        };
+        let written = digest.event(&self.rules, (class, encoding), event, cycles);
+        if waits {
+            return digest.hold(written);
+        }
+        let packets = &mut self.lanes[lane];
+        if packets.open.as_ref().is_some_and(|open| open.ends_in_byte) {
+            return digest.add(written);
+        }
+        packets.uncertain.push(written);
+        if packets.out.at() % 8 == 0 {
+            packets.uncertain.drain(..).for_each(|event| digest.add(event));
+        }
+    }
+
+    /// Returns the time with which an event is written, and its source if the event has none.
+    #[inline]
+    fn time(&mut self, event: &Event<'_>) -> (Option<u64>, Option<TimeSource>) {
+        if self.rules.default_clock.is_none() {
+            return (None, None);
+        }
+        let Some(clock) = event.clock else {
+            let now = self.lanes[0].open.as_ref().filter(|_| self.rules.mirrors).map(|open| open.now);
+            let (time, source) = self.untimed.time(now, self.lanes[0].end);
+            return (Some(time), Some(source));
+        };
+        if self.rules.mirrors && self.rules.is_ctf {
+            return (Some(clock.cycles), None);
+        }
+        let (cycles, is_exact) = self.nearest(*clock);
+        self.set_leading(cycles);
+        (Some(cycles), (!is_exact).then_some(TimeSource::Nearest))
+    }
+
+    /// Returns the value of the clock for a time, and whether that is the time: one that does not come from a clock can
+    /// be beyond it, or between two values.
+    #[inline]
+    fn nearest(&self, time: ClockValue) -> (u64, bool) {
+        let cycles = time.cycles.min(self.repair.most_cycles());
+        let Some(clock) = self.rules.stream.clock() else { return (cycles, true) };
+        let is = |arithmetic| clock.nanoseconds_in(arithmetic, cycles) == time.nanoseconds;
+        (cycles, is(ClockArithmetic::Exact) || is(ClockArithmetic::Double))
+    }
+
+    /// Returns a packet with times that the clock has. Times of other formats need not be values of it.
+    pub(super) fn with_possible_times<'p>(&self, packet: &Packet<'p>) -> Packet<'p> {
+        let mut packet = *packet;
+        packet.begin = self.possible(packet.begin, "begin of a packet");
+        // It is counted at the end of the packet.
+        packet.end = packet.end.map(|end| self.nearest_value(end).0);
+        packet
+    }
+
+    /// Returns when a packet that ends begins and ends.
+    pub(super) fn possible_range(&self, packet: &Packet<'_>) -> PacketRange {
+        PacketRange {
+            begin: packet.begin.map(|begin| self.nearest_value(begin).0),
+            end: self.possible(packet.end, "end of a packet"),
+        }
+    }
+
+    /// Returns the nearest value that the clock has; another one is noted as a loss.
+    fn possible(&self, time: Option<ClockValue>, what: &str) -> Option<ClockValue> {
+        let (value, is_exact) = self.nearest_value(time?);
+        if !is_exact {
+            let what = format!("{what}, which the clock does not have: the nearest time");
+            self.lose(LossKind::Rounded, "", "packet.context", &what);
+        }
+        Some(value)
+    }
+
+    fn nearest_value(&self, time: ClockValue) -> (ClockValue, bool) {
+        if self.rules.is_ctf {
+            return (time, true);
+        }
+        let (cycles, is_exact) = self.nearest(time);
+        (ClockValue { cycles, ..time }, is_exact)
+    }
+
+    /// Leaves the events that wait for the first time as they are.
+    fn give_up_leading(&mut self) {
+        self.untimed.give_up();
+        if let Some(digest) = &mut self.digest {
+            digest.release(None);
+        }
+    }
+
+    /// Gives a time to the events of the open packet that wait for the first one.
+    #[inline]
+    fn set_leading(&mut self, cycles: u64) {
+        let packets = &mut self.lanes[0];
+        if self.untimed.has_leading()
+            && let Some(open) = &mut packets.open
+        {
+            packets.end = packets.end.max(cycles);
+            self.untimed.set_leading(&mut packets.out, open, packets.end);
+            if let Some(digest) = &mut self.digest {
+                digest.release(Some(packets.end));
+            }
+        }
     }
 
     fn lose_texts(&self, name: &str, texts: ChangedTexts) {
@@ -162,9 +359,11 @@ impl StreamEncoder {
     fn lane(&mut self, cycles: Option<u64>, name: &str) -> usize {
         let Some(cycles) = cycles else { return 0 };
         if let Some(lane) = self.lanes.iter().position(|packets| packets.end <= cycles) {
+            self.moved_events += u64::from(lane > 0);
             return lane;
         }
         if self.lanes.len() < MOST_LANES {
+            self.moved_events += 1;
             self.lanes.push(Packets::default());
             return self.lanes.len() - 1;
         }
@@ -177,277 +376,116 @@ impl StreamEncoder {
         0
     }
 
-    /// Has a packet open in which there is room for an event of a time.
-    fn make_room(&mut self, lane: usize, cycles: Option<u64>) -> io::Result<()> {
+    /// Returns the value of the clock after the first timestamp of an event: a packet with the event cannot begin later.
+    #[inline]
+    fn first_time(&mut self, event: &Event<'_>, cycles: Option<u64>) -> Option<u64> {
+        let rules = &*self.rules;
+        if !rules.timestamp.are_several || !rules.mirrors {
+            return cycles;
+        }
+        // Where the event gets another time, all of its timestamps say that.
+        match cycles.filter(|cycles| event.clock.is_some_and(|clock| clock.cycles == *cycles)) {
+            Some(time) => {
+                self.times.read(event, rules.timestamp.scope, rules.default_clock, time, rules.has_gaps);
+            }
+            None => self.times.clear(),
+        }
+        self.times.first().or(cycles)
+    }
+
+    /// Returns `true` if the time of the event would be read as another one after a value of the clock.
+    fn wraps(&self, now: u64, cycles: u64) -> bool {
+        match self.times.first() {
+            Some(_) => self.times.read_after(now) != cycles,
+            None => self.has_no_room(now, cycles),
+        }
+    }
+
+    /// Returns `true` if the shortest timestamp has no room for the time after a value of the clock.
+    fn has_no_room(&self, now: u64, cycles: u64) -> bool {
+        let bits = self.rules.timestamp.bits;
+        bits < 64 && cycles.wrapping_sub(now) >> bits != 0
+    }
+
+    /// Has a packet open in which there is room for an event of a time; `first`: the value of the clock after its first
+    /// timestamp. Returns `true` if all of its timestamps have to say the time of the event.
+    fn make_room(&mut self, lane: usize, cycles: Option<u64>, first: Option<u64>) -> bool {
         let rules = Arc::clone(&self.rules);
         let packets = &mut self.lanes[lane];
         let most = rules.packet_size.or((!rules.mirrors).then_some(PACKET));
-        if let (true, Some(open), Some(cycles)) = (rules.clock.adds_begin, &mut packets.open, cycles)
+        if let (true, Some(open), Some(first)) = (rules.clock.adds_begin, &mut packets.open, first)
             && open.events == 0
+            && !open.has_begin
+            && (open.has_right_times || rules.repairs)
         {
-            (open.begin, open.now) = (cycles, cycles);
-            for placed in open.placed.iter().filter(|placed| placed.role == Role::Timestamp) {
-                placed.patch(&mut packets.out, cycles);
+            // An event with several timestamps cannot have the packet begin before the end of the one before.
+            let begin = if first == cycles.unwrap_or(first) { first } else { first.max(packets.end) };
+            open.begin_at(&mut packets.out, begin);
+        }
+        let mut is_changed = false;
+        if let (true, Some(open), Some(cycles), Some(first)) =
+            (rules.mirrors, &self.lanes[lane].open, cycles, first)
+            && rules.has_gaps
+            && self.times.first().is_some()
+            && first < open.now
+            && self.wraps(open.now, cycles)
+        {
+            // The packet begins between two timestamps of the event.
+            let packets = &mut self.lanes[lane];
+            let can_begin = !rules.repairs
+                && packets.end <= first
+                && rules.clock.can_begin(first, packets.end, rules.timestamp);
+            match &mut packets.open {
+                Some(open) if open.events == 0 && can_begin => open.begin_at(&mut packets.out, first),
+                _ => is_changed = true,
             }
         }
-        if let Some(open) = &packets.open {
-            let at = packets.out.at();
-            // One that says its total length only has to end at a byte.
-            let can_end = at % 8 == 0 || open.says_both;
+        if let Some(open) = &self.lanes[lane].open {
+            let at = self.lanes[lane].out.at();
+            let can_end = at % 8 == 0 || open.ends_in_byte;
+            // Wrong times would become those of packets.
+            let can_end = can_end && (open.has_right_times || !rules.mirrors);
             let is_full = most.is_some_and(|most| at / 8 >= most) && open.events > 0 && can_end;
             let wraps = rules.mirrors
                 && rules.has_gaps
-                && rules.timestamp.bits < 64
-                && cycles.is_some_and(|cycles| cycles.wrapping_sub(open.now) >> rules.timestamp.bits != 0);
-            if (is_full || wraps) && rules.mirrors && !rules.can_split(open.now, cycles) {
+                && cycles.is_some_and(|cycles| match is_changed {
+                    true => self.has_no_room(open.now, cycles),
+                    false => self.wraps(open.now, cycles),
+                });
+            let begin = if is_changed { cycles } else { first };
+            let now = open.now;
+            if (is_full || wraps) && rules.mirrors && !rules.can_split(now, begin) {
                 if wraps {
                     let what = "time: bits that the event record header has no room for";
                     self.lose(LossKind::Rounded, "", "", what);
                 }
             } else if is_full || wraps {
-                let end = if wraps && !is_full { open.now } else { cycles.unwrap_or(open.now).max(open.now) };
+                let end = if wraps && !is_full { now } else { begin.unwrap_or(now).max(now) };
                 if rules.mirrors {
-                    self.lanes[lane].split(end, cycles, self.repair.left_out);
+                    self.lanes[lane].split(end, begin, self.repair.left_out);
+                    is_changed |= !is_changed
+                        && rules.has_gaps
+                        && begin.zip(cycles).is_some_and(|(begin, cycles)| self.wraps(begin, cycles));
                 } else {
-                    let end = open.now;
-                    self.lanes[lane].close_own(end);
+                    self.give_up_leading();
+                    self.lanes[lane].close_own(now);
                     self.collect(false);
                 }
             }
         }
+        if is_changed {
+            let what = "timestamps before the last one: the time of the event";
+            self.lose(LossKind::Rounded, "", self.rules.timestamp.scope.short_name(), what);
+        }
         if self.lanes[lane].open.is_none() && !rules.mirrors {
             let begin = cycles.unwrap_or(0).max(self.lanes[lane].end);
-            self.lanes[lane].open_own(&rules, lane, begin);
+            self.lanes[lane].open_own(&rules, self.header, lane, begin);
         }
-        Ok(())
-    }
-
-    /// The bytes of a packet header as it is and as it is to be, if both take the same number of bits as the one
-    /// that is there.
-    fn changed_header(&mut self, packet: &Packet<'_>) -> Option<(Vec<u8>, Vec<u8>)> {
-        let rules = Arc::clone(&self.rules);
-        let end = packet.scopes.begins.get(Scope::PacketContext as usize)?.bit;
-        let mut encode = |roles: RoleValues| {
-            let mut out = BitWriter::default();
-            let mut encoder = FieldEncoder::new(&mut out, &rules, roles, None, &mut self.lengths);
-            // Headers whose values change take other bits, and are not copied.
-            let mut losses = PacketLosses::default();
-            rules.lowered.visit_packet(packet, Scope::PacketHeader, &mut encoder, &mut losses).ok()?;
-            let is_encoded = encoder.error.is_none();
-            (is_encoded && out.at() == end).then(|| out.take())
-        };
-        Some((encode(RoleValues::default())?, encode(rules.header.replaced)?))
-    }
-
-    /// Opens a packet that is made of one of the source.
-    fn open_mirrored(&mut self, packet: &Packet<'_>) {
-        let rules = Arc::clone(&self.rules);
-        let packets = &mut self.lanes[0];
-        if let Some(open) = packets.open.take() {
-            // Its end was lost in damage.
-            if rules.repairs {
-                self.close_repaired(open);
-            } else {
-                packets.close(open, None);
-            }
-        }
-        let packets = &mut self.lanes[0];
-        packets.out.begin_packet();
-        let mut placed = Vec::new();
-        let begins_with = |scope| match scope {
-            Scope::PacketContext if rules.clock.adds_begin => {
-                rules.lowered_context().map_or(8, FieldClass::alignment)
-            }
-            _ => 1,
-        };
-        let header = rules.header;
-        let cycles = |value: Option<ichnos_model::ClockValue>| value.map(|value| value.cycles);
-        // Fields of times can have other sizes than before. A time that cannot be read does not move the clock.
-        let begin = cycles(packet.begin).or(rules.default_clock.map(|_| 0));
-        let end = cycles(packet.end);
-        let times = RoleValues {
-            whole_timestamp: begin,
-            whole_end_timestamp: end.filter(|_| rules.clock.goes_on.source),
-            ..RoleValues::default()
-        };
-        if header.is_common {
-            frame::put_packet_header(&mut packets.out, header.uuid, header.class_id, header.stream_id);
-        }
-        for scope in [Scope::PacketHeader, Scope::PacketContext] {
-            let is_header = scope == Scope::PacketHeader;
-            if is_header && header.is_common {
-                continue;
-            }
-            packets.out.align(begins_with(scope));
-            let roles = if is_header { header.replaced } else { times };
-            let mut encoder =
-                FieldEncoder::new(&mut packets.out, &rules, roles, Some(&mut placed), &mut self.lengths);
-            let visited = rules.lowered.visit_packet(packet, scope, &mut encoder, &mut self.packet_losses);
-            let problem = encoder.error.take().map(|error| error.to_string());
-            let problem = problem.or_else(|| visited.err().map(|error| error.to_string()));
-            if let Some(problem) = problem {
-                self.lose_packet(&problem);
-                return;
-            }
-        }
-        let packets = &mut self.lanes[0];
-        let mut begin = cycles(packet.begin).unwrap_or(0);
-        if rules.clock.adds_begin {
-            // It is that of the first event, if there is one.
-            begin = begin.max(packets.end).min(cycles(packet.end).unwrap_or(u64::MAX));
-            packets.out.align(8);
-            let bits = BitField::new(64, ByteOrder::LittleEndian, 8);
-            let at = packets.out.at();
-            packets.out.put_field(begin, bits);
-            placed.push(Placed { role: Role::Timestamp, at, layout: Layout::Bits(bits), value: begin });
-            if rules.clock.adds_end {
-                let (at, value) = (packets.out.at(), end.unwrap_or(begin));
-                packets.out.put_field(value, bits);
-                placed.push(Placed { role: Role::PacketEndTimestamp, at, layout: Layout::Bits(bits), value });
-            }
-        }
-        let head_bits = packets.out.at();
-        let most_bits = most_bits(&placed);
-        if head_bits > most_bits {
-            self.lose_packet("its header and context are too large for the fields of its size");
-            return;
-        }
-        let head = packets.out.packet().to_vec();
-        if let Some(first) = window_cycles(&rules.stream, rules.window.begin)
-            && packet.begin.is_some_and(|begin| begin.cycles < first)
-        {
-            // It may end before, and have events behind its end.
-            let wanted = packet.end.map_or(first, |end| first.min(end.cycles.max(begin)));
-            // A few bits may not be enough to say that: then it begins where it began.
-            if rules.clock.can_begin(wanted, begin, rules.timestamp) {
-                begin = wanted;
-                for placed in placed.iter().filter(|placed| placed.role == Role::Timestamp) {
-                    placed.patch(&mut packets.out, begin);
-                }
-            }
-        }
-        packets.has_packets = true;
-        let source_end = cycles(packet.end);
-        let mut open = OpenPacket {
-            head,
-            head_bits,
-            begin,
-            now: begin,
-            source_end,
-            most_bits,
-            says_both: says_both_sizes(&placed),
-            placed,
-            ..OpenPacket::default()
-        };
-        if rules.repairs {
-            let changes = self.repair.begin(packets.end, &mut open, packet.has_late_events);
-            for placed in &open.placed {
-                placed.patch(&mut packets.out, placed.value);
-            }
-            for what in changes {
-                let field = "packet.context".to_owned();
-                let loss =
-                    Loss { kind: LossKind::Rounded, class: String::new(), field, what: what.to_owned() };
-                rules.lowered.lose(loss, 1);
-            }
-        }
-        if packets.inserted > 0 {
-            let numbers = open.placed.iter_mut().filter(|placed| placed.role == Role::PacketSequenceNumber);
-            for placed in numbers {
-                placed.value = placed.value.wrapping_add(packets.inserted);
-                placed.patch(&mut packets.out, placed.value);
-            }
-        }
-        packets.open = Some(open);
-    }
-
-    /// Leaves out the packet that is begun.
-    fn lose_packet(&mut self, problem: &str) {
-        self.lanes[0].out.go_back(0);
-        let what = format!("packet that cannot be written: {problem}");
-        self.lose(LossKind::Dropped, "", "packet.context", &what);
-    }
-
-    fn close_mirrored(&mut self, packet: &Packet<'_>) {
-        let rules = Arc::clone(&self.rules);
-        let packets = &mut self.lanes[0];
-        let Some(open) = packets.open.take() else { return };
-        let mut end = None;
-        if rules.repairs {
-            self.close_repaired(open);
-            return;
-        }
-        let window = &rules.window;
-        let is_before = packet.end.zip(window.begin).is_some_and(|(end, begin)| end.nanoseconds < begin);
-        let is_behind = packet.begin.zip(window.end).is_some_and(|(begin, end)| begin.nanoseconds > end);
-        if open.events == 0 && (is_before || is_behind) {
-            // Nothing of it is in the window.
-            packets.out.go_back(0);
-            return;
-        }
-        if let Some(last) = window_cycles(&rules.stream, rules.window.end)
-            && packet.end.is_some_and(|end| end.cycles > last)
-        {
-            end = Some(last.max(open.now));
-        } else if packets.inserted > 0 {
-            end = packet.end.map(|end| end.cycles.max(open.now));
-        }
-        // The next one cannot begin before.
-        let said = end.or(packet.end.map(|end| end.cycles)).unwrap_or(0);
-        packets.end = packets.end.max(said);
-        packets.close(open, end);
-    }
-
-    /// The time of an event, or that of the event before if it cannot be.
-    fn possible_time(&mut self, cycles: u64, name: &str) -> u64 {
-        let Some(open) = &self.lanes[0].open else { return cycles };
-        if cycles >= open.now && cycles <= open.latest {
-            return cycles;
-        }
-        let now = open.now;
-        self.lose(LossKind::Rounded, name, "", "time that cannot be: that of the event before");
-        now
-    }
-
-    /// Ends a packet, and has it say what can be true.
-    fn close_repaired(&mut self, mut open: OpenPacket) {
-        let packets = &mut self.lanes[0];
-        let end = open.source_end.filter(|_| open.has_end).unwrap_or(open.now).max(open.now);
-        open.count_left_out(self.repair.left_out);
-        for placed in open.placed.iter().filter(|placed| placed.role == Role::DiscardedEventCounter) {
-            placed.patch(&mut packets.out, placed.value);
-        }
-        packets.end = end;
-        packets.close(open, Some(end));
-    }
-
-    /// Takes a loss of events where the source has no packets: between two packets of the output.
-    fn discarded_events(&mut self, discarded: &Discarded<'_>) {
-        if self.rules.mirrors {
-            // The counters of its packets say it.
-            return;
-        }
-        let Some(count) = discarded.count else {
-            return self.lose(LossKind::Dropped, "", "", "loss of an unknown number of events");
-        };
-        if discarded.thread.is_some() {
-            self.lose(LossKind::Dropped, "", "", "thread of discarded events");
-        }
-        let last = self.lanes[0].open.as_ref().map_or(self.lanes[0].end, |open| open.now);
-        let begin = discarded.begin.map_or(last, |begin| begin.cycles).max(last);
-        let end = discarded.end.map_or(begin, |end| end.cycles).max(begin);
-        if self.lanes[0].open.is_none() && !self.lanes[0].has_packets {
-            // The first packet shows what the counter was before.
-            self.lanes[0].open_own(&self.rules, 0, begin);
-        }
-        self.lanes[0].close_own(begin);
-        self.lanes[0].discarded = self.lanes[0].discarded.wrapping_add(count);
-        self.lanes[0].open_own(&self.rules, 0, begin);
-        self.lanes[0].close_own(end);
+        is_changed
     }
 
     /// Moves what is complete into blocks.
-    fn collect(&mut self, is_end: bool) {
+    pub(super) fn collect(&mut self, is_end: bool) {
         let lose = |count: u64, what: &str| {
             let (kind, class, field) = (LossKind::Dropped, String::new(), String::new());
             if count > 0 {
@@ -483,18 +521,37 @@ impl Encoder for StreamEncoder {
     fn message(&mut self, message: &Message<'_>) -> io::Result<()> {
         match message {
             Message::Event(event) => return self.event(event),
-            Message::PacketBegin(packet) if self.rules.mirrors => self.open_mirrored(packet),
-            Message::PacketEnd(packet) if self.rules.mirrors => self.close_mirrored(packet),
-            Message::DiscardedEvents(discarded) => self.discarded_events(discarded),
+            Message::PacketBegin(packet) if self.rules.mirrors => {
+                let packet = self.with_possible_times(packet);
+                self.open_mirrored(&packet);
+            }
+            Message::PacketEnd(packet) if self.rules.mirrors => {
+                let range = self.possible_range(packet);
+                self.close_mirrored(range);
+            }
+            Message::DiscardedEvents(discarded) => {
+                self.discarded_events(discarded);
+                if let Some(digest) = &mut self.digest {
+                    digest.add_discarded(discarded.count.unwrap_or(0));
+                }
+            }
             Message::DiscardedPackets(_) if !self.rules.mirrors => {
                 self.lose(LossKind::Dropped, "", "", "loss of packets");
             }
             Message::Damage(damage) => {
+                // A packet that is copied behind it keeps it.
+                if let Some(digest) = &mut self.digest {
+                    digest.add_damage();
+                }
                 // Which ones is said by those who read them.
                 let kind = if damage.skipped > 0 { LossKind::Dropped } else { LossKind::Rounded };
                 if !self.rules.repairs {
                     let what = format!("damaged data: {}", damage.kind);
                     self.lose(LossKind::Dropped, "", "", &what);
+                    if let (LossKind::Rounded, Some(digest)) = (kind, &mut self.digest) {
+                        // Wrong times and numbers stay in what is written.
+                        digest.add_damage();
+                    }
                 } else if kind == LossKind::Dropped {
                     self.repair.skipped(self.lanes[0].open.is_some());
                     self.lose(kind, "", "", "data that cannot be read");
@@ -507,30 +564,12 @@ impl Encoder for StreamEncoder {
     }
 
     fn copy_packet(&mut self, packet: &Packet<'_>) -> io::Result<bool> {
-        let rules = &*self.rules;
-        let is_within = |time: Option<ichnos_model::ClockValue>| {
-            let Some(time) = time else { return rules.window == Window::default() };
-            rules.window.begin.is_none_or(|begin| time.nanoseconds >= begin)
-                && rules.window.end.is_none_or(|end| time.nanoseconds <= end)
-        };
-        let (has_index, default_clock) = (rules.has_index, rules.default_clock);
-        let packets = &mut self.lanes[0];
-        let bytes = packet.scopes.bits.data;
-        // LTTng says so of packets that were open when it crashed: when they end is not known yet.
-        let has_no_end = packet.begin.zip(packet.end).is_some_and(|(begin, end)| end.cycles < begin.cycles);
-        let is_whole = bytes.len() as u64 * 8 == packet.total_length;
-        if !rules.copies_packets
-            || rules.header.is_common
-            || packets.inserted > 0
-            || packets.open.is_some()
-            || !is_whole
-            || !is_within(packet.begin)
-            || !is_within(packet.end)
-            || ((has_no_end || packet.has_late_events) && rules.window.end.is_some())
-        {
+        if !self.can_copy(packet) {
             return Ok(false);
         }
-        let changed = match rules.header.replaced == RoleValues::default() {
+        let (has_index, default_clock) = (self.rules.has_index, self.rules.default_clock);
+        let bytes = packet.scopes.bits.data;
+        let changed = match self.header.replaced == RoleValues::default() {
             true => None,
             false => match self.changed_header(packet) {
                 Some(changed) => Some(changed),
@@ -556,13 +595,35 @@ impl Encoder for StreamEncoder {
             sequence: packet.sequence_number.unwrap_or(u64::MAX),
         });
         packets.copied_packets += 1;
+        self.has_copies = true;
+        let packets = &mut self.lanes[0];
         packets.has_packets = true;
         self.collect(false);
         Ok(true)
     }
 
+    fn copied_message(&mut self, message: &Message<'_>) {
+        if let Message::Event(event) = message {
+            let Ok(Some(class)) = self.class(event) else { return };
+            let (Some(digest), Some(Some(encoding))) = (&mut self.digest, self.classes.get(class)) else {
+                return;
+            };
+            let cycles = event.clock.map(|clock| clock.cycles);
+            let written = digest.event(&self.rules, (class, encoding), event, cycles);
+            return digest.add(written);
+        }
+        let Some(digest) = &mut self.digest else { return };
+        match message {
+            Message::PacketBegin(packet) => digest.begin_packet(&self.rules, packet),
+            Message::DiscardedEvents(discarded) => digest.add_discarded(discarded.count.unwrap_or(0)),
+            Message::Damage(_) => digest.add_damage(),
+            _ => {}
+        }
+    }
+
     fn flush(&mut self) -> io::Result<()> {
         if !self.rules.mirrors {
+            self.give_up_leading();
             for lane in 0..self.lanes.len() {
                 if let Some(open) = self.lanes[lane].open.as_ref().filter(|open| open.events > 0) {
                     let end = open.now;
@@ -587,7 +648,7 @@ impl Encoder for StreamEncoder {
             if self.rules.mirrors {
                 match self.lanes[lane].open.take() {
                     Some(open) if self.rules.repairs => self.close_repaired(open),
-                    Some(open) => self.lanes[lane].close(open, None),
+                    Some(open) => close_unended(&mut self.lanes[lane], open, &self.rules),
                     None => {}
                 }
             } else if let Some(open) = &self.lanes[lane].open {
@@ -596,29 +657,18 @@ impl Encoder for StreamEncoder {
             }
         }
         self.collect(true);
+        let usage = Arc::clone(&self.rules.usage);
+        self.end_output(&usage);
         for (index, class) in self.classes.iter().enumerate() {
-            if let Some(class) = class {
-                self.rules.lowered.add_losses(&class.lowered, index, &class.losses);
+            let Some(class) = class else { continue };
+            self.rules.lowered.add_losses(&class.lowered, index, &class.losses);
+            let name = class.lowered.class().name.clone().unwrap_or_default();
+            for (what, count) in self.untimed.losses(index) {
+                let (kind, class, field) = (LossKind::Rounded, name.clone(), String::new());
+                self.rules.lowered.lose(Loss { kind, class, field, what: what.to_owned() }, count);
             }
         }
         self.rules.lowered.add_packet_losses(self.rules.stream.class_index, &self.packet_losses);
         Ok(std::mem::take(&mut self.blocks))
     }
-}
-
-/// The first or last value of the default clock that is in a window.
-fn window_cycles(stream: &DataStream, time: Option<i128>) -> Option<u64> {
-    let clock = stream.clock()?;
-    let time = time?;
-    // The clock is monotonous: the value is found by halving.
-    let (mut low, mut high) = (0u64, u64::MAX);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if clock.nanoseconds(middle) >= time {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
-    }
-    Some(low)
 }

@@ -1,13 +1,18 @@
 //! What all encoders of a data stream have in common.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
+use ichnos_model::decode::DecodeLimits;
 use ichnos_model::lower::LoweredTrace;
-use ichnos_model::{DataStream, FieldClass, FieldKind, Role, Uuid, Window};
+use ichnos_model::{
+    DataStream, DataStreamClass, FieldClass, FieldKind, Role, Scope, TraceDigest, Uuid, Window,
+};
 
 use super::class_encoding::ScopeShape;
-use super::field_encoder::RoleValues;
+use super::field_encoder::{RoleValues, is_of_other_clock};
 use super::packet_clock::PacketClock;
+use super::source_frame::AddedFields;
+use super::usage::Usage;
 
 /// What all encoders of a data stream have in common.
 #[derive(Debug)]
@@ -20,8 +25,12 @@ pub(super) struct StreamRules {
     pub(super) file: String,
     /// Number of its trace in the output.
     pub(super) source: usize,
+    /// True if the source is read from CTF.
+    pub(super) is_ctf: bool,
     /// Whether packets are made of those of the source; otherwise it has none.
     pub(super) mirrors: bool,
+    /// Fields of packets and event record headers that those of the source lack.
+    pub(super) added: AddedFields,
     /// How packets say when they begin.
     pub(super) clock: PacketClock,
     /// Whether packets can be copied as they are.
@@ -32,12 +41,13 @@ pub(super) struct StreamRules {
     pub(super) grows: bool,
     /// Whether there can be more time between events than in the source, so that what they say of it is not enough.
     pub(super) has_gaps: bool,
+    /// True if packets begin and end as those of the source, and are as long if possible: nothing is left out or
+    /// changed.
+    pub(super) keeps_packets: bool,
     /// Most bytes of a packet, if that is wanted.
     pub(super) packet_size: Option<u64>,
-    /// Whether packets say their total length, so that one of them can become several.
-    pub(super) has_total: bool,
-    /// Whether packets say that or the length of their content: otherwise there can be only one in a file.
-    pub(super) has_size: bool,
+    /// True if packets say where the next one begins, so that one of them can become several.
+    pub(super) is_delimited: bool,
     /// Whether indexes of packets are written, too.
     pub(super) has_index: bool,
     /// Whether times, counters and texts are made valid.
@@ -48,11 +58,20 @@ pub(super) struct StreamRules {
     pub(super) default_clock: Option<u16>,
     /// How event record headers say their time.
     pub(super) timestamp: Timestamps,
+    /// Bits of the ids of event record classes in event record headers, where the source has none.
+    pub(super) class_id_bits: u64,
     /// Whether a packet is given out as soon as it is complete.
     pub(super) is_live: bool,
+    /// The digest of all that is written, if it is compared with the output.
+    pub(super) digest: Option<Arc<Mutex<TraceDigest>>>,
     /// Whether an event that cannot be written is an error.
     pub(super) must_fit: bool,
-    /// What packet headers say.
+    /// Limits of readers, and how much of them the data of the trace take.
+    pub(super) limits: DecodeLimits,
+    pub(super) usage: Arc<Usage>,
+    /// True if event record headers or common contexts can have array elements without bits.
+    pub(super) has_empty_elements: bool,
+    /// Values of packet headers.
     pub(super) header: HeaderRules,
     /// Those of event record headers and of common contexts.
     pub(super) header_shape: Option<ScopeShape>,
@@ -69,7 +88,12 @@ impl StreamRules {
 
     /// Whether the open packet can end, and another one with the same context begin at a value of the default clock.
     pub(super) fn can_split(&self, before: u64, begin: Option<u64>) -> bool {
-        self.has_total && begin.is_none_or(|begin| self.clock.can_begin(begin, before, self.timestamp))
+        self.is_delimited && begin.is_none_or(|begin| self.clock.can_begin(begin, before, self.timestamp))
+    }
+
+    /// Returns `true` if packet contexts have fields behind those of the source.
+    pub(super) fn adds_to_context(&self) -> bool {
+        self.clock.adds_begin || self.added.total_size || self.added.content_size
     }
 
     /// The lowered class of packet contexts.
@@ -95,40 +119,75 @@ pub(super) struct HeaderRules {
 }
 
 /// How event records say their time.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Timestamps {
     /// Bits of the shortest field of a fixed length that does; 64 if none is shorter.
     pub(super) bits: u64,
     /// Whether there are fields of a variable length that do: they take what all of the time needs.
     pub(super) are_variable: bool,
+    /// True if an event record can have several of them.
+    pub(super) are_several: bool,
+    /// The scope that has them.
+    pub(super) scope: Scope,
 }
 
 impl Timestamps {
+    /// Timestamps that have all bits of the time.
+    pub(super) const WHOLE: Self =
+        Self { bits: 64, are_variable: false, are_several: false, scope: Scope::EventRecordHeader };
+
     /// Whether event records say all of the time.
     pub(super) fn are_whole(self) -> bool {
         self.bits >= 64 && !self.are_variable
     }
 
-    /// Those of a data stream class.
-    pub(super) fn of(header: Option<&FieldClass>) -> Self {
-        fn collect(class: &FieldClass, found: &mut Timestamps) {
-            match &class.kind {
-                FieldKind::Integer { bits, .. } if class.roles.has(Role::Timestamp) => {
-                    found.bits = found.bits.min(bits.length);
-                }
-                FieldKind::VariableLength { .. } => found.are_variable |= class.roles.has(Role::Timestamp),
-                FieldKind::Structure { members, .. } => {
-                    members.iter().for_each(|member| collect(&member.class, found));
-                }
-                FieldKind::Variant { options, .. } => {
-                    options.iter().for_each(|option| collect(&option.class, found));
-                }
-                FieldKind::Optional { field, .. } => collect(field, found),
-                _ => {}
+    /// Returns the timestamps of a data stream class: of the first scope that has the time.
+    pub(super) fn of(class: &DataStreamClass) -> Self {
+        let scopes = [
+            (Scope::EventRecordHeader, &class.event_record_header),
+            (Scope::CommonContext, &class.common_context),
+        ];
+        let found = scopes.into_iter().find_map(|(scope, root)| {
+            let mut found = Self { scope, ..Self::default() };
+            let most = found.collect(root.as_deref()?, class.default_clock);
+            found.are_several = most > 1;
+            (most > 0).then_some(found)
+        });
+        found.unwrap_or_default()
+    }
+
+    /// Adds the fields of a class; returns the largest number of those of the default clock that an instance can have.
+    fn collect(&mut self, class: &FieldClass, default_clock: Option<u16>) -> u32 {
+        let is_timestamp = class.roles.has(Role::Timestamp);
+        let own = u32::from(is_timestamp && !is_of_other_clock(class.roles, default_clock));
+        match &class.kind {
+            FieldKind::Integer { bits, .. } if is_timestamp => {
+                self.bits = self.bits.min(bits.length);
+                own
             }
+            FieldKind::VariableLength { .. } => {
+                self.are_variable |= is_timestamp;
+                own
+            }
+            FieldKind::Structure { members, .. } => {
+                let counts = members.iter().map(|member| self.collect(&member.class, default_clock));
+                counts.fold(0, u32::saturating_add)
+            }
+            FieldKind::Variant { options, .. } => {
+                let counts = options.iter().map(|option| self.collect(&option.class, default_clock));
+                counts.max().unwrap_or(0)
+            }
+            FieldKind::Optional { field, .. } => self.collect(field, default_clock),
+            FieldKind::Array { element, .. } => self.collect(element, default_clock).saturating_mul(2),
+            _ => own,
         }
-        let mut found = Self { bits: 64, are_variable: false };
-        header.into_iter().for_each(|class| collect(class, &mut found));
-        found
+    }
+}
+
+impl Default for Timestamps {
+    /// Timestamps of event records without a time.
+    fn default() -> Self {
+        let scope = Scope::EventRecordHeader;
+        Self { bits: 64, are_variable: false, are_several: false, scope }
     }
 }

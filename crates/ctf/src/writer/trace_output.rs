@@ -1,6 +1,5 @@
 //! The files of the traces that are written.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -8,27 +7,32 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use ichnos_io::{
-    CreateError, EncodedBlock, Encoder, FileNames, Lane, OutputDirectory, TraceOutput, WriteOptions,
-    WriteReport, WriteSource, WriteTarget,
+    CreateError, EncodedBlock, Encoder, FileNames, Lane, ListWritten, OutputDirectory, TraceOutput,
+    WriteOptions, WriteReport, WriteSource, WriteTarget,
 };
-use ichnos_model::lower::{LossTable, LowerOptions, LoweredTrace, take_annotations};
-use ichnos_model::{
-    ByteOrder, DataStream, DataStreamClass, FieldKind, Role, Trace, TraceClass, Value, Window,
-};
+use ichnos_model::decode::DecodeLimits;
+use ichnos_model::lower::{Loss, LossKind, LossTable, LowerOptions, LoweredTrace, take_annotations};
+use ichnos_model::{ByteOrder, Cost, DataStream, Trace, TraceClass, TraceDigest, Value, Window};
 
 use super::Target;
 use super::capabilities::capabilities;
 use super::class_encoding::ScopeShape;
-use super::frame::{add_frame, add_times};
+use super::frame::{add_fields, add_packets, add_times, packet_header};
 use super::index_file;
 use super::merged_output::{MergeInput, MergeRules, merged, plan};
 use super::names::{derived_uuid, directory_name, file_name, part_name};
 use super::packet_clock::{GoesOn, PacketClock};
+use super::packet_sizes::{PacketSizes, adapt_sizes};
+use super::source_frame::SourceFrame;
 use super::stream_encoder::StreamEncoder;
 use super::stream_rules::{HeaderRules, StreamRules, Timestamps};
+use super::usage::Usage;
 use super::versions::{SourceStacks, Versions};
+use super::written_files::{ENVIRONMENT, written_files};
 use crate::metadata::packetized::{PacketLayout, pack};
 use crate::metadata::{ANNOTATIONS, Dialect, write_metadata};
+use crate::packet_times::is_out_of_range;
+use crate::quirks::Quirk;
 use crate::stack_file::{stack_file, write_stacks};
 
 /// Most files that are open at once.
@@ -37,14 +41,16 @@ const MOST_OPEN: usize = 128;
 /// CTF traces that are being written.
 #[derive(Debug)]
 pub(super) struct CtfOutput {
-    traces: Vec<OutputTrace>,
+    pub(super) traces: Vec<OutputTrace>,
     /// The rules of all data streams, by their numbers.
     streams: RwLock<Vec<Arc<StreamRules>>>,
     /// None: nothing is written.
     directory: Option<OutputDirectory>,
     files: Mutex<Files>,
     target: Target,
-    options: WriteOptions,
+    pub(super) options: WriteOptions,
+    /// Digest of the written events, if it is compared with the output.
+    digest: Option<Arc<Mutex<TraceDigest>>>,
     is_live: bool,
     /// How all are made one, if they are, and what that changes.
     merge: Option<(MergeRules, LossTable)>,
@@ -52,16 +58,18 @@ pub(super) struct CtfOutput {
 
 /// A trace that is being written.
 #[derive(Debug)]
-struct OutputTrace {
+pub(super) struct OutputTrace {
     path: String,
     format: &'static str,
-    versions: RwLock<Versions>,
+    has_dynamic_classes: bool,
+    pub(super) versions: RwLock<Versions>,
     /// Its directory in that of all.
     directory: PathBuf,
     /// The numbers of its data streams.
     streams: RwLock<Vec<usize>>,
     /// The names of its files.
     names: Mutex<FileNames>,
+    usage: Arc<Usage>,
     /// Whether clocks go on in the trace that was added last: known once, as data streams can be many.
     goes_on: Mutex<Option<(Arc<Trace>, GoesOn)>>,
 }
@@ -118,10 +126,12 @@ impl CtfOutput {
             files: Mutex::default(),
             target: dialect,
             options: options.clone(),
+            digest: options.verify.is_some().then(|| Arc::new(Mutex::new(digest_for(options)))),
             is_live,
             merge: None,
         };
         for (number, source) in sources.iter().enumerate() {
+            check_stop(options)?;
             let path = source.trace.path.clone();
             let directory = match is_single {
                 true => PathBuf::new(),
@@ -130,10 +140,12 @@ impl CtfOutput {
             output.traces.push(OutputTrace {
                 path,
                 format: source.format,
+                has_dynamic_classes: source.has_dynamic_classes,
                 versions: RwLock::default(),
                 directory,
                 streams: RwLock::default(),
                 names: Mutex::default(),
+                usage: Arc::default(),
                 goes_on: Mutex::default(),
             });
             output.lower(number, &source.trace)?;
@@ -146,20 +158,35 @@ impl CtfOutput {
         }
         let mut headers = headers.into_iter();
         for (number, source) in sources.iter().enumerate() {
+            let is_ctf = SourceFrame::of(source.format, &source.trace.class, options).is_ctf;
             for (stream, header) in source.streams.iter().zip(&mut headers) {
+                check_stop(options)?;
+                if let Some(clock) = stream.clock().filter(|clock| !is_ctf && is_out_of_range(clock)) {
+                    return Err(CreateError::Unsupported {
+                        trace: source.trace.path.clone(),
+                        dialect: dialect.dialect.title(),
+                        problems: vec![format!(
+                            "clock `{}`: its offset from the origin is more nanoseconds than 64 bits can say",
+                            clock.id
+                        )],
+                    });
+                }
                 output.push_stream(number, stream, Some(header))?;
             }
         }
         // What cannot be described is found out before anything is read.
         let mut metadata = Vec::new();
         for trace in output.written_traces() {
+            check_stop(options)?;
             metadata.append(&mut output.metadata(trace)?);
         }
         let with_path =
             |path: &Path, error: io::Error| CreateError::Io { path: path.display().to_string(), error };
         output.directory = match &target {
             WriteTarget::Complete(path) => {
-                Some(OutputDirectory::create(path, is_ctf).map_err(|error| with_path(path, error))?)
+                let list: ListWritten = Arc::new(written_files);
+                let directory = OutputDirectory::create(path, options.existing, &list);
+                Some(directory.map_err(|error| with_path(path, error))?)
             }
             WriteTarget::Live(path) => {
                 let directory = OutputDirectory::create_live(path, &metadata);
@@ -176,7 +203,7 @@ impl CtfOutput {
     }
 
     /// The rules of the data stream that a lane is.
-    fn rules_of(&self, lane: Lane) -> Option<Arc<StreamRules>> {
+    pub(super) fn rules_of(&self, lane: Lane) -> Option<Arc<StreamRules>> {
         let number = match lane {
             Lane::Stream { source, stream } => {
                 let streams = &self.traces.get(source)?.streams;
@@ -198,15 +225,16 @@ impl CtfOutput {
         if let Some(lowered) = versions.of(trace) {
             return Ok(Arc::clone(lowered));
         }
-        let format = self.traces[number].format;
-        let source = WriteSource { trace: Arc::clone(trace), format, streams: Vec::new() };
+        let OutputTrace { format, has_dynamic_classes, .. } = self.traces[number];
+        let trace = Arc::clone(trace);
+        let source = WriteSource { trace, format, has_dynamic_classes, streams: Vec::new() };
         let lowered = Arc::new(lower(&source, &self.options, self.target.dialect)?);
         versions.push(&lowered);
         Ok(lowered)
     }
 
     /// The traces that have files of their own.
-    fn written_traces(&self) -> std::ops::Range<usize> {
+    pub(super) fn written_traces(&self) -> std::ops::Range<usize> {
         0..if self.merge.is_some() { 1 } else { self.traces.len() }
     }
 
@@ -226,7 +254,9 @@ impl CtfOutput {
             MergeInput {
                 path: trace.path.clone(),
                 class: versions.class().into_owned(),
-                mirrors: versions.first().is_some_and(|first| mirrors(&first.source().class, &self.options)),
+                mirrors: versions.first().is_some_and(|first| {
+                    SourceFrame::of(trace.format, &first.source().class, &self.options).mirrors
+                }),
                 needs_header: versions.first().is_some_and(header),
                 has_stacks: versions.has_stacks(),
             }
@@ -239,16 +269,31 @@ impl CtfOutput {
         let mut headers = Vec::new();
         for (number, source) in sources.iter().enumerate() {
             for stream in &source.streams {
+                check_stop(&self.options)?;
                 let lowered = self.lower(number, &stream.trace)?;
-                headers.push(self.header(&lowered, stream, headers.len()));
+                headers.push(self.header(number, &lowered, stream, headers.len()));
             }
         }
         Ok(headers)
     }
 
     /// The same of one data stream.
-    fn header(&self, lowered: &LoweredTrace, stream: &DataStream, number: usize) -> HeaderRules {
+    fn header(
+        &self,
+        source: usize,
+        lowered: &LoweredTrace,
+        stream: &DataStream,
+        number: usize,
+    ) -> HeaderRules {
         let mut header = HeaderRules::of(&lowered.trace().class, stream, number);
+        let format = self.traces.get(source).map_or("", |trace| trace.format);
+        let frame = SourceFrame::of(format, &stream.trace.class, &self.options);
+        if frame.mirrors && !frame.is_ctf {
+            header.is_common = frame.lacks_header;
+            // Where the lines of a program have something else, it is they that are wrong.
+            header.replaced.uuid = header.uuid;
+            header.replaced.data_stream_class_id = Some(header.class_id);
+        }
         if self.options.repair || !self.options.selected_by.is_empty() {
             header.replaced.uuid = header.uuid;
         }
@@ -267,7 +312,7 @@ impl CtfOutput {
         let lowered = self.lower(source, &stream.trace)?;
         let mut streams = self.streams.write().unwrap_or_else(PoisonError::into_inner);
         let number = streams.len();
-        let header = header.unwrap_or_else(|| self.header(&lowered, stream, number));
+        let header = header.unwrap_or_else(|| self.header(source, &lowered, stream, number));
         let written_in = &self.traces[self.written_in(source)];
         let file = file_name(&stream.name, &mut lock(&written_in.names));
         let rules = rules(source, &lowered, stream, (number, file), self, header);
@@ -277,18 +322,34 @@ impl CtfOutput {
         Ok(numbers.len() - 1)
     }
 
+    /// The class of a trace, with what was met up to now.
+    fn class(&self, trace: usize) -> Result<TraceClass, CreateError> {
+        Ok(match &self.merge {
+            Some((rules, _)) => merged(&self.merge_inputs(), *rules, self.target.dialect)?.class,
+            None => {
+                let versions = self.traces[trace].versions.read().unwrap_or_else(PoisonError::into_inner);
+                versions.class().into_owned()
+            }
+        })
+    }
+
     /// The metadata of a trace: its files with their names.
     fn metadata(&self, trace: usize) -> Result<Vec<(PathBuf, Vec<u8>)>, CreateError> {
+        let class = self.class(trace)?;
+        self.describe(trace, class)
+    }
+
+    /// The metadata of a trace of this class: its files with their names.
+    pub(super) fn describe(
+        &self,
+        trace: usize,
+        mut class: TraceClass,
+    ) -> Result<Vec<(PathBuf, Vec<u8>)>, CreateError> {
         let trace = &self.traces[trace];
-        let versions = trace.versions.read().unwrap_or_else(PoisonError::into_inner);
-        let mut class: Cow<'_, TraceClass> = match &self.merge {
-            Some((rules, _)) => Cow::Owned(merged(&self.merge_inputs(), *rules, self.target.dialect)?.class),
-            None => versions.class(),
-        };
         if !capabilities(self.target.dialect).attributes
-            && let Some(annotations) = take_annotations(class.to_mut())
+            && let Some(annotations) = take_annotations(&mut class)
         {
-            class.to_mut().environment.push((ANNOTATIONS.to_owned(), Value::Text(annotations.to_string())));
+            class.environment.push((ANNOTATIONS.to_owned(), Value::Text(annotations.to_string())));
         }
         let written =
             write_metadata(&class, self.target.dialect, &self.options.limits).map_err(|problems| {
@@ -304,9 +365,40 @@ impl CtfOutput {
         }
         let mut files = vec![(trace.directory.join("metadata"), text)];
         if let Some(environment) = written.environment {
-            files.push((trace.directory.join("environment.json"), environment.into_bytes()));
+            files.push((trace.directory.join(ENVIRONMENT), environment.into_bytes()));
         }
         Ok(files)
+    }
+
+    /// Refuses a trace whose data readers would refuse.
+    fn check_limits(&self, trace: usize) -> Result<(), CreateError> {
+        self.check_usage(trace, &self.class(trace)?, &self.traces[trace].usage)
+    }
+
+    /// The same for a trace of a class of which so much is used.
+    pub(super) fn check_usage(
+        &self,
+        trace: usize,
+        class: &TraceClass,
+        usage: &Usage,
+    ) -> Result<(), CreateError> {
+        let problem = usage.problem(class, &self.options.limits, self.merge.is_some());
+        let Some(problem) = problem else { return Ok(()) };
+        Err(CreateError::Unsupported {
+            trace: self.traces[trace].path.clone(),
+            dialect: self.target.dialect.title(),
+            problems: vec![format!("readers would refuse it: {problem}")],
+        })
+    }
+
+    /// Adds packets of a trace, which cannot have more than readers accept.
+    pub(super) fn add_packets(&self, usage: &Usage, bytes: u64, packets: u64) -> io::Result<()> {
+        let most = self.options.limits.packets;
+        if usage.add_packets(bytes, packets) > most {
+            let message = format!("the trace would have more than {most} packets, which readers refuse");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        Ok(())
     }
 
     fn write_metadata(&self, trace: usize) -> Result<(), CreateError> {
@@ -324,6 +416,20 @@ impl CtfOutput {
     /// events keep their numbers.
     fn write_stacks(&self, trace: usize) -> Result<(), CreateError> {
         let Some(directory) = &self.directory else { return Ok(()) };
+        self.write_stacks_by(trace, &mut |path| {
+            directory.create_file(path).map(BufWriter::new).map_err(|error| CreateError::Io {
+                path: directory.path().join(path).display().to_string(),
+                error,
+            })
+        })
+    }
+
+    /// The same into files that are created by their names.
+    pub(super) fn write_stacks_by(
+        &self,
+        trace: usize,
+        create: &mut dyn FnMut(&Path) -> Result<BufWriter<File>, CreateError>,
+    ) -> Result<(), CreateError> {
         let mut tables = Vec::new();
         if let Some((rules, _)) = &self.merge {
             let merged = merged(&self.merge_inputs(), *rules, self.target.dialect)?;
@@ -342,15 +448,21 @@ impl CtfOutput {
         for (number, (source, class, ids)) in tables.iter().enumerate() {
             let (ids, number) = if is_single { (&[][..], None) } else { (&ids[..], Some(number + 1)) };
             let path = self.traces[trace].directory.join(stack_file(number));
-            let file = directory.create_file(&path);
-            let stacks = source.stacks_of(*class);
-            let result = file.and_then(|file| write_stacks(stacks, ids, BufWriter::new(file)));
-            result.map_err(|error| CreateError::Io {
-                path: directory.path().join(&path).display().to_string(),
-                error,
-            })?;
+            let (stacks, file) = (source.stacks_of(*class), create(&path)?);
+            let result = write_stacks(stacks, ids, file);
+            result.map_err(|error| CreateError::Io { path: path.display().to_string(), error })?;
         }
         Ok(())
+    }
+
+    /// The directory of a trace in that of all.
+    pub(super) fn directory_of(&self, trace: usize) -> &Path {
+        self.traces.get(trace).map_or(Path::new(""), |trace| &trace.directory)
+    }
+
+    /// Does something with the names of the files of a trace.
+    pub(super) fn with_names<T>(&self, trace: usize, change: impl FnOnce(&mut FileNames) -> T) -> T {
+        change(&mut lock(&self.traces[trace].names))
     }
 
     /// How many classes a trace has now.
@@ -394,6 +506,11 @@ impl StreamFile {
         self.file = Some(file);
         Ok(())
     }
+}
+
+/// Ends work that takes long when writing is stopped.
+fn check_stop(options: &WriteOptions) -> Result<(), CreateError> {
+    options.check_stop().map_err(|_| CreateError::Stopped)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -465,6 +582,8 @@ impl TraceOutput for CtfOutput {
             stream.size += packet.total / 8;
         }
         drop(stream);
+        let (bytes, packets) = (block.bytes.len() as u64, block.packets.len() as u64);
+        self.add_packets(&self.traces[trace].usage, bytes, packets)?;
         let mut files = self.lock();
         files.report.bytes += block.bytes.len() as u64;
         files.report.packets += block.packets.len() as u64;
@@ -484,6 +603,8 @@ impl TraceOutput for CtfOutput {
     fn finish(self: Box<Self>) -> Result<WriteReport, CreateError> {
         let losses = self.losses();
         for trace in self.written_traces() {
+            check_stop(&self.options)?;
+            self.check_limits(trace)?;
             self.write_metadata(trace)?;
             self.write_stacks(trace)?;
         }
@@ -493,8 +614,10 @@ impl TraceOutput for CtfOutput {
         let with_path = |path: &Path, error| CreateError::Io { path: path.display().to_string(), error };
         if self.options.index {
             for ((number, _), stream) in &streams {
+                check_stop(&self.options)?;
                 // Of packets that do not say how large they are there is only one.
-                let Some(rules) = self.rules(*number).filter(|rules| rules.has_size || !rules.mirrors) else {
+                let Some(rules) = self.rules(*number).filter(|rules| rules.is_delimited || !rules.mirrors)
+                else {
                     continue;
                 };
                 let (trace, stream) = (&self.traces[rules.source], lock(stream));
@@ -503,12 +626,27 @@ impl TraceOutput for CtfOutput {
             }
         }
         drop(streams);
+        check_stop(&self.options)?;
+        if let (Some(verify), Some(digest)) = (&self.options.verify, &self.digest) {
+            verify.check(directory.path(), &lock(digest))?;
+        }
         let at = directory.path().to_owned();
         if let Some(directory) = self.directory {
             report.paths.push(directory.finish().map_err(|error| with_path(&at, error))?);
         }
         Ok(report)
     }
+}
+
+/// The digest of nothing yet. Discarded events are only compared where all packets and events are written as they are:
+/// otherwise packets count others.
+fn digest_for(options: &WriteOptions) -> TraceDigest {
+    let mut digest = TraceDigest::default();
+    let is_part = options.leaves_out || options.leaves_out_packets || options.window != Window::default();
+    if is_part || options.repair || options.merge {
+        digest.discarded_events = None;
+    }
+    digest
 }
 
 /// A trace with one of its data stream classes, and the ids that those that have its call stacks get. `ids`: of all of
@@ -537,24 +675,6 @@ impl Encoder for Nothing {
     }
 }
 
-/// Whether a directory is a CTF trace, or has several of them and nothing else.
-fn is_ctf(path: &Path) -> bool {
-    if path.join("metadata").is_file() {
-        return true;
-    }
-    let Ok(items) = std::fs::read_dir(path) else { return false };
-    items.flatten().all(|item| item.path().join("metadata").is_file())
-}
-
-/// Whether packets of the output are made of those of the source: otherwise it has none.
-fn mirrors(class: &TraceClass, options: &WriteOptions) -> bool {
-    let has_packets =
-        |class: &DataStreamClass| class.packet_context.is_some() || class.event_record_header.is_some();
-    // A file of CTF is a packet even if that begins with nothing.
-    let is_ctf = || Dialect::ALL.iter().any(|known| known.title() == class.dialect);
-    class.packet_header.is_some() || class.data_streams.iter().any(has_packets) || is_ctf() && !options.merge
-}
-
 fn lower(
     source: &WriteSource,
     options: &WriteOptions,
@@ -562,27 +682,81 @@ fn lower(
 ) -> Result<LoweredTrace, CreateError> {
     let capabilities = capabilities(dialect);
     let annotates = source.format != "ctf" && !source.format.is_empty();
-    let lower_options = LowerOptions { annotates, limits: options.limits };
+    let separates_scopes = annotates;
     let original = &source.trace.class;
+    let (frame, has_dynamic_classes) =
+        (SourceFrame::of(source.format, original, options), source.has_dynamic_classes);
+    // Where the ids of classes are in fields that are added, they need not be those of the source.
+    let numbers_classes = original.data_streams.iter().all(|class| frame.added_fields(class).class_id);
+    let lower_options = LowerOptions { annotates, separates_scopes, numbers_classes, limits: options.limits };
     let lowered = LoweredTrace::new(&source.trace, &capabilities, lower_options, |class| {
         dialect.title().clone_into(&mut class.dialect);
         class.default_byte_order.get_or_insert(ByteOrder::LittleEndian);
+        let gets_no_stream = original.data_streams.is_empty() && !source.format.is_empty();
+        if gets_no_stream && dialect != Dialect::Ctf18 && original.dialect != dialect.title() {
+            // CTF 2 needs one. What is not read from a trace gets its classes later.
+            class.data_streams.push(ichnos_model::DataStreamClass::default());
+        }
         if !options.selected_by.is_empty() {
             identify_part(class, &options.selected_by);
         }
-        if !mirrors(original, options) {
-            return add_frame(class, &capabilities);
+        if !frame.mirrors {
+            add_packets(class, &capabilities);
+        } else if frame.lacks_header {
+            class.packet_header = Some(Arc::new(packet_header(class.uuid.is_some(), &capabilities)));
         }
         let goes_on = GoesOn::of(original, dialect);
         for (stream, source) in class.data_streams.iter_mut().zip(&original.data_streams) {
-            add_times(stream, PacketClock::of(source, options, goes_on), &capabilities);
+            add_fields(stream, frame.added_fields(source), &capabilities, has_dynamic_classes);
+            adapt_sizes(stream, &original.dialect, dialect);
+            if frame.mirrors {
+                add_times(stream, PacketClock::of(source, options, goes_on, frame.is_ctf), &capabilities);
+            }
         }
     });
-    lowered.map_err(|error| CreateError::Classes { trace: source.trace.path.clone(), error })
+    let lowered =
+        lowered.map_err(|error| CreateError::Classes { trace: source.trace.path.clone(), error })?;
+    let frame = SourceFrame::of(source.format, original, options);
+    if frame.mirrors && keeps_packets(options) {
+        let goes_on = GoesOn::of(original, dialect);
+        let clock = |stream| PacketClock::of(stream, options, goes_on, frame.is_ctf);
+        let clocks = || original.data_streams.iter().map(clock);
+        let added = [
+            ("begin", "begins", clocks().filter(|clock| clock.adds_begin).count()),
+            ("end", "ends", clocks().filter(|clock| clock.adds_end).count()),
+        ];
+        for (name, verb, count) in added.into_iter().filter(|(.., count)| *count > 0) {
+            let what = format!("added: the value of the clock when the packet {verb}, with all bits");
+            let field = format!("packet.context.timestamp_{name}");
+            lowered.lose(Loss { kind: LossKind::Lowered, class: String::new(), field, what }, count as u64);
+        }
+    }
+    for stream in &original.data_streams {
+        for (field, what) in frame.added_fields(stream).changes(stream) {
+            let (class, field) = (String::new(), field.to_owned());
+            lowered.lose(Loss { kind: LossKind::Lowered, class, field, what: what.to_owned() }, 1);
+        }
+    }
+    note_origins(&lowered);
+    Ok(lowered)
+}
+
+/// Notes clocks that readers take for ones of the Unix epoch, as those of the tracer are that is said to have written
+/// the trace.
+fn note_origins(lowered: &LoweredTrace) {
+    let written = &lowered.trace().class;
+    let mut read = written.clone();
+    Quirk::of(&read).into_iter().for_each(|quirk| quirk.correct(&mut read));
+    let clocks = written.clocks.iter().zip(&read.clocks);
+    for (clock, _) in clocks.filter(|(written, read)| written.origin != read.origin) {
+        let (kind, class, field) = (LossKind::Rounded, String::new(), format!("clock.{}", clock.id));
+        let what = "origin that is not the Unix epoch: read as that, as the one of LTTng".to_owned();
+        lowered.lose(Loss { kind, class, field, what }, 1);
+    }
 }
 
 /// Has a trace of which events are left out not be the same as the one that it is made of.
-fn identify_part(class: &mut TraceClass, selected_by: &[String]) {
+pub(super) fn identify_part(class: &mut TraceClass, selected_by: &[String]) {
     if let Some(uuid) = &mut class.uuid {
         *uuid = derived_uuid([*uuid].into_iter(), selected_by);
     } else if let (Some(_), Some(uid)) = (&class.name, &mut class.uid) {
@@ -601,60 +775,77 @@ fn rules(
 ) -> StreamRules {
     let (options, dialect) = (&output.options, output.target.dialect);
     let class = stream.class();
-    let mirrors = mirrors(&stream.trace.class, options);
+    let written = lowered.trace().class.data_streams.get(stream.class_index);
+    let frame = SourceFrame::of(output.traces[source].format, &stream.trace.class, options);
+    let SourceFrame { is_ctf, mirrors, .. } = frame;
+    let added = frame.added_fields(class);
     let clock = match mirrors {
-        true => PacketClock::of(class, options, output.traces[source].goes_on(&stream.trace, dialect)),
+        true => {
+            let goes_on = output.traces[source].goes_on(&stream.trace, dialect);
+            PacketClock::of(class, options, goes_on, is_ctf)
+        }
         false => PacketClock::default(),
     };
-    let timestamp = Timestamps::of(class.event_record_header.as_deref());
-    let keeps_bits = mirrors && !options.repair && lowered.keeps_bits(stream.class_index, false);
-    let copies_packets = mirrors
+    let timestamp = match added.timestamp {
+        true => Timestamps::WHOLE,
+        false => Timestamps::of(class),
+    };
+    let keeps_bits = is_ctf && mirrors && !options.repair && lowered.keeps_bits(stream.class_index, false);
+    let copies_packets = is_ctf
+        && mirrors
         && !clock.adds_begin
         && !options.leaves_out
         && options.packet_size.is_none()
         && !options.repair
-        && has_size(class, Role::PacketTotalLength)
+        && PacketSizes::of(class).delimit(&stream.trace.class.dialect)
         && lowered.keeps_bits(stream.class_index, true);
-    let has_gaps =
-        options.leaves_out || options.repair || clock.adds_begin || options.window != Window::default();
+    let roots =
+        written.into_iter().flat_map(|class| class.event_record_header.iter().chain(&class.common_context));
+    let has_empty_elements = roots.into_iter().any(Cost::has_empty_elements);
+    let has_gaps = !is_ctf
+        || options.leaves_out
+        || options.repair
+        || clock.adds_begin
+        || options.window != Window::default();
     StreamRules {
         lowered: Arc::clone(lowered),
         stream: Arc::clone(stream),
         number,
         file,
         source,
+        is_ctf,
         mirrors,
+        added,
         clock,
         copies_packets,
         copies_events: keeps_bits && !(has_gaps && timestamp.are_variable),
-        grows: !lowered.keeps_bits(stream.class_index, true),
+        grows: !is_ctf || !lowered.keeps_bits(stream.class_index, true),
         has_gaps,
+        keeps_packets: keeps_packets(options),
         packet_size: options.packet_size,
-        has_total: has_size(class, Role::PacketTotalLength),
-        has_size: has_size(class, Role::PacketTotalLength) || has_size(class, Role::PacketContentLength),
+        is_delimited: written.is_some_and(|class| PacketSizes::of(class).delimit(dialect.title())),
         has_index: options.index,
         repairs: options.repair,
         header,
         window: options.window,
-        default_clock: lowered
-            .trace()
-            .class
-            .data_streams
-            .get(stream.class_index)
-            .and_then(|class| class.default_clock),
+        default_clock: written.and_then(|class| class.default_clock),
         timestamp,
+        class_id_bits: written.and_then(ichnos_model::DataStreamClass::class_id_length).unwrap_or(64),
         is_live: output.is_live,
+        digest: output.digest.clone(),
         must_fit: options.must_fit,
+        limits: DecodeLimits::from(&options.limits),
+        usage: Arc::clone(&output.traces[output.written_in(source)].usage),
+        has_empty_elements,
         header_shape: stream.plans().event_record_header.as_ref().map(ScopeShape::of),
         common_shape: stream.plans().common_context.as_ref().map(ScopeShape::of),
     }
 }
 
-/// Whether packets say a size.
-fn has_size(class: &DataStreamClass, role: Role) -> bool {
-    let root = class.packet_context.as_deref().map(|context| &context.kind);
-    let Some(FieldKind::Structure { members, .. }) = root else { return false };
-    members.iter().any(|member| member.class.roles.has(role))
+/// Returns `true` if nothing is left out, and packets are those of the source.
+fn keeps_packets(options: &WriteOptions) -> bool {
+    let leaves_out = options.leaves_out || options.leaves_out_packets || options.repair;
+    !leaves_out && options.packet_size.is_none() && options.window == Window::default()
 }
 
 /// Metadata in packets (CTF 1.8, section 7.1).

@@ -1,6 +1,6 @@
 //! Columns of a table of events: what they are called, and which fields they are.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use ichnos_model::{DataStreamClass, Event, EventRecordClass, FieldClass, FieldKind, Scope};
@@ -301,6 +301,21 @@ impl<'c> Tree<'c> {
             .take_while(move |child| *child < end)
     }
 
+    /// The members of a structure, without padding: each with its name and its number among those of this name.
+    fn members(&self, node: usize) -> impl Iterator<Item = (usize, &'c str, u64)> {
+        let mut counts: HashMap<&str, u64> = HashMap::new();
+        self.children(node).filter_map(move |child| {
+            let branch = self.0.get(child)?;
+            if matches!(branch.class.kind, FieldKind::Padding(_)) {
+                return None;
+            }
+            let name = branch.name;
+            let number = counts.entry(name).or_default();
+            *number += 1;
+            Some((child, name, *number))
+        })
+    }
+
     /// Takes a path from a field on, and adds the fields that it leads to.
     fn follow(&self, target: Target, path: &str, found: &mut Vec<Target>) {
         let Some(branch) = self.0.get(target.node) else { return };
@@ -316,6 +331,7 @@ impl<'c> Tree<'c> {
                 }
             }
             FieldKind::Structure { .. } | FieldKind::Union { .. } => {
+                let before_all = found.len();
                 for child in self.children(target.node) {
                     let name = self.0.get(child).map_or("", |child| child.name);
                     let rest = path.strip_prefix(name).and_then(|rest| match rest {
@@ -329,6 +345,19 @@ impl<'c> Tree<'c> {
                     // Of members with the same name, the first one.
                     if found.len() > before {
                         break;
+                    }
+                }
+                // Others, and those without a name, are numbered.
+                if found.len() == before_all && path.contains('#') {
+                    for (child, name, number) in self.members(target.node) {
+                        let rest =
+                            path.strip_prefix(name).and_then(|rest| rest.strip_prefix(&numbered("", number)));
+                        let is_it = |rest: &&str| {
+                            is_numbered(name, number) && (rest.is_empty() || rest.starts_with('.'))
+                        };
+                        if let Some(rest) = rest.filter(is_it) {
+                            self.follow(to(child), rest.trim_start_matches('.'), found);
+                        }
                     }
                 }
             }
@@ -370,12 +399,15 @@ impl<'c> Tree<'c> {
         let Some(branch) = self.0.get(node) else { return };
         match &branch.class.kind {
             FieldKind::Structure { .. } => {
-                for child in self.children(node) {
+                for (child, name, number) in self.members(node) {
                     let length = path.len();
                     if length > 0 {
                         path.push('.');
                     }
-                    path.push_str(self.0.get(child).map_or("", |child| child.name));
+                    match is_numbered(name, number) {
+                        true => path.push_str(&numbered(name, number)),
+                        false => path.push_str(name),
+                    }
                     self.leaves(child, path, take);
                     path.truncate(length);
                 }
@@ -388,6 +420,16 @@ impl<'c> Tree<'c> {
             _ => take(path, branch.class),
         }
     }
+}
+
+/// Returns `true` if the name of a member is followed by its number: it is not the first one of this name, or it has
+/// none.
+fn is_numbered(name: &str, number: u64) -> bool {
+    number > 1 || name.is_empty()
+}
+
+fn numbered(name: &str, number: u64) -> String {
+    format!("{name}#{number}")
 }
 
 fn grow<'c>(branches: &mut Vec<Branch<'c>>, class: &'c FieldClass, name: &'c str) {

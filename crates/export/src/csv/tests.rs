@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use ichnos_model::{
-    FieldClass, FieldKind, IntegerProperties, IntegerRange, Length, Mappings, Message, RangeSet,
-    StringEncoding, StringLength, Value,
+    DataStreamClass, EventRecordClass, FieldClass, FieldKind, IntegerProperties, IntegerRange, Length,
+    Mappings, Message, RangeSet, StringEncoding, StringLength, Value,
 };
 use ichnos_testing::{Random, cases};
 
@@ -148,6 +148,26 @@ fn few_of_many_fields() {
         CsvOptions { columns: columns(&["f4999", "f0", "f2500", "f5000"]), ..CsvOptions::default() };
     let bytes: Vec<u8> = (0..5_000).map(|i| (i % 251) as u8).collect();
     assert_eq!(written(&fixture, options, &bytes), "f4999,f0,f2500,f5000\n230,0,241,\n");
+}
+
+/// Members of the same name, and members without one, have a column each.
+#[test]
+fn members_of_the_same_name() {
+    let inner = || structure(vec![("b", u8_class()), ("b", u8_class())]);
+    let fields =
+        vec![("a", u8_class()), ("", u8_class()), ("a", u8_class()), ("", u8_class()), ("in", inner())];
+    let fixture = Fixture::new(structure(fields));
+    let names = ["a", "#1", "a#2", "#2", "in.b", "in.b#2"];
+    let options = CsvOptions { columns: columns(&names), ..CsvOptions::default() };
+    assert_eq!(written(&fixture, options, &[1, 2, 3, 4, 5, 6]), "a,#1,a#2,#2,in.b,in.b#2\n1,2,3,4,5,6\n");
+    let options = CsvOptions { columns: columns(&["a#1", "a#3", "in.b#0", "#"]), ..CsvOptions::default() };
+    assert_eq!(written(&fixture, options, &[1, 2, 3, 4, 5, 6]), "a#1,a#3,in.b#0,#\n,,,\n");
+    let class = EventRecordClass {
+        payload: Some(structure(vec![("a", u8_class()), ("a", u8_class())])),
+        ..EventRecordClass::default()
+    };
+    let names_found = CsvColumn::names_in(&DataStreamClass::default(), &class);
+    assert_eq!(names_found[names_found.len() - 2..], ["a", "a#2"]);
 }
 
 /// Chunks are written without a first line of their own.

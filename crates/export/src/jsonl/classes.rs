@@ -112,7 +112,10 @@ impl Classes<'_> {
                 match length {
                     StringLength::NullTerminated => {}
                     StringLength::Static(bytes) => self.number("length", *bytes),
-                    StringLength::Dynamic(_) => push_text(self.out, "length", Some("dynamic")),
+                    StringLength::Dynamic(location) => {
+                        push_text(self.out, "length", Some("dynamic"));
+                        self.location("length_field", location);
+                    }
                     StringLength::Prefixed { length, gap } => {
                         push_key(self.out, "length_prefix");
                         self.bits("integer", *length);
@@ -152,7 +155,7 @@ impl Classes<'_> {
                 self.kind("optional");
                 // If the field is absent, so is its member in lines of events: nothing has to select it.
                 if !class.is_shown_if_present() {
-                    self.location(selector);
+                    self.location("selector", selector);
                     if let Some(ranges) = ranges {
                         push_key(self.out, "ranges");
                         self.ranges(ranges.0.iter().copied());
@@ -163,7 +166,7 @@ impl Classes<'_> {
             }
             FieldKind::Variant { options, selector, alignment } => {
                 self.kind("variant");
-                self.location(selector);
+                self.location("selector", selector);
                 self.alignment(*alignment, 1);
                 push_key(self.out, "options");
                 self.text("[");
@@ -301,17 +304,18 @@ impl Classes<'_> {
     }
 
     fn length(&mut self, length: &Length) {
-        if let Length::Static(length) = length {
-            self.number("length", *length);
+        match length {
+            Length::Static(length) => self.number("length", *length),
+            Length::Dynamic(location) => self.location("length_field", location),
         }
     }
 
-    /// Which field selects.
-    fn location(&mut self, location: &FieldLocation) {
+    /// The field that selects, or has a length.
+    fn location(&mut self, name: &str, location: &FieldLocation) {
         if location.is_of_values() {
             return;
         }
-        push_key(self.out, "selector");
+        push_key(self.out, name);
         self.text("{\"path\":[");
         for (i, step) in location.path.iter().enumerate() {
             if i > 0 {

@@ -7,7 +7,7 @@ use ichnos_io::{
 use ichnos_model::plan::PlanError;
 use ichnos_model::{Diagnostic, FileDiagnostic, TextPosition, TraceInput};
 
-use super::{Clock, LogTrace, OpenOptions, ReadFiles, probe};
+use super::{Clock, LogTrace, OpenOptions, ReadFiles, own_files, probe};
 use crate::log::SeverityScale;
 use crate::writer::FuchsiaLogWriter;
 
@@ -64,6 +64,10 @@ impl Format for FuchsiaLog {
 
     fn probe(&self, tree: &Tree, options: &ReadOptions) -> bool {
         probe(tree, &options.into())
+    }
+
+    fn own_files(&self, tree: &Tree, files: &[usize], options: &ReadOptions) -> Vec<usize> {
+        own_files(tree, files, &options.into())
     }
 
     fn open(&self, trees: &[&Tree], options: &ReadOptions) -> OpenedTraces {

@@ -100,17 +100,28 @@ impl Default for OpenOptions {
 pub fn probe(tree: &Tree, options: &OpenOptions) -> bool {
     /// How many files are looked at in a directory of which nothing is known.
     const LOOKED_AT: usize = 1_000;
-    /// In a directory of more files than this, only the first bytes of each are looked at.
-    const FEW: usize = 32;
-    const FIRST: usize = 2 << 10;
-    let most = if tree.entries.len() > FEW { FIRST } else { PROBED + 1 };
-    let is_log =
-        |entry: &&Entry| entry.beginning(most).is_ok_and(|bytes| recognise(&bytes, options).is_some());
+    let is_log = |entry: &&Entry| is_log(entry, tree.entries.len(), options);
     // What has a hidden name comes last: it sorts first, and is hardly what the directory is for.
     let is_hidden = |entry: &&Entry| entry.path.split('/').any(|name| name.starts_with('.'));
     let shown = tree.entries.iter().filter(|entry| !is_hidden(entry));
     let all = shown.chain(tree.entries.iter().filter(is_hidden));
     all.filter(|entry| entry.repeats().is_none()).take(LOOKED_AT).any(|entry| is_log(&entry))
+}
+
+/// Returns the files of a tree that are logs, by their indexes.
+pub(crate) fn own_files(tree: &Tree, files: &[usize], options: &OpenOptions) -> Vec<usize> {
+    let is_own =
+        |index: &&usize| tree.entries.get(**index).is_some_and(|entry| is_log(entry, files.len(), options));
+    files.iter().filter(is_own).copied().collect()
+}
+
+/// Returns `true` if one of this number of files is a log.
+fn is_log(entry: &Entry, count: usize, options: &OpenOptions) -> bool {
+    /// Of more files than this, only the first bytes of each are looked at.
+    const FEW: usize = 32;
+    const FIRST: usize = 2 << 10;
+    let most = if count > FEW { FIRST } else { PROBED + 1 };
+    entry.beginning(most).is_ok_and(|bytes| recognise(&bytes, options).is_some())
 }
 
 /// How much of a file says whether it is one of log messages, in bytes.
@@ -351,16 +362,18 @@ impl TraceInput for LogTrace {
     }
 
     fn cursors(&self, window: Window) -> Vec<BoxedCursor> {
-        let cursor = |file: &LogFile| {
-            let most = self.options.compiled_classes / self.files.len().max(1);
-            let cursor = LogCursor::new(&file.stream, &file.bytes, file.framing, &self.options, window, most);
-            let live = self.live.lock().unwrap_or_else(PoisonError::into_inner).take();
-            let cursor = match live {
-                Some(live) => cursor.listen(live),
-                None => cursor,
-            };
-            cursor.boxed_fast()
+        (0..self.files.len()).filter_map(|stream| self.cursor(stream, window)).collect()
+    }
+
+    fn cursor(&self, stream: usize, window: Window) -> Option<BoxedCursor> {
+        let file = self.files.get(stream)?;
+        let most = self.options.compiled_classes / self.files.len().max(1);
+        let cursor = LogCursor::new(&file.stream, &file.bytes, file.framing, &self.options, window, most);
+        let live = self.live.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let cursor = match live {
+            Some(live) => cursor.listen(live),
+            None => cursor,
         };
-        self.files.iter().map(cursor).collect()
+        Some(cursor.boxed_fast())
     }
 }

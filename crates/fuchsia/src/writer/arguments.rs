@@ -7,7 +7,8 @@ use ichnos_model::{Field, FieldKind, Real, Scope, Text, Uuid, Visitor, Wide};
 use super::class_encoding::{NumberPart, ScopeEncoding, TextPart, Treatment};
 use super::components::Component;
 use super::losses::{Change, ClassNumber, Losses, Place};
-use crate::log::{MAX_TEXT, Name, RecordEncoder, Value};
+use super::record_hash::ExpectedRecord;
+use crate::log::{MAX_TEXT, Name, Value};
 
 /// What the fields of an event are in.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +35,8 @@ pub(super) struct Parts {
     /// The one that is known of where it comes from.
     pub(super) known: ComponentParts,
     has_message: bool,
+    /// True if bytes of messages that are no UTF-8 are replaced.
+    replaces_invalid: bool,
     /// The name of the argument that comes next.
     path: String,
     around: Vec<Around>,
@@ -72,6 +75,11 @@ impl ComponentParts {
 }
 
 impl Parts {
+    /// Sets whether bytes of messages that are no UTF-8 become U+FFFD.
+    pub(super) fn replace_invalid(&mut self, replaces: bool) {
+        self.replaces_invalid = replaces;
+    }
+
     /// Forgets what an event said.
     pub(super) fn clear(&mut self) {
         self.severity = None;
@@ -86,7 +94,7 @@ impl Parts {
     /// Appends a message that is made now.
     pub(super) fn render(
         &mut self,
-        record: &mut RecordEncoder<'_>,
+        record: &mut ExpectedRecord<'_>,
         losses: &mut Losses,
         class: ClassNumber,
         make: impl FnOnce(&mut dyn Write) -> fmt::Result,
@@ -125,7 +133,7 @@ impl Write for Bounded<'_> {
 
 /// Appends a text, or as much of it as there is room for.
 pub(super) fn push_text(
-    record: &mut RecordEncoder<'_>,
+    record: &mut ExpectedRecord<'_>,
     name: &str,
     text: &[u8],
     losses: &mut Losses,
@@ -154,7 +162,7 @@ pub(super) fn push_text(
 /// Appends the fields of a scope.
 pub(super) struct ArgumentWriter<'a, 'e> {
     pub(super) scope: &'a ScopeEncoding,
-    pub(super) record: &'a mut RecordEncoder<'e>,
+    pub(super) record: &'a mut ExpectedRecord<'e>,
     pub(super) parts: &'a mut Parts,
     pub(super) losses: &'a mut Losses,
     pub(super) class: ClassNumber,
@@ -231,8 +239,9 @@ impl ArgumentWriter<'_, '_> {
     }
 
     fn text_part(&mut self, field: Field<'_>, part: TextPart, text: Text<'_>) {
-        if part == TextPart::Message && text.is_utf8_encoded() && !self.parts.has_message {
-            // It may have any bytes.
+        let is_kept = text.is_utf8_encoded() && !self.parts.replaces_invalid;
+        if part == TextPart::Message && is_kept && !self.parts.has_message {
+            // That of a log may have any bytes, which stay.
             self.parts.has_message = true;
             return push_text(self.record, "message", text.bytes, self.losses, self.place(field));
         }

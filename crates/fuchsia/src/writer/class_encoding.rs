@@ -61,15 +61,8 @@ pub(super) struct ScopeEncoding {
 pub(super) struct ClassEncoding {
     /// Its name, for losses.
     pub(super) name: String,
-    /// None: its events are no lines of a log.
-    pub(super) role: Option<RoleEncoding>,
-    /// How many events there were, if they are no lines of a log.
-    pub(super) dropped: u64,
-}
-
-/// How events that are lines of a log become records.
-#[derive(Debug)]
-pub(super) struct RoleEncoding {
+    /// The message of all of its events, if they do not have their own.
+    pub(super) message: Option<String>,
     /// The scopes before the payload that something is written of, the resource among them.
     pub(super) contexts: Vec<ScopeEncoding>,
     pub(super) payload: Option<ScopeEncoding>,
@@ -89,9 +82,10 @@ const TEXT_NAMES: [&str; 5] = ["message", "tag", "file", MONIKER, URL];
 impl ClassEncoding {
     /// That of the class of an event; `table` takes what is lost of all of its events.
     pub(super) fn of(event: &Event<'_>, table: &mut LossTable) -> Self {
-        let name = event.name().to_owned();
-        let role = event.class.log.as_deref().map(|role| RoleEncoding::of(event, role, table));
-        Self { name, role, dropped: 0 }
+        match event.class.log.as_deref() {
+            Some(role) => Self::of_line(event, role, table),
+            None => Self::of_other(event, table),
+        }
     }
 }
 
@@ -108,12 +102,33 @@ impl Noting<'_> {
     }
 }
 
-impl RoleEncoding {
-    fn of(event: &Event<'_>, role: &LogRole, table: &mut LossTable) -> Self {
+impl ClassEncoding {
+    /// Encoding of events without a severity: their name is the message, all of their fields are pairs, as in the lines
+    /// that other log writers make of them.
+    fn of_other(event: &Event<'_>, table: &mut LossTable) -> Self {
+        let mut noting = Noting { table, class: event.name() };
+        let mut scope = |scope| ScopeEncoding::of(event, scope, None, false, &mut noting);
+        let contexts = [Scope::Resource, Scope::CommonContext, Scope::SpecificContext];
+        let contexts = contexts.into_iter().filter_map(&mut scope).collect();
+        let payload = scope(Scope::Payload);
+        noting.lose(LossKind::Lowered, "severity", "none -> INFO");
+        noting.lose(LossKind::Moved, "", "name of the event record class -> message");
+        Self {
+            name: event.name().to_owned(),
+            message: Some(event.class.name.as_deref().unwrap_or("<unknown>").to_owned()),
+            contexts,
+            payload,
+            process: None,
+            process_name: None,
+            is_control: false,
+        }
+    }
+
+    fn of_line(event: &Event<'_>, role: &LogRole, table: &mut LossTable) -> Self {
         let mut noting = Noting { table, class: event.name() };
         let meanings = &event.class.meanings;
         let has_text = role.text.is_some();
-        let mut scope = |scope| ScopeEncoding::of(event, scope, meanings, has_text, &mut noting);
+        let mut scope = |scope| ScopeEncoding::of(event, scope, Some(meanings), has_text, &mut noting);
         let contexts = [
             Scope::Resource,
             Scope::PacketContext,
@@ -156,12 +171,21 @@ impl RoleEncoding {
             _ if role.scale == SCALE => {}
             _ => noting.lose(LossKind::Lowered, "severity", "number on another scale -> named severity"),
         }
-        Self { contexts, payload, process, process_name: process_name.map(str::to_owned), is_control }
+        Self {
+            name: event.name().to_owned(),
+            message: None,
+            contexts,
+            payload,
+            process,
+            process_name: process_name.map(str::to_owned),
+            is_control,
+        }
     }
 }
 
 /// The number of the severity of an event on the scale of records; `member`: the one that it says.
-pub(super) fn severity(role: &LogRole, member: Option<i64>) -> u8 {
+pub(super) fn severity(role: Option<&LogRole>, member: Option<i64>) -> u8 {
+    let Some(role) = role else { return Severity::Info.raw() };
     let number = match role.severity {
         LogSeverity::Constant(number) => Some(number),
         LogSeverity::Member => member,
@@ -183,11 +207,11 @@ pub(super) fn severity(role: &LogRole, member: Option<i64>) -> u8 {
 }
 
 impl ScopeEncoding {
-    /// None if nothing of the scope is written.
+    /// None if nothing of the scope is written. Without `meanings`, all of its members are pairs.
     fn of(
         event: &Event<'_>,
         scope: Scope,
-        meanings: &Meanings,
+        meanings: Option<&Meanings>,
         has_text: bool,
         noting: &mut Noting<'_>,
     ) -> Option<Self> {
@@ -203,9 +227,10 @@ impl ScopeEncoding {
             let own = within.first()?.name.as_deref().unwrap_or_default();
             let field = format!("{}.{own}", scope.short_name());
             let is_hidden = within.iter().all(|node| is_hidden(node));
-            let meaning = meanings.of(scope, member);
+            let meaning = meanings.and_then(|meanings| meanings.of(scope, member));
             let treatment = match meaning {
                 _ if is_hidden => Treatment::Skip,
+                None if meanings.is_none() => Treatment::Pair,
                 // What is outside of events has been noted for all of them.
                 None if matches!(scope, Scope::PacketContext | Scope::EventRecordHeader) => Treatment::Skip,
                 None if scope != Scope::Payload => {

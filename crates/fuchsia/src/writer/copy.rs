@@ -4,7 +4,9 @@ use ichnos_model::{Event, Field, Scope, Text, Visitor};
 
 use super::components::{Component, Tags};
 use super::losses::{Change, ClassNumber, Losses, Place};
-use crate::log::{Attribution, Framing, MAX_RECORD_WORDS, Message, Packet, Record, add_dropped_count};
+use crate::log::{
+    Attribution, CheckOptions, Framing, MAX_RECORD_WORDS, Message, Packet, Record, add_dropped_count,
+};
 
 /// Most bytes of a datagram that readers take.
 const MOST_DATAGRAM: usize = 65_536;
@@ -18,8 +20,10 @@ pub(super) struct Copy {
     pub(super) size: usize,
     /// The component that a control record has to name before it.
     pub(super) component: Component,
-    /// The tag that stands for it.
+    /// The tag of the record, which stands for it.
     pub(super) tag: u32,
+    /// Number of dropped records that were added to those of the message.
+    pub(super) added: u64,
     resource: ResourceReader,
 }
 
@@ -30,13 +34,14 @@ impl Default for Copy {
             size: 0,
             component: Component::default(),
             tag: 0,
+            added: 0,
             resource: ResourceReader::default(),
         }
     }
 }
 
 /// The name of the class of legacy packets.
-const PACKET: &str = "log_packet";
+pub(super) const PACKET: &str = "log_packet";
 
 impl Copy {
     /// Takes over the message of an event; false if the framing cannot hold it as it is. `pending`: how many events were
@@ -52,6 +57,7 @@ impl Copy {
     ) -> bool {
         self.component.clear();
         self.bytes.clear();
+        (self.tag, self.added) = (0, 0);
         let Some(bytes) = message_bytes(event) else { return false };
         let is_packet = event.class.name.as_deref() == Some(PACKET);
         if framing == Framing::Datagrams && bytes.len() > MOST_DATAGRAM {
@@ -77,13 +83,16 @@ impl Copy {
         }
         self.bytes.extend_from_slice(record.as_bytes());
         self.size = self.bytes.len();
+        self.tag = record.tag();
         self.set_word(1, time.to_le_bytes());
         self.set_tag(event, &record, tags, losses, class);
         if *pending > 0 {
             let said = dropped(&record, behind);
             let left = pending.saturating_sub(said);
             *pending = 0;
-            if left > 0 && !self.add_dropped(left) {
+            if left == 0 || self.add_dropped(left) {
+                self.added = left;
+            } else {
                 losses.add_many(Place::event(class), Change::DroppedCount, left);
             }
         }
@@ -102,6 +111,7 @@ impl Copy {
             let sum = u64::from(said) + more;
             let severity = u64::from(packet.raw_severity() as u32);
             self.set_word(3, (sum << 32 | severity).to_le_bytes());
+            self.added = more;
         }
         // What there is no room for is said later.
         *pending = pending.saturating_sub(u64::from(said) + more);
@@ -132,6 +142,7 @@ impl Copy {
             losses.add(Place::event(class), Change::Tag);
             0
         });
+        self.tag = tag;
         if tag != record.tag() {
             let bits = u64::from(u32::MAX >> 1) << 16;
             let header = record.header() & !bits | u64::from(tag) << 16;
@@ -151,7 +162,6 @@ impl Copy {
             if self.component.is_empty() || tags.is_named(tag, &self.component) {
                 self.component.clear();
             }
-            self.tag = tag;
         }
     }
 
@@ -174,6 +184,18 @@ impl Copy {
 pub(super) fn message_bytes<'a>(event: &Event<'a>) -> Option<&'a [u8]> {
     let end = usize::try_from(event.scopes.end / 8).ok().filter(|end| *end > 0)?;
     event.scopes.bits.data.get(..end)
+}
+
+/// Returns `true` if the message that an event is breaks a rule.
+pub(super) fn breaks_rule(event: &Event<'_>) -> bool {
+    let Some(bytes) = message_bytes(event) else { return false };
+    if event.class.name.as_deref() == Some(PACKET) {
+        return false;
+    }
+    let Ok((record, behind)) = Record::read(bytes, 0) else { return true };
+    let mut breaks = false;
+    Message::Record { record, behind }.check(CheckOptions::default(), &mut |_| breaks = true);
+    breaks
 }
 
 /// How many records were dropped or deleted before a record, as it says.

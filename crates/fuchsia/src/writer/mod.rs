@@ -1,20 +1,28 @@
-//! Writing logs: events of any format that are lines of a log become records.
+//! Writing logs: events of any format become records.
 //!
-//! What makes an event a line of a log is the [log role](ichnos_model::LogRole) of its class. Messages that come from
-//! a log of Fuchsia are copied. `docs/fuchsia-logs.md` says how everything else becomes arguments.
+//! The [log role](ichnos_model::LogRole) of a class says what is the severity and the message; events without one get
+//! the severity INFO and their name as the message. Messages that come from a log of Fuchsia are copied.
+//! `docs/fuchsia-logs.md` says how everything else becomes arguments.
 
 mod arguments;
 mod class_encoding;
 mod components;
 mod copy;
 mod losses;
+mod parts_output;
 mod record_encoder;
+mod record_hash;
 mod trace_output;
 
+use std::io;
+use std::path::{Path, PathBuf};
+
 use ichnos_io::{
-    CreateError, MessageOrder, OptionValue, TraceOutput, TraceWriter, WriteOptions, WriteSource, WriteTarget,
+    CreateError, Format as _, IoLimits, MessageOrder, OptionValue, PartsOutput, ReadOptions, TraceOutput,
+    TraceWriter, Tree, WriteOptions, WriteSource, WriteTarget, foreign_file, plain_files,
 };
 
+use crate::FuchsiaLog;
 use crate::log::Framing;
 use crate::reader::class::framing_of;
 
@@ -69,6 +77,19 @@ impl TraceWriter for FuchsiaLogWriter {
         MessageOrder::Merged
     }
 
+    fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
+        let files = plain_files(directory)?;
+        let is_log = |path: &PathBuf| {
+            let tree = Tree::open(&directory.join(path), &IoLimits::default());
+            path.extension().is_some_and(|extension| extension == "log")
+                && tree.is_ok_and(|tree| FuchsiaLog.probe(&tree, &ReadOptions::default()))
+        };
+        match files.iter().find(|path| !is_log(path)) {
+            Some(other) => Err(foreign_file(other, "it is not a log of Fuchsia")),
+            None => Ok(files),
+        }
+    }
+
     fn create(
         &self,
         target: WriteTarget,
@@ -77,5 +98,15 @@ impl TraceWriter for FuchsiaLogWriter {
     ) -> Result<Box<dyn TraceOutput>, CreateError> {
         let framing = framing(options.dialect.as_deref(), &sources)?;
         Ok(Box::new(trace_output::LogOutput::new(&target, &sources, framing, options)?))
+    }
+
+    fn create_parts(
+        &self,
+        sources: Vec<WriteSource>,
+        options: &WriteOptions,
+    ) -> Result<Box<dyn PartsOutput>, CreateError> {
+        let framing = framing(options.dialect.as_deref(), &sources)?;
+        let rules = trace_output::LogRules::new(&sources, framing, options);
+        Ok(Box::new(parts_output::LogParts::new(std::sync::Arc::new(rules), options.clone())))
     }
 }

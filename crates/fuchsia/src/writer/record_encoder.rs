@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use ichnos_io::{EncodedBlock, Encoder as TraceEncoder};
 use ichnos_model::lower::{Loss, LossKind};
-use ichnos_model::{Discarded, Event, Message, Scope};
+use ichnos_model::{ClassDigest, Discarded, Event, Message, Scope};
 
 use super::arguments::{ArgumentWriter, Parts, push_text};
-use super::class_encoding::{ClassEncoding, RoleEncoding, note_outside, severity};
+use super::class_encoding::{ClassEncoding, note_outside, severity};
 use super::components::{Component, Tags};
-use super::copy::{Copy, message_bytes};
+use super::copy::{Copy, breaks_rule, message_bytes};
 use super::losses::{Change, ClassNumber, Losses, Place};
+use super::record_hash::{ExpectedRecord, RecordHash, copied_hash};
 use super::trace_output::LogRules;
-use crate::log::{Encoder, Framing, MAX_RECORD_WORDS, Message as LogMessage, RecordEncoder, Severity};
+use crate::log::{Encoder, Framing, MAX_RECORD_WORDS, Message as LogMessage, Severity, Value};
 use crate::reader::class::{MONIKER, ROLLED_OUT, URL};
 
 /// What is known of a data stream.
@@ -42,11 +43,14 @@ struct Framed {
     bytes: Vec<u8>,
     /// Whether what extends the last record is still to be written, if there is another one.
     lacks_extension: bool,
+    /// Number of the records, and checksums of their times and values.
+    digest: ClassDigest,
 }
 
 impl Framed {
-    /// Appends a message and what is behind it.
-    fn push(&mut self, message: &[u8], behind: &[u8]) {
+    /// Appends a message and what is behind it; `values`: its hash.
+    fn push(&mut self, message: &[u8], behind: &[u8], time: i64, values: u64) {
+        self.digest.add(Some(time as u64), values);
         match self.framing {
             Framing::Records => {}
             Framing::ExtendedRecords => {
@@ -77,6 +81,8 @@ pub(super) struct LogEncoder {
     losses: Losses,
     framed: Framed,
     events: u64,
+    /// Time of the last record of an event.
+    last: i64,
     copy: Copy,
     parts: Parts,
     component: Component,
@@ -90,22 +96,54 @@ pub(super) struct LogEncoder {
 
 impl LogEncoder {
     pub(super) fn new(rules: Arc<LogRules>) -> Self {
+        Self { room: Self::room(), ..Self::without_room(rules) }
+    }
+
+    /// Room for a record.
+    pub(super) fn room() -> Box<[u8]> {
+        vec![0; MAX_RECORD_WORDS * 8].into()
+    }
+
+    /// One that gets the room of others while it works: there can be many.
+    pub(super) fn without_room(rules: Arc<LogRules>) -> Self {
         let (framing, keeps_tags) = (rules.framing(), rules.keeps_tags());
+        let parts = Parts::default();
         Self {
             rules,
             streams: Vec::new(),
             groups: Vec::new(),
             tags: Tags::new(keeps_tags),
             losses: Losses::default(),
-            framed: Framed { framing, bytes: Vec::new(), lacks_extension: false },
+            framed: Framed {
+                framing,
+                bytes: Vec::new(),
+                lacks_extension: false,
+                digest: ClassDigest::default(),
+            },
             events: 0,
+            last: 0,
             copy: Copy::default(),
-            parts: Parts::default(),
+            parts,
             component: Component::default(),
-            room: vec![0; MAX_RECORD_WORDS * 8].into(),
+            room: Box::default(),
             extension: Vec::new(),
             is_flushed: false,
         }
+    }
+
+    /// Gives the room for a record in exchange for another one.
+    pub(super) fn swap_room(&mut self, room: &mut Box<[u8]>) {
+        std::mem::swap(&mut self.room, room);
+    }
+
+    /// Takes the records that were written and are not counted elsewhere.
+    pub(super) fn take_records(&mut self) -> ClassDigest {
+        std::mem::take(&mut self.framed.digest)
+    }
+
+    /// Returns the number of encoded bytes that were not taken yet.
+    pub(super) fn waiting(&self) -> usize {
+        self.framed.bytes.len()
     }
 
     /// What is known of a data stream.
@@ -143,15 +181,22 @@ impl LogEncoder {
         };
         let class = ClassNumber { group: group as u32, class: index as u32 };
         let mut left = discarded;
+        let can_copy = is_log && !(self.rules.repairs() && breaks_rule(event));
+        self.parts.replace_invalid(self.rules.repairs() || !is_log);
         let (copy, tags, losses) = (&mut self.copy, &mut self.tags, &mut self.losses);
-        if is_log && copy.take(event, self.framed.framing, &mut left, tags, losses, class) {
+        if can_copy && copy.take(event, self.framed.framing, &mut left, tags, losses, class) {
             if !copy.component.is_empty() {
                 let time = event.clock.map_or(0, |clock| clock.nanoseconds as i64);
                 std::mem::swap(&mut self.component, &mut copy.component);
                 self.name_component(self.copy.tag, time, class);
             }
+            self.last = event.clock.map_or(self.last, |clock| clock.nanoseconds as i64);
+            let values = match self.rules.is_compared() {
+                true => copied_hash(event, self.copy.tag, self.copy.added),
+                false => 0,
+            };
             let (message, behind) = self.copy.bytes.split_at(self.copy.size.min(self.copy.bytes.len()));
-            self.framed.push(message, behind);
+            self.framed.push(message, behind, self.last, values);
             self.events += 1;
             self.stream(event.stream).discarded = left;
             return Ok(());
@@ -161,20 +206,9 @@ impl LogEncoder {
             known.classes.resize_with(index + 1, || None);
         }
         let Some(place) = known.classes.get_mut(index) else { return Ok(()) };
-        let encoding = match place {
-            Some(encoding) => encoding,
-            None => {
-                let made = self.rules.with_losses(|table| ClassEncoding::of(event, table));
-                place.insert(Box::new(made))
-            }
-        };
-        if encoding.role.is_none() {
-            if self.rules.must_fit() {
-                let message = format!("events of the class `{}` are no lines of a log", encoding.name);
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
-            }
-            encoding.dropped += 1;
-            return Ok(());
+        if place.is_none() {
+            let made = self.rules.with_losses(|table| ClassEncoding::of(event, table));
+            *place = Some(Box::new(made));
         }
         self.encode(event, class, discarded);
         if is_log && message_bytes(event).is_some_and(|bytes| has_trailing(event, bytes)) {
@@ -187,21 +221,22 @@ impl LogEncoder {
         Ok(())
     }
 
-    /// Makes a record of an event that is a line of a log.
+    /// Makes a record of an event.
     fn encode(&mut self, event: &Event<'_>, class: ClassNumber, discarded: u64) {
         let Self { groups, parts, losses, room, tags, .. } = self;
         let encoding =
             groups.get(class.group as usize).and_then(|group| group.classes.get(class.class as usize));
-        let (Some(Some(encoding)), Some(log)) = (encoding, event.class.log.as_deref()) else { return };
-        let Some(role) = &encoding.role else { return };
+        let Some(Some(encoding)) = encoding else { return };
         let place = Place::event(class);
         parts.clear();
-        let time = event_time(event, losses, place);
+        let time = event_time(event, self.last, losses, place);
+        self.last = time;
         let mut encoder = Encoder::new(room);
         // There is room for a record.
-        let Ok(mut record) = encoder.begin(time, 0) else { return };
-        push_fields(event, role, &mut record, parts, losses, class);
-        record.set_severity(severity(log, parts.severity));
+        let Ok(record) = encoder.begin(time, 0) else { return };
+        let mut record = ExpectedRecord::new(record, self.rules.is_compared());
+        push_fields(event, encoding, &mut record, parts, losses, class);
+        record.set_severity(severity(event.class.log.as_deref(), parts.severity));
         let more = discarded.saturating_sub(parts.dropped);
         if more > 0 && record.argument("num_dropped", more).is_err() {
             losses.add_many(place, Change::DroppedCount, more);
@@ -213,7 +248,7 @@ impl LogEncoder {
         self.extension.clear();
         self.component.clear();
         let mut tag = 0;
-        if role.is_control {
+        if encoding.is_control {
             parts.own.write(&mut self.component);
             match tags.of_component(&self.component) {
                 Some(known) => {
@@ -235,6 +270,7 @@ impl LogEncoder {
                 said.url(),
                 losses,
                 place,
+                record.hash(),
             );
         } else {
             push_appended(&mut record, parts, losses, place);
@@ -250,12 +286,12 @@ impl LogEncoder {
             }
         }
         record.set_tag(tag);
-        record.finish();
+        let values = record.finish();
         let size = encoder.written().len();
         if !self.component.is_empty() && !self.tags.is_named(tag, &self.component) {
             self.name_component(tag, time, class);
         }
-        self.framed.push(self.room.get(..size).unwrap_or_default(), &self.extension);
+        self.framed.push(self.room.get(..size).unwrap_or_default(), &self.extension, time, values);
         self.events += 1;
     }
 
@@ -268,7 +304,9 @@ impl LogEncoder {
         }
         let mut room = vec![0; MAX_RECORD_WORDS * 8];
         let mut encoder = Encoder::new(&mut room);
-        let Ok(mut record) = encoder.begin(time, Severity::Info.raw()) else { return };
+        let Ok(record) = encoder.begin(time, 0) else { return };
+        let mut record = ExpectedRecord::new(record, self.rules.is_compared());
+        record.set_severity(Severity::Info.raw());
         record.set_control(true);
         record.set_tag(tag);
         for (name, text) in [("moniker", self.component.moniker()), ("url", self.component.url())] {
@@ -276,8 +314,8 @@ impl LogEncoder {
                 push_text(&mut record, name, text.as_bytes(), &mut self.losses, place);
             }
         }
-        record.finish();
-        self.framed.push(encoder.written(), &[]);
+        let values = record.finish();
+        self.framed.push(encoder.written(), &[], time, values);
         self.losses.add(place, Change::AddedComponent);
     }
 
@@ -295,17 +333,7 @@ impl LogEncoder {
     #[cold]
     fn name_losses(&mut self) {
         let Self { rules: output, groups, losses, .. } = self;
-        output.with_losses(|table| {
-            for encoding in groups.iter_mut().flat_map(|group| &mut group.classes).flatten() {
-                let count = std::mem::take(&mut encoding.dropped);
-                if count > 0 {
-                    let what = "event that is no line of a log".to_owned();
-                    let class = encoding.name.clone();
-                    table.add(Loss { kind: LossKind::Dropped, class, field: String::new(), what }, count);
-                }
-            }
-            losses.move_to(table, |place| names_of(groups, place));
-        });
+        output.with_losses(|table| losses.move_to(table, |place| names_of(groups, place)));
     }
 }
 
@@ -315,7 +343,7 @@ fn names_of(groups: &[Group], place: Place) -> (String, String) {
     let classes = groups.get(group as usize).map(|group| &group.classes);
     let encoding = classes.and_then(|classes| classes.get(class as usize)).and_then(Option::as_deref);
     let Some(encoding) = encoding else { return Default::default() };
-    let scopes = encoding.role.iter().flat_map(|role| role.contexts.iter().chain(&role.payload));
+    let scopes = encoding.contexts.iter().chain(&encoding.payload);
     let mut scopes = scopes.filter(|scope| scope.scope == place.scope && place.node != Place::WHOLE);
     // Nodes within a member are counted with it.
     let field = scopes
@@ -324,11 +352,11 @@ fn names_of(groups: &[Group], place: Place) -> (String, String) {
     (encoding.name.clone(), field.unwrap_or_default())
 }
 
-/// The time of an event as records have it.
-fn event_time(event: &Event<'_>, losses: &mut Losses, place: Place) -> i64 {
+/// The time of an event as records have it; `last`: that of the record before.
+fn event_time(event: &Event<'_>, last: i64, losses: &mut Losses, place: Place) -> i64 {
     let Some(clock) = event.clock else {
         losses.add(place, Change::NoTime);
-        return 0;
+        return last;
     };
     i64::try_from(clock.nanoseconds).unwrap_or_else(|_| {
         losses.add(place, Change::TimeOutOfRange);
@@ -339,23 +367,23 @@ fn event_time(event: &Event<'_>, losses: &mut Losses, place: Place) -> i64 {
 /// Appends what an event says: contexts, then the message if it has to be made, then the payload.
 fn push_fields(
     event: &Event<'_>,
-    role: &RoleEncoding,
-    record: &mut RecordEncoder<'_>,
+    encoding: &ClassEncoding,
+    record: &mut ExpectedRecord<'_>,
     parts: &mut Parts,
     losses: &mut Losses,
     class: ClassNumber,
 ) {
     let place = Place::event(class);
-    if let Some(process) = role.process
+    if let Some(process) = encoding.process
         && record.argument("pid", process).is_err()
     {
         losses.add(place, Change::NoRoom);
     }
-    if let Some(name) = &role.process_name {
+    if let Some(name) = &encoding.process_name {
         push_text(record, "tag", name.as_bytes(), losses, place);
     }
-    let is_control = role.is_control;
-    for scope in &role.contexts {
+    let is_control = encoding.is_control;
+    for scope in &encoding.contexts {
         if scope.scope == Scope::Resource && !event.has_resource() {
             continue;
         }
@@ -367,7 +395,10 @@ fn push_fields(
     if let Some(text) = event.class.log.as_deref().and_then(|log| log.text) {
         parts.render(record, losses, class, |out| (text.write)(event, out));
     }
-    if let Some(scope) = &role.payload {
+    if let Some(message) = &encoding.message {
+        push_text(record, "message", message.as_bytes(), losses, place);
+    }
+    if let Some(scope) = &encoding.payload {
         let mut writer = ArgumentWriter { scope, record, parts, losses, class, is_control };
         if event.visit(Scope::Payload, &mut writer).is_err() {
             losses.add(place, Change::Undecodable);
@@ -376,7 +407,7 @@ fn push_fields(
 }
 
 /// Appends what an event says itself of where it comes from, as the archivist does.
-fn push_appended(record: &mut RecordEncoder<'_>, parts: &Parts, losses: &mut Losses, place: Place) {
+fn push_appended(record: &mut ExpectedRecord<'_>, parts: &Parts, losses: &mut Losses, place: Place) {
     if let Some(count) = parts.rolled_out
         && record.argument(ROLLED_OUT, count).is_err()
     {
@@ -397,6 +428,7 @@ fn push_extension(
     url: &str,
     losses: &mut Losses,
     place: Place,
+    hash: Option<&mut RecordHash>,
 ) {
     let mut fitting = |text| {
         let cut = fitting(text);
@@ -406,6 +438,11 @@ fn push_extension(
         cut
     };
     let texts = [fitting(moniker), fitting(url)];
+    if let Some(hash) = hash {
+        hash.argument(ROLLED_OUT, Value::Unsigned(rolled_out));
+        hash.argument(MONIKER, texts[0].into());
+        hash.argument(URL, texts[1].into());
+    }
     for text in texts {
         out.extend_from_slice(&(text.len() as u32).to_le_bytes());
     }
@@ -437,6 +474,10 @@ impl TraceEncoder for LogEncoder {
             Message::Damage(damage) => {
                 let what = format!("damaged data: {}", damage.kind);
                 self.lose(LossKind::Dropped, &what, 1);
+                if damage.skipped == 0 {
+                    // Copies of records keep what is wrong in them.
+                    self.rules.add_damage();
+                }
             }
             _ => {}
         }
@@ -465,6 +506,7 @@ impl TraceEncoder for LogEncoder {
             );
         }
         self.name_losses();
+        self.rules.add_records(std::mem::take(&mut self.framed.digest));
         Ok(vec![self.block()])
     }
 }

@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ichnos_io::{
-    CreateError, EncodedBlock, Encoder, Lane, Output, TraceOutput, WriteOptions, WriteReport, WriteSource,
-    WriteTarget,
+    CreateError, EncodedBlock, Encoder, Lane, Output, TraceOutput, Verify, WriteOptions, WriteReport,
+    WriteSource, WriteTarget,
 };
 use ichnos_model::lower::{Loss, LossKind, LossTable};
-use ichnos_model::{ClockClass, ClockOrigin, DataStream, Trace};
+use ichnos_model::{ClassDigest, ClockClass, ClockOrigin, DataStream, Trace, TraceDigest};
 
 use super::is_log;
 use super::record_encoder::LogEncoder;
+use super::record_hash::record_hash;
 use crate::log::Framing;
 use crate::reader::class::framing_of;
 
@@ -35,6 +36,7 @@ pub(super) struct LogOutput {
     target: Mutex<(Target, WriteReport)>,
     /// Data streams that were added. They are kept, since encoders know traces by their addresses.
     added: Mutex<Vec<Arc<DataStream>>>,
+    verify: Option<Verify>,
 }
 
 /// What all encoders of a log have in common.
@@ -44,9 +46,11 @@ pub(super) struct LogRules {
     /// Of each source, the address of its trace and whether it is a log of Fuchsia. The traces stay where they are.
     sources: Vec<(Arc<Trace>, bool)>,
     keeps_tags: bool,
-    must_fit: bool,
+    repairs: bool,
     block_bytes: usize,
     losses: Mutex<LossTable>,
+    digest: Mutex<TraceDigest>,
+    is_compared: bool,
 }
 
 impl LogOutput {
@@ -56,12 +60,10 @@ impl LogOutput {
         framing: Framing,
         options: &WriteOptions,
     ) -> Result<Self, CreateError> {
-        let with_path =
-            |path: &Path, error: io::Error| CreateError::Io { path: path.display().to_string(), error };
         let target = match target {
             WriteTarget::Nowhere => Target::Nowhere,
             WriteTarget::Complete(path) => {
-                let output = ichnos_io::create(Some(path)).map_err(|error| {
+                let output = ichnos_io::create(Some(path), options.existing).map_err(|error| {
                     // It names the path already, which is said once.
                     let text = error.to_string();
                     let text = text.strip_prefix(&format!("{}: ", path.display())).unwrap_or(&text);
@@ -70,10 +72,23 @@ impl LogOutput {
                 Target::Complete { output, path: path.clone() }
             }
             WriteTarget::Live(path) => {
-                let file = File::create(path).map_err(|error| with_path(path, error))?;
+                let file = create_live(path).map_err(|error| with_path(path, error))?;
                 Target::Live { file, path: path.clone() }
             }
         };
+        let rules = LogRules::new(sources, framing, options);
+        let target = Mutex::new((target, WriteReport::default()));
+        Ok(Self { rules: Arc::new(rules), target, added: Mutex::default(), verify: options.verify.clone() })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (Target, WriteReport)> {
+        self.target.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl LogRules {
+    /// Returns the rules of a log of some sources.
+    pub(super) fn new(sources: &[WriteSource], framing: Framing, options: &WriteOptions) -> Self {
         let mut losses = LossTable::default();
         for source in sources.iter().filter(|source| !is_log(source)) {
             note_trace(source, &mut losses);
@@ -83,32 +98,32 @@ impl LogOutput {
             let what = format!("{streams} data streams -> 1");
             losses.add(loss(LossKind::Lowered, "", &what), 1);
         }
-        let rules = LogRules {
+        Self {
             framing,
             sources: sources.iter().map(|source| (Arc::clone(&source.trace), is_log(source))).collect(),
             keeps_tags: streams == 1
+                && !options.repair
                 && sources.iter().all(|source| is_log(source) && is_copied(source, framing)),
-            must_fit: options.must_fit,
+            repairs: options.repair,
             block_bytes: options.packet_size.and_then(|size| usize::try_from(size).ok()).unwrap_or(BLOCK),
             losses: Mutex::new(losses),
-        };
-        let target = Mutex::new((target, WriteReport::default()));
-        Ok(Self { rules: Arc::new(rules), target, added: Mutex::default() })
+            digest: Mutex::default(),
+            is_compared: options.verify.is_some(),
+        }
     }
 
-    fn lock(&self) -> MutexGuard<'_, (Target, WriteReport)> {
-        self.target.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl LogRules {
     pub(super) fn framing(&self) -> Framing {
         self.framing
     }
 
-    /// Whether an event that is no line of a log is an error.
-    pub(super) fn must_fit(&self) -> bool {
-        self.must_fit
+    /// Returns `true` if messages that break a rule are encoded anew.
+    pub(super) fn repairs(&self) -> bool {
+        self.repairs
+    }
+
+    /// Returns `true` if the output is compared with what was written.
+    pub(super) fn is_compared(&self) -> bool {
+        self.is_compared
     }
 
     /// How many bytes are given out at once, if there are as many.
@@ -126,8 +141,38 @@ impl LogRules {
         self.sources.iter().any(|(trace, is_log)| *is_log && Arc::as_ptr(trace).addr() == address)
     }
 
+    /// Adds a wrong value of a source, which can be in the output, too.
+    pub(super) fn add_damage(&self) {
+        self.digest.lock().unwrap_or_else(PoisonError::into_inner).damages += 1;
+    }
+
+    /// Returns the number of wrong values that can be in the output.
+    pub(super) fn damages(&self) -> u64 {
+        self.digest.lock().unwrap_or_else(PoisonError::into_inner).damages
+    }
+
+    /// Adds records that were written.
+    pub(super) fn add_records(&self, records: ClassDigest) {
+        self.digest.lock().unwrap_or_else(PoisonError::into_inner).add_class("", records);
+    }
+
     pub(super) fn with_losses<T>(&self, change: impl FnOnce(&mut LossTable) -> T) -> T {
         change(&mut self.losses.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+fn with_path(path: &Path, error: io::Error) -> CreateError {
+    CreateError::Io { path: path.display().to_string(), error }
+}
+
+/// Creates a file, or opens an empty one.
+fn create_live(path: &Path) -> io::Result<File> {
+    let file = File::options().append(true).create(true).open(path)?;
+    match file.metadata()? {
+        metadata if metadata.is_file() && metadata.len() > 0 => {
+            Err(io::Error::new(io::ErrorKind::AlreadyExists, "the file exists and is not empty"))
+        }
+        _ => Ok(file),
     }
 }
 
@@ -230,7 +275,17 @@ impl TraceOutput for LogOutput {
         report.losses = losses;
         let (result, path) = match target {
             Target::Nowhere => return Ok(report),
-            Target::Complete { output, path } => (output.finish(), path),
+            Target::Complete { mut output, path } => {
+                if let Some(verify) = &self.verify {
+                    let mut digest = self.rules.digest.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                    digest.event_hash = Some(record_hash);
+                    let written = output.written_path().map_err(|error| with_path(&path, error))?;
+                    let written =
+                        written.ok_or_else(|| CreateError::Unverifiable(path.display().to_string()))?;
+                    verify.check(written, &digest)?;
+                }
+                (output.finish(), path)
+            }
             Target::Live { file, path } => (file.sync_all(), path),
         };
         result.map_err(|error| CreateError::Io { path: path.display().to_string(), error })?;

@@ -6,26 +6,52 @@ use ichnos_fuchsia::log::{Encoder, Framing, Messages, Record, Value};
 use ichnos_fuchsia::reader::{LogTrace, OpenOptions};
 use ichnos_fuchsia::writer::FuchsiaLogWriter;
 use ichnos_io::{
-    Entry, Lane, MessageOrder, TraceWriter, Tree, WriteOptions, WriteReport, WriteSource, WriteTarget,
+    CreateError, Entry, Lane, MessageOrder, TraceWriter, Tree, Verify, WriteOptions, WriteReport,
+    WriteSource, WriteTarget,
 };
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{
     ClockClass, DataStreamClass, EventRecordClass, EventValues, FieldClass, FieldKind, IntegerRange, Length,
     LevelScale, LevelStep, Limits, LogLevel, LogRole, LogSeverity, MappingsBuilder, Meaning, Member, Message,
-    NextRecord, Record as ModelRecord, RecordSource, RecordTrace, Scope, StreamCursor, Trace, TraceClass,
-    TraceInput, Window,
+    NextRecord, Record as ModelRecord, RecordSource, RecordTrace, Scope, StreamCursor, StreamDigest, Trace,
+    TraceClass, TraceDigest, TraceInput, Window,
 };
 use ichnos_testing::{Random, cases};
 
+/// Compares a log with what was written.
+fn compare(path: &Path, written: &TraceDigest) -> Result<(), CreateError> {
+    let bytes = std::fs::read(path).unwrap();
+    let mut digest = StreamDigest::new(written.event_hash);
+    if !bytes.is_empty() {
+        for mut cursor in open("x", &bytes).cursors(Window::default()) {
+            while cursor.next_head().is_some() {
+                digest.message(&cursor.current().unwrap());
+            }
+        }
+    }
+    written.difference(&digest.finish()).map_or(Ok(()), |found| Err(CreateError::Mismatch(found)))
+}
+
 /// Writes traces of one data stream each, one after the other.
 fn write(traces: &[&dyn TraceInput], dialect: Option<&str>, path: Option<&Path>) -> WriteReport {
+    write_compared(traces, dialect, path, Verify::new(compare)).unwrap()
+}
+
+fn write_compared(
+    traces: &[&dyn TraceInput],
+    dialect: Option<&str>,
+    path: Option<&Path>,
+    verify: Verify,
+) -> Result<WriteReport, CreateError> {
     let source = |trace: &&dyn TraceInput| WriteSource {
         trace: trace.trace().clone(),
         format: trace.format(),
+        has_dynamic_classes: trace.has_dynamic_classes(),
         streams: trace.data_streams(),
     };
     let mut options = WriteOptions::default();
     options.dialect = dialect.map(str::to_owned);
+    options.verify = Some(verify);
     let target = path.map_or(WriteTarget::Nowhere, |path| WriteTarget::Complete(path.to_owned()));
     assert_eq!(FuchsiaLogWriter.order(), MessageOrder::Merged);
     let output = FuchsiaLogWriter.create(target, traces.iter().map(source).collect(), &options).unwrap();
@@ -43,7 +69,7 @@ fn write(traces: &[&dyn TraceInput], dialect: Option<&str>, path: Option<&Path>)
     }
     drop(encoder);
     assert_eq!(output.losses().is_empty(), output.losses().iter().count() == 0);
-    output.finish().unwrap()
+    output.finish()
 }
 
 /// The bytes that traces become, and what is lost.
@@ -171,6 +197,70 @@ fn a_log_stays_the_same() {
         same += 1;
     });
     assert!(done < 100 || same * 10 > done * 8, "{same} of {done}");
+}
+
+#[test]
+fn values_that_are_written_wrong_are_found() {
+    let mut buffer = [0; 256];
+    let mut encoder = Encoder::new(&mut buffer);
+    let mut record = encoder.begin(72, 0x30).unwrap();
+    record.set_tag(5);
+    record.argument("pid", 4711u64).unwrap();
+    record.argument("tag", "rain").unwrap();
+    record.argument("message", "it rains!").unwrap();
+    record.argument("is_wet", true).unwrap();
+    record.argument("celsius", 7.5).unwrap();
+    record.finish();
+    let bytes = encoder.written().to_vec();
+    let place_of = |text: &[u8]| bytes.windows(text.len()).position(|found| found == text).unwrap();
+    let is_wet = place_of(b"is_wet");
+    let places = [
+        ("tag", 2),
+        ("severity", 7),
+        ("time", 8),
+        ("process", place_of(&4711u64.to_le_bytes())),
+        ("tag", place_of(b"rain")),
+        ("message", place_of(b"it rains!")),
+        ("end of the message", place_of(b"!")),
+        ("name", place_of(b"celsius")),
+        ("number", place_of(&7.5f64.to_le_bytes())),
+        ("boolean", is_wet - 4),
+    ];
+    let copied = open("a.log", &bytes);
+    // A source of another format, which is encoded.
+    let members = [Member::new("celsius", FieldClass::signed(64)), Member::new("text", FieldClass::string())];
+    let (clock, class) = (ClockClass::since_unix_epoch("wall"), EventRecordClass::new("rain", members));
+    let class = TraceClass::new("test 1", [clock], [DataStreamClass::new(Some(0), [class])]);
+    let limits = Limits::default();
+    let trace = Trace::new(class, "test", &limits).unwrap();
+    let encoded = RecordTrace::new("test", trace, &limits).with_stream(0, "s", 0, || {
+        let mut values = EventValues::default();
+        values.begin(Scope::Payload);
+        values.push(7i64);
+        values.push("it rains!");
+        Made(vec![(7, 0, values)])
+    });
+    for (trace, places) in [
+        (&copied as &dyn TraceInput, &places[..]),
+        (&encoded, &[("severity", 7), ("message", 32), ("number", 56), ("text", 80)]),
+    ] {
+        for (what, place) in places {
+            let place = *place;
+            let directory = tempfile::tempdir().unwrap();
+            let verify = Verify::new(move |path, digest| {
+                compare(path, digest)?;
+                let mut bytes = std::fs::read(path).unwrap();
+                bytes[place] ^= 1;
+                std::fs::write(path, bytes).unwrap();
+                compare(path, digest)
+            });
+            let path = directory.path().join("x.log");
+            let error = write_compared(&[trace], None, Some(&path), verify).unwrap_err();
+            let CreateError::Mismatch(problem) = error else { panic!("{error}") };
+            let expected = if *what == "time" { "other times of" } else { "other values of" };
+            assert!(problem.starts_with(expected), "{what}: {problem}");
+        }
+    }
 }
 
 /// What a record says that is the same in all framings.
@@ -515,7 +605,7 @@ fn what_does_not_fit_is_cut_and_counted() {
     ];
     let mut class = EventRecordClass::new("said", members);
     class.log = Some(LogRole::new(LogSeverity::Constant(2), SCALE).into());
-    let other = EventRecordClass::new("no line of a log", []);
+    let other = EventRecordClass::new("without a severity", []);
     let clock = ClockClass::since_unix_epoch("wall");
     let stream = DataStreamClass::new(Some(0), [class, other]);
     let limits = Limits::default();
@@ -531,7 +621,10 @@ fn what_does_not_fit_is_cut_and_counted() {
     });
     let (bytes, losses) = written(&[&trace], None);
     let (record, rest) = Record::read(&bytes, 0).unwrap();
+    let (other, rest) = Record::read(rest, 0).unwrap();
     assert!(rest.is_empty());
+    assert_eq!(arguments(&other), [("message".to_owned(), "\"without a severity\"".to_owned())]);
+    assert_eq!(other.raw_severity(), 0x30);
     let found = arguments(&record);
     assert_eq!((found.len(), &*found[0].0), (1, "first"));
     assert!(found[0].1.ends_with("\u{e9}\"") && found[0].1.len() > 32_000);
@@ -544,8 +637,9 @@ fn what_does_not_fit_is_cut_and_counted() {
         lines,
         [
             "lowered said severity number on another scale -> named severity: 1",
+            "lowered without a severity severity none -> INFO: 1",
+            "moved without a severity  name of the event record class -> message: 1",
             "rounded said payload.first text cut: no room in the record: 1",
-            "dropped no line of a log  event that is no line of a log: 1",
             "dropped said  name of the event record class: 1",
             "dropped said payload.second no room in the record: 1",
             "dropped said payload.third no room in the record: 1",

@@ -282,6 +282,30 @@ fn events_that_are_read_are_written() {
     }
 }
 
+/// Of an event that has no time nothing is written, like of one that gets none.
+#[test]
+fn events_that_are_read_have_a_time_if_there_is_a_clock() {
+    let directory = tempfile::tempdir().unwrap();
+    let source = directory.path().join("lines.jsonl");
+    let lines = ["{\"ts\":5,\"name\":\"a\"}\n", "{\"name\":\"b\"}\n", "{\"ts\":6,\"name\":\"a\"}\n"];
+    std::fs::write(&source, lines.concat()).unwrap();
+    let session = ichnos::open([&source], &OpenOptions::default()).unwrap();
+    let path = directory.path().join("t");
+    let trace = create(&path, &CreateOptions::default()).unwrap();
+    let mut events = session.events().unwrap();
+    let mut stream = None;
+    let mut refused = Vec::new();
+    while let Some(event) = events.next_event() {
+        let stream = stream.get_or_insert_with(|| trace.stream_like(event.stream).unwrap());
+        if let Err(error) = stream.copy(&event) {
+            assert!(matches!(error, WriteError::NoTime), "{error}");
+            refused.push(event.name().to_owned());
+        }
+    }
+    assert_eq!((trace.finish().unwrap().events, refused), (2, vec!["b".to_owned()]));
+    assert_eq!(text(&path).lines().count(), 2);
+}
+
 /// At any instant the trace can be opened, and what was flushed before is in it.
 #[test]
 fn a_reader_can_open_it_at_any_instant() {

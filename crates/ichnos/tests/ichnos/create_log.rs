@@ -76,23 +76,19 @@ fn lines_of_several_data_streams() {
     }
 }
 
-/// Events that are no lines of a log are refused, and the others are written.
+/// Events without a severity are lines with their name and fields, at INFO.
 #[test]
-fn what_is_no_line_is_an_error() {
+fn events_without_a_severity_are_lines() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.log");
     let trace = begin(&path, |_| {});
     let a = stream(&trace, "a", "c");
     let mut other = a.declare("other", [Member::new("n", FieldClass::unsigned(8))]).unwrap();
-    let error = other.set("n", 1).unwrap().write(1).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "the event cannot be written: events of the class `other` are no lines of a log"
-    );
+    other.set("n", 1).unwrap().write(1).unwrap();
     let mut info = a.event(&a.class().event_class_of(line(10)).unwrap()).unwrap();
     info.set("text", "x").unwrap().set("n", 1).unwrap().write(1).unwrap();
-    assert_eq!(trace.finish().unwrap().events, 1);
-    assert_eq!(lines(&path), "[00000.000000][][][] INFO: x n=1\n");
+    assert_eq!(trace.finish().unwrap().events, 2);
+    assert_eq!(lines(&path), "[00000.000000][][][] INFO: other n=1\n[00000.000000][][][] INFO: x n=1\n");
 }
 
 /// What was flushed can be read while the log is written.

@@ -76,7 +76,7 @@ fn examples_are_read_back_in_all_forms() {
         "hello-fuchsia",
         "hello-xtrace",
         "hello-dotnet/hello.nettrace.zst",
-        "one-request",
+        "one-request/trace/stock",
     ] {
         let path = format!("{}/../../examples/{path}", env!("CARGO_MANIFEST_DIR"));
         let session = ichnos::open([&path], &ichnos::OpenOptions::default()).unwrap();

@@ -111,7 +111,12 @@ fn assert_written(stream: &Arc<DataStream>, events: &[Made<'_>], packet_size: Op
         let path = directory.path().join(dialect);
         let (_, writer) = writer(Some("ctf"), &path, Some(dialect)).unwrap();
         let streams = vec![Arc::clone(stream)];
-        let source = WriteSource { trace: Arc::clone(&stream.trace), format: "test", streams };
+        let source = WriteSource {
+            trace: Arc::clone(&stream.trace),
+            format: "test",
+            has_dynamic_classes: true,
+            streams,
+        };
         let mut options = WriteOptions::default();
         options.dialect = Some(dialect.to_owned());
         options.packet_size = packet_size;

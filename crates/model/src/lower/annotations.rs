@@ -11,6 +11,9 @@ use crate::{
 /// The namespace of the attributes that ichnos writes.
 pub const NAMESPACE: &str = "ichnos";
 
+/// True if the name of an event record class is none of the source.
+const UNNAMED: &str = "unnamed";
+
 const SCOPES: [Scope; 3] = [Scope::CommonContext, Scope::SpecificContext, Scope::Payload];
 
 /// Adds an attribute to an event record class that says what its members mean, what its events are to a viewer and
@@ -43,6 +46,16 @@ pub fn annotate(class: &mut EventRecordClass, stream: &DataStreamClass) {
     if !entries.is_empty() {
         class.attributes.set(NAMESPACE, Value::Map(entries));
     }
+}
+
+/// Notes that an event record class has no name but the one that lowering has given it.
+pub(super) fn annotate_unnamed(attributes: &mut Attributes) {
+    let mut entries = match attributes.remove(NAMESPACE) {
+        Some(Value::Map(entries)) => entries,
+        _ => Vec::new(),
+    };
+    entries.push((UNNAMED.to_owned(), Value::Boolean(true)));
+    attributes.set(NAMESPACE, Value::Map(entries));
 }
 
 fn log_value(log: &LogRole) -> Value {
@@ -397,6 +410,9 @@ fn apply(class: &mut EventRecordClass, stream: &DataStreamClass) {
         && let Some(role) = EventRole::ALL.into_iter().find(|role| role.name() == name)
     {
         class.role = role;
+    }
+    if own.get(UNNAMED) == Some(&Value::Boolean(true)) {
+        class.name = None;
     }
     class.is_undescribed |= own.get("undescribed") == Some(&Value::Boolean(true));
     let meanings = match own.get("meanings") {

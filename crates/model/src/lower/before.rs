@@ -54,18 +54,42 @@ impl<'a> ClassLowerer<'a> {
     /// Whether a location cannot be kept: values alone say what it would say, or it leads to what is left out
     /// or is no unsigned integer.
     pub(super) fn is_lost(&self, location: &FieldLocation, slot: Option<Slot>) -> bool {
-        if location.is_of_values() {
+        if location.is_of_values() || self.is_elsewhere(location) {
             return true;
         }
-        let Some(node) = slot.and_then(|slot| self.saved_in(slot)) else { return false };
-        match &node.class.kind {
-            FieldKind::Padding(_) => !self.capabilities.padding,
-            _ => {
-                location.any_option
-                    && !self.capabilities.any_option_locations
-                    && node.class.integer().is_some_and(|integer| integer.signed)
-            }
-        }
+        let Some(slot) = slot else { return false };
+        let Some(node) = self.saved_in(slot) else { return false };
+        let is_signed = || node.class.integer().is_some_and(|integer| integer.signed);
+        self.is_left_out(slot)
+            || location.any_option && !self.capabilities.any_option_locations && is_signed()
+    }
+
+    /// Returns `true` if the field that is saved in a slot was added when a trace was written, and is left out now.
+    fn is_left_out(&self, slot: Slot) -> bool {
+        let node = self.saved_in(slot);
+        !self.capabilities.padding
+            && node.is_some_and(|node| matches!(node.class.kind, FieldKind::Padding(_)))
+    }
+
+    /// Returns `true` if a location leads to another scope, where it cannot be kept.
+    fn is_elsewhere(&self, location: &FieldLocation) -> bool {
+        self.separates_scopes && location.origin.is_some_and(|origin| origin != self.scope)
+    }
+
+    /// Returns `true` if a field in an array or an optional needs one that is not in the same element or optional,
+    /// where that cannot be.
+    fn is_outside(&self, id: NodeId, slot: Option<Slot>) -> bool {
+        let Some(slot) = slot.filter(|_| !self.capabilities.outer_locations) else { return false };
+        let around =
+            |id: NodeId| std::iter::successors(self.plan.node(id).parent, |id| self.plan.node(*id).parent);
+        let all = self.plan.nodes.iter().zip(0..);
+        let targets: Vec<NodeId> =
+            all.filter(|(node, _)| node.saves().contains(&slot)).map(|(_, id)| id).collect();
+        around(id).any(|outer| {
+            let op = &self.plan.node(outer).op;
+            matches!(op, Op::StaticArray { .. } | Op::DynamicArray { .. } | Op::Optional { .. })
+                && !targets.iter().all(|target| around(*target).any(|other| other == outer))
+        })
     }
 
     /// What has to be said before a field that nothing says yet; `is_member`: there can be a member before it.
@@ -80,21 +104,23 @@ impl<'a> ClassLowerer<'a> {
                 StringLength::Dynamic(location) => {
                     let slot = if let Op::DynamicText(_, slot) = op { Some(*slot) } else { None };
                     let stays = self.capabilities.encodings.contains(encoding);
-                    is(stays && is_member && self.is_lost(location, slot), Before::Length)
+                    let is_lost = is_member && self.is_lost(location, slot) || self.is_outside(id, slot);
+                    is(stays && is_lost, Before::Length)
                 }
                 _ => None,
             },
             (FieldKind::Blob { length: Length::Dynamic(location), .. }, op) => {
                 let slot = if let Op::DynamicBlob(slot) = op { Some(*slot) } else { None };
-                is(self.is_lost(location, slot), Before::Length)
+                is(self.is_lost(location, slot) || self.is_outside(id, slot), Before::Length)
             }
             (FieldKind::Array { length: Length::Dynamic(location), .. }, op) => {
                 let slot = if let Op::DynamicArray { length, .. } = op { Some(*length) } else { None };
-                is(self.is_lost(location, slot), Before::Length)
+                is(self.is_lost(location, slot) || self.is_outside(id, slot), Before::Length)
             }
             (FieldKind::Optional { selector, .. }, op) => {
                 let slot = if let Op::Optional { selector, .. } = op { Some(*selector) } else { None };
-                let is_lost = self.is_variant(id) || self.is_lost(selector, slot);
+                let is_lost =
+                    self.is_variant(id) || self.is_lost(selector, slot) || self.is_outside(id, slot);
                 is(is_lost, Before::Presence)
             }
             (FieldKind::Variant { options, selector, .. }, Op::Variant(variant)) => {
@@ -103,7 +129,11 @@ impl<'a> ClassLowerer<'a> {
                     VariantSelection::Labels => self.selects_by_labels(variant.selector, options),
                     _ => true,
                 };
-                is(several || !stays || selector.is_of_values(), Before::Tag)
+                let is_lost = selector.is_of_values()
+                    || self.is_left_out(variant.selector)
+                    || self.is_outside(id, Some(variant.selector))
+                    || self.is_elsewhere(selector);
+                is(several || !stays || is_lost, Before::Tag)
             }
             _ => None,
         }

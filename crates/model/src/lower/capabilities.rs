@@ -48,6 +48,10 @@ pub struct Capabilities {
     pub optionals: bool,
     /// Whether the length of a field in an optional can be said before the optional.
     pub lengths_before_optionals: bool,
+    /// True if a field within an array or an optional can need one that is not in the same element or optional.
+    pub outer_locations: bool,
+    /// True if packet headers and event record headers can have fields without a role that no other field needs.
+    pub user_header_fields: bool,
     /// What selects the option of a variant.
     pub variants: VariantSelection,
     /// Whether lengths can be signed and locations need not fit all options of variants, as in PROP-1.0.
@@ -100,6 +104,12 @@ pub struct Capabilities {
     pub named_origins: bool,
     /// Whether UUIDs of UUID roles are BLOBs; otherwise they are arrays of bytes.
     pub uuid_blobs: bool,
+    /// True if event record classes can be without a name.
+    pub unnamed_events: bool,
+    /// True if fields can need others that are in the specific context.
+    pub context_dependencies: bool,
+    /// Most bits of ids of event record classes that readers tell apart.
+    pub class_id_bits: u32,
     /// Whether there are packets, whose headers and contexts are fields.
     pub packets: bool,
 }
@@ -154,6 +164,8 @@ impl Capabilities {
             unions: true,
             optionals: true,
             lengths_before_optionals: true,
+            outer_locations: true,
+            user_header_fields: true,
             variants: VariantSelection::Ranges,
             any_option_locations: true,
             loose_array_alignment: true,
@@ -180,6 +192,9 @@ impl Capabilities {
             clocks_without_timestamps: true,
             named_origins: true,
             uuid_blobs: true,
+            unnamed_events: true,
+            context_dependencies: true,
+            class_id_bits: 128,
             packets: true,
         }
     }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::annotations::{annotate_field, strip};
+use super::annotations::{NAMESPACE, annotate_field, strip};
 use super::before::{Before, option_names};
 use super::class_lowerer::ClassLowerer;
 use super::loss_table::LossKind;
@@ -30,7 +30,7 @@ impl<'a> ClassLowerer<'a> {
         self.next = *next;
         self.fit = Fit::Moved;
         if let Op::Structure { members, .. } = &self.plan.root().op {
-            let mut names = out.iter().map(|member| member.name.clone()).collect();
+            let mut names = self.taken(out);
             for id in members {
                 self.member(*id, out, &mut names);
             }
@@ -39,11 +39,40 @@ impl<'a> ClassLowerer<'a> {
         ScopeMoves { moves: self.moves.into(), fit: self.fit, members: self.members }
     }
 
+    /// Lowers some of the fields of the class, which become members of a structure of another scope: see
+    /// [`Self::lower_members_into`].
+    pub(super) fn lower_some_into(
+        mut self,
+        fields: &HashSet<NodeId>,
+        next: &mut NodeId,
+        out: &mut Vec<Member>,
+    ) -> ScopeMoves {
+        self.next = *next;
+        self.fit = Fit::Moved;
+        self.is_elsewhere = true;
+        let mut names = self.taken(out);
+        let mut fields: Vec<NodeId> = fields.iter().copied().collect();
+        fields.sort_unstable();
+        for id in fields {
+            self.member(id, out, &mut names);
+        }
+        *next = self.next;
+        ScopeMoves { moves: self.moves.into(), fit: self.fit, members: self.members }
+    }
+
+    /// The names that members behind these cannot have.
+    fn taken(&mut self, members: &[Member]) -> HashSet<String> {
+        let mut names = std::mem::take(&mut self.reserved);
+        names.extend(members.iter().map(|member| member.name.clone()));
+        names
+    }
+
     /// Appends what a member becomes.
     fn member(&mut self, id: NodeId, out: &mut Vec<Member>, names: &mut HashSet<String>) {
         let node = self.plan.node(id);
         let is_top = node.parent == Some(0);
-        if matches!(node.class.kind, FieldKind::Padding(_)) && !self.capabilities.padding {
+        let is_padding = matches!(node.class.kind, FieldKind::Padding(_)) && !self.capabilities.padding;
+        if is_padding || self.left_out.contains(&id) {
             self.note(Fit::Moved);
             if is_top {
                 self.members.push(None);
@@ -63,19 +92,7 @@ impl<'a> ClassLowerer<'a> {
             self.note(Fit::SameBits);
             self.lose(LossKind::Renamed, format!("`{source}` -> `{name}`"));
         }
-        let mut location = None;
-        if let Some(before) = self.before(id, true) {
-            let extra = unique(&format!("{name}_{}", before.name()), names);
-            out.push(self.extra(id, before, &extra));
-            let path = vec![LocationStep::Member(extra)];
-            location = Some(FieldLocation { path, ..FieldLocation::of_values() });
-        }
-        if let Some(field) = self.hoisted(id) {
-            let extra = unique(&format!("{name}_{}", Before::Length.name()), names);
-            out.push(self.extra(field, Before::Length, &extra));
-            self.moves[id as usize].hoisted = self.moves[field as usize].extra;
-            self.hoists.push((field, extra));
-        }
+        let location = self.say_before(id, true, &name, out, names);
         let class = self.class(id, location);
         if is_top {
             self.members.push(Some(out.len()));
@@ -123,22 +140,39 @@ impl<'a> ClassLowerer<'a> {
             return self.class(id, None);
         }
         let wrap = self.allocate();
-        let mut members = Vec::new();
-        self.member_of_wrap(id, &mut members);
         self.moves[id as usize].wrap = wrap;
+        // The names of members of structures: converted once more, the structure stays the same.
+        let (mut members, mut names) = (Vec::new(), HashSet::from(["value".to_owned()]));
+        let location = self.say_before(id, false, "value", &mut members, &mut names);
+        let class = self.class(id, location);
+        members.push(Member::new("value", class));
         FieldClass::structure(members)
     }
 
-    fn member_of_wrap(&mut self, id: NodeId, out: &mut Vec<Member>) {
+    /// Adds the members before a field that nothing else says: its presence, its tag, its length. Returns the location
+    /// that the field has then.
+    fn say_before(
+        &mut self,
+        id: NodeId,
+        is_member: bool,
+        name: &str,
+        out: &mut Vec<Member>,
+        names: &mut HashSet<String>,
+    ) -> Option<FieldLocation> {
         let mut location = None;
-        if let Some(before) = self.before(id, false) {
-            let extra = self.extra(id, before, before.name());
-            let path = vec![LocationStep::Member(extra.name.clone())];
+        if let Some(before) = self.before(id, is_member) {
+            let extra = unique(&format!("{name}_{}", before.name()), names);
+            out.push(self.extra(id, before, &extra));
+            let path = vec![LocationStep::Member(extra)];
             location = Some(FieldLocation { path, ..FieldLocation::of_values() });
-            out.push(extra);
         }
-        let class = self.class(id, location);
-        out.push(Member::new("value", class));
+        if let Some(field) = self.hoisted(id) {
+            let extra = unique(&format!("{name}_{}", Before::Length.name()), names);
+            out.push(self.extra(field, Before::Length, &extra));
+            self.moves[id as usize].hoisted = self.moves[field as usize].extra;
+            self.hoists.push((field, extra));
+        }
+        location
     }
 
     /// What a field becomes. `location`: where the field before it is, if there is one.
@@ -183,7 +217,7 @@ impl<'a> ClassLowerer<'a> {
             }
             FieldKind::Blob { length, media_type, alignment } => {
                 let alignment = self.byte_alignment(*alignment);
-                let length = self.length(length, location);
+                let length = self.length(id, length, location);
                 if self.capabilities.blobs {
                     FieldKind::Blob { length, media_type: media_type.clone(), alignment }
                 } else {
@@ -209,7 +243,7 @@ impl<'a> ClassLowerer<'a> {
                 FieldKind::Structure { members, minimum_alignment: *minimum_alignment }
             }
             FieldKind::Array { length, minimum_alignment, element_aligns, .. } => {
-                let length = self.length(length, location);
+                let length = self.length(id, length, location);
                 let element = match &node.op {
                     Op::StaticArray { element, .. } | Op::DynamicArray { element, .. } => *element,
                     _ => return source.clone(),
@@ -246,7 +280,7 @@ impl<'a> ClassLowerer<'a> {
             FieldKind::Variant { options, selector, alignment } => {
                 let Op::Variant(variant) = &node.op else { return source.clone() };
                 let is_tagged = location.is_some();
-                let selector = location.map_or_else(|| self.location(selector), Box::new);
+                let selector = location.map_or_else(|| self.location(id, selector), Box::new);
                 let names: Vec<_> = option_names(options, self.capabilities.is_reserved).collect();
                 let mut lowered = Vec::with_capacity(options.len());
                 for (index, (option, id)) in options.iter().zip(&variant.options).enumerate() {
@@ -280,13 +314,14 @@ impl<'a> ClassLowerer<'a> {
                 // Where no size is fixed, nothing is left but that there was something.
                 let bits = fixed_bits(self.plan, id);
                 let bytes = bits.map_or(0, |bits| bits.div_ceil(8));
-                let is_exact = bits.is_some_and(|bits| bits % 8 == 0) && *alignment >= 8;
+                let aligned = self.byte_alignment((*alignment).max(8));
+                let is_exact = bits.is_some_and(|bits| bits % 8 == 0) && *alignment == aligned;
                 if bits.is_none() {
                     self.lose(LossKind::Dropped, "union of no fixed size".to_owned());
                 }
                 let fit = if is_exact { Fit::SameBits } else { Fit::Moved };
                 self.lowered(fit, source, "its bytes");
-                self.bytes_or_blob(at, bytes, (*alignment).max(8))
+                self.bytes_or_blob(at, bytes, aligned)
             }
             FieldKind::Null { alignment } if self.capabilities.nulls => {
                 FieldKind::Null { alignment: *alignment }
@@ -339,7 +374,10 @@ impl<'a> ClassLowerer<'a> {
             roles.remove(Role::Timestamp);
         }
         let mut attributes = source.attributes.clone();
-        if !self.capabilities.attributes && strip(&mut attributes) {
+        let has_others = !self.capabilities.attributes && strip(&mut attributes);
+        // In packet headers, annotations of a dialect with attributes have no place in one without.
+        let has_own = !self.can_annotate() && attributes.remove(NAMESPACE).is_some();
+        if has_others || has_own {
             self.note(Fit::SameBits);
             self.lose(LossKind::Dropped, "attributes".to_owned());
         }
@@ -379,7 +417,7 @@ impl<'a> ClassLowerer<'a> {
     ) -> FieldKind {
         if !self.is_variant(at as NodeId) {
             let is_own = location.is_some();
-            let selector = location.map_or_else(|| self.location(selector), Box::new);
+            let selector = location.map_or_else(|| self.location(at as NodeId, selector), Box::new);
             let ranges = if is_own { Some(only(1)) } else { ranges.cloned() };
             return FieldKind::Optional { field: Arc::new(self.element(field)), selector, ranges };
         }

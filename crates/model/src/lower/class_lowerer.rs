@@ -1,12 +1,15 @@
 //! What lowers a class: where it is in it, and what it has lowered up to there.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
+use super::absolute::absolute_location;
 use super::capabilities::Capabilities;
 use super::loss_table::{Loss, LossKind, LossTable};
-use super::moves::{Fit, NodeMove};
+use super::moves::{Fit, NONE, NodeMove};
 use super::names::identifier;
-use crate::plan::steps::{NodeId, Plan};
+use super::options::LowerOptions;
+use crate::plan::steps::{NodeId, Op, Plan};
 use crate::{FieldClass, FieldLocation, LocationStep, Scope};
 
 /// Lowers the root class of a scope.
@@ -21,11 +24,21 @@ pub(super) struct ClassLowerer<'a> {
     pub(super) losses: &'a mut LossTable,
     /// Whether to note what a field was beyond its lowered class.
     pub(super) annotates: bool,
+    /// True if fields depend on none of other scopes.
+    pub(super) separates_scopes: bool,
     pub(super) moves: Vec<NodeMove>,
     pub(super) members: Vec<Option<usize>>,
     pub(super) next: NodeId,
     pub(super) fit: Fit,
     pub(super) path: Vec<String>,
+    /// Names that members get that come later.
+    pub(super) reserved: HashSet<String>,
+    /// Fields that are left out.
+    pub(super) left_out: HashSet<NodeId>,
+    /// True if fields are in another scope than in the source, so that locations begin at the root.
+    pub(super) is_elsewhere: bool,
+    /// True if the specific context is a part of the payload.
+    pub(super) joins_payload: bool,
     /// Fields in optional fields whose length a member before the optional field says, with its name.
     pub(super) hoists: Vec<(NodeId, String)>,
 }
@@ -38,7 +51,7 @@ impl<'a> ClassLowerer<'a> {
         default_clock: Option<u16>,
         class_name: &'a str,
         losses: &'a mut LossTable,
-        annotates: bool,
+        options: LowerOptions,
     ) -> Self {
         Self {
             capabilities,
@@ -47,12 +60,17 @@ impl<'a> ClassLowerer<'a> {
             default_clock,
             class_name,
             losses,
-            annotates,
+            annotates: options.annotates,
+            separates_scopes: options.separates_scopes,
             moves: vec![NodeMove::DROPPED; plan.nodes.len()],
             members: Vec::new(),
             next: 0,
             fit: Fit::Same,
             path: Vec::new(),
+            reserved: HashSet::new(),
+            left_out: HashSet::new(),
+            is_elsewhere: false,
+            joins_payload: false,
             hoists: Vec::new(),
         }
     }
@@ -87,16 +105,43 @@ impl<'a> ClassLowerer<'a> {
         if self.capabilities.identifiers_only { identifier(name, |_| false) } else { Cow::Borrowed(name) }
     }
 
-    /// A location with names as the format can have them.
-    pub(super) fn location(&self, location: &FieldLocation) -> Box<FieldLocation> {
-        let mut location = location.clone();
+    /// The location that a field has, with names as the format can have them.
+    pub(super) fn location(&self, id: NodeId, location: &FieldLocation) -> Box<FieldLocation> {
+        let is_relative = self.is_elsewhere && location.origin.is_none();
+        let absolute = is_relative.then(|| absolute_location(self.plan, id, self.scope, location)).flatten();
+        let mut location = absolute.unwrap_or_else(|| location.clone());
         location.any_option &= self.capabilities.any_option_locations;
+        if location.origin.is_none() {
+            let parents = self.added_parents(id, &location);
+            location.path.splice(..0, std::iter::repeat_n(LocationStep::Parent, parents));
+        }
+        if self.joins_payload && location.origin == Some(Scope::SpecificContext) {
+            location.origin = Some(Scope::Payload);
+        }
         for step in &mut location.path {
             if let LocationStep::Member(name) = step {
                 *name = self.name(name).into_owned();
             }
         }
         Box::new(location)
+    }
+
+    /// The number of structures that lowering adds between a field and the structure from which its location leads to
+    /// members.
+    fn added_parents(&self, id: NodeId, location: &FieldLocation) -> usize {
+        let mut parents = location.path.iter().take_while(|step| **step == LocationStep::Parent).count();
+        let mut added = 0;
+        let mut next = Some(id);
+        while let Some(id) = next {
+            let node = self.plan.node(id);
+            if matches!(node.op, Op::Structure { .. }) {
+                let Some(less) = parents.checked_sub(1) else { break };
+                parents = less;
+            }
+            added += usize::from(self.moves[id as usize].wrap != NONE);
+            next = node.parent;
+        }
+        added
     }
 
     /// Where fields have no attributes, annotations are [taken out](super::take_annotations), but not of packet headers.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::annotations::strip;
 use super::capabilities::{Capabilities, Environment};
 use super::loss_table::{Loss, LossKind, LossTable};
-use super::names::identifier;
+use super::names::{identifier, unique};
 use crate::{ClockOrigin, EventRecordClass, FieldClass, FieldKind, Member, TraceClass, Value};
 
 /// Lowers what is not in field classes and event record classes.
@@ -64,6 +64,8 @@ pub(super) fn lower_objects(class: &mut TraceClass, capabilities: &Capabilities,
     }
     if capabilities.identifiers_only {
         rename_clocks(class, capabilities.is_reserved, losses);
+    } else {
+        distinguish_clocks(class, !capabilities.clock_identities, losses);
     }
     lower_environment(class, capabilities, losses);
     for index in 0..class.data_streams.len() {
@@ -127,6 +129,12 @@ pub(super) fn lower_event(class: &mut EventRecordClass, capabilities: &Capabilit
         for root in [&mut class.specific_context, &mut class.payload] {
             drop(root.as_mut().is_some_and(strip_members), "attributes of members");
         }
+    }
+    if !capabilities.unnamed_events && class.name.is_none() {
+        let name = format!("event_{}", class.id);
+        let what = format!("no name -> `{name}`");
+        losses.add(Loss { kind: LossKind::Renamed, class: String::new(), field: String::new(), what }, 1);
+        class.name = Some(name);
     }
 }
 
@@ -195,6 +203,31 @@ fn rename_clocks(class: &mut TraceClass, is_reserved: fn(&str) -> bool, losses: 
         }
         clock.id.clone_from(&name);
         clock.name = Some(name);
+    }
+}
+
+/// Gives clocks ids that differ, and names where others refer to them by these: lines of any program can have two clocks
+/// of one id.
+fn distinguish_clocks(class: &mut TraceClass, by_name: bool, losses: &mut LossTable) {
+    let (mut ids, mut names) = (HashSet::new(), HashSet::new());
+    let mut distinguish = |source: &mut String, taken: &mut HashSet<String>| {
+        let name = unique(source, taken);
+        if name != *source {
+            let what = format!("clock `{source}` -> `{name}`");
+            losses.add(Loss { kind: LossKind::Renamed, class: String::new(), field: String::new(), what }, 1);
+            *source = name;
+        }
+    };
+    for clock in &mut class.clocks {
+        distinguish(&mut clock.id, &mut ids);
+        if by_name {
+            let source = clock.name.as_ref().unwrap_or(&clock.id).clone();
+            let mut name = source.clone();
+            distinguish(&mut name, &mut names);
+            if name != source {
+                clock.name = Some(name);
+            }
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::class_lowerer::ClassLowerer;
 use super::loss_table::LossKind;
 use super::moves::{Fit, MoveKind};
+use crate::plan::steps::NodeId;
 use crate::{
     BitField, ByteOrder, DisplayBase, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange,
     Length, MappingsBuilder, StringEncoding, StringLength, VariableLengthValue,
@@ -96,11 +97,11 @@ impl ClassLowerer<'_> {
         alignment
     }
 
-    pub(super) fn length(&mut self, length: &Length, location: Option<FieldLocation>) -> Length {
+    pub(super) fn length(&mut self, id: NodeId, length: &Length, location: Option<FieldLocation>) -> Length {
         match (length, location) {
             (Length::Static(length), _) => Length::Static(*length),
             (Length::Dynamic(_), Some(location)) => Length::Dynamic(Box::new(location)),
-            (Length::Dynamic(own), None) => Length::Dynamic(self.location(own)),
+            (Length::Dynamic(own), None) => Length::Dynamic(self.location(id, own)),
         }
     }
 
@@ -205,7 +206,7 @@ impl ClassLowerer<'_> {
             (StringLength::Static(length), _) => StringLength::Static(*length),
             (_, Some(location)) => StringLength::Dynamic(Box::new(location)),
             (StringLength::Dynamic(own), None) if !own.is_of_values() => {
-                StringLength::Dynamic(self.location(own))
+                StringLength::Dynamic(self.location(at as NodeId, own))
             }
             (StringLength::Prefixed { length, gap }, None) if self.capabilities.prefixed_strings => {
                 StringLength::Prefixed { length: *length, gap: *gap }

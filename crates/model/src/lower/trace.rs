@@ -4,30 +4,25 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::annotations::annotate;
+use super::annotations::{NAMESPACE, annotate, annotate_unnamed};
 use super::capabilities::Capabilities;
+use super::class_ids::ClassIds;
 use super::class_lowerer::ClassLowerer;
+use super::context::joins_payload;
+use super::header::Header;
 use super::loss_table::{Loss, LossKind, LossTable};
 use super::mover::{Ends, Mover, ValueLosses};
 use super::moves::{Fit, ScopeMoves};
 use super::objects::{lower_event, lower_objects};
+use super::options::LowerOptions;
+use super::trace_lowerer::TraceLowerer;
 use crate::decode::DecodeError;
 use crate::plan::steps::NodeId;
 use crate::plan::{EventRecordPlans, Plan, PlanError};
 use crate::{
-    DataStreamClass, DynamicClass, Event, EventRecordClass, Field, FieldClass, FieldKind, Limits, LogText,
-    Meaning, Meanings, Member, MemberIndex, Packet, Scope, StringEncoding, Text, Trace, TraceClass, Visitor,
+    DataStreamClass, DynamicClass, Event, EventRecordClass, Field, FieldClass, FieldKind, LogText, Meanings,
+    MemberIndex, Packet, Scope, StringEncoding, Text, Trace, TraceClass, Visitor,
 };
-
-/// How to lower a trace.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LowerOptions {
-    /// Write what the reader of the source knows of classes beyond what they say - meanings, roles, what makes
-    /// events lines of a log - into [annotations](super::annotate): for formats whose reader would not know it.
-    pub annotates: bool,
-    /// Limits of compiling the lowered classes.
-    pub limits: Limits,
-}
 
 /// A trace as a format can have it, and how values move there.
 #[derive(Debug)]
@@ -45,11 +40,16 @@ pub struct LoweredTrace {
 #[derive(Debug)]
 pub struct LoweredStream {
     packet_context: ScopeMoves,
+    /// Of fields of the packet header, into the packet context.
+    of_packet_header: Option<ScopeMoves>,
     event_record_header: ScopeMoves,
     common_context: ScopeMoves,
+    /// Of fields of the event record header, into the common context.
+    of_event_header: Option<ScopeMoves>,
     /// Into the common context.
     resource: Option<ScopeMoves>,
     declared: Vec<Arc<LoweredEvent>>,
+    ids: ClassIds,
     dynamic: Mutex<HashMap<usize, Arc<LoweredEvent>>>,
 }
 
@@ -60,6 +60,8 @@ pub struct LoweredEvent {
     pub data_stream_class: usize,
     specific_context: ScopeMoves,
     payload: ScopeMoves,
+    /// True if the members of the specific context are the first ones of the payload.
+    joins_payload: bool,
     /// Writes the message, to the node of this number.
     text: Option<(NodeId, LogText)>,
     plans: Plans,
@@ -97,6 +99,7 @@ struct EventParts {
     class: EventRecordClass,
     specific_context: ScopeMoves,
     payload: ScopeMoves,
+    joins_payload: bool,
     text: Option<(NodeId, LogText)>,
 }
 
@@ -180,7 +183,7 @@ impl LoweredTrace {
             return Ok(Some(Arc::clone(known)));
         }
         let mut losses = LossTable::default();
-        let parts = {
+        let mut parts = {
             let mut lowerer = TraceLowerer {
                 source: &self.source,
                 capabilities: &self.capabilities,
@@ -197,6 +200,9 @@ impl LoweredTrace {
                 index,
             )
         };
+        if self.options.numbers_classes {
+            stream.ids.give(&mut parts.class, &mut losses);
+        }
         let Some(classes) = self.trace.dynamic_classes(index) else { return Ok(None) };
         let key = (class_index as u64).to_le_bytes();
         let Some(compiled) = classes.last(&key, || parts.class)? else { return Ok(None) };
@@ -206,6 +212,7 @@ impl LoweredTrace {
             fit: common.max(parts.specific_context.fit).max(parts.payload.fit),
             specific_context: parts.specific_context,
             payload: parts.payload,
+            joins_payload: parts.joins_payload,
             text: parts.text,
             plans: Plans::Dynamic(compiled),
         };
@@ -230,11 +237,13 @@ impl LoweredTrace {
         let plans = self.trace.plans.data_streams.get(packet.stream.class_index);
         let (moves, target, losses) = match scope {
             Scope::PacketHeader => {
-                (&self.packet_header, self.trace.plans.packet_header.as_ref(), &mut losses.header)
+                let PacketLosses { header, context } = losses;
+                (&self.packet_header, self.trace.plans.packet_header.as_ref(), (header, context))
             }
             Scope::PacketContext => {
                 let target = plans.and_then(|plans| plans.packet_context.as_ref());
-                (&stream.packet_context, target, &mut losses.context)
+                let PacketLosses { header, context } = losses;
+                (&stream.packet_context, target, (context, header))
             }
             _ => return Ok(()),
         };
@@ -242,8 +251,19 @@ impl LoweredTrace {
             return packet.visit(scope, visitor);
         }
         let Some(target) = target else { return Ok(()) };
-        let ends = Ends { begin: true, end: true };
         let bytes = packet.scopes.bits.bytes();
+        if let (Scope::PacketContext, Some(of_header)) = (scope, &stream.of_packet_header) {
+            let root = Field::new(target, 0, 0, 0);
+            visitor.begin_structure(root);
+            let none = Ends { begin: false, end: false };
+            let header = &mut Mover::new(visitor, &of_header.moves, target, bytes, losses.1, none);
+            packet.visit(Scope::PacketHeader, header)?;
+            packet.visit(scope, &mut Mover::new(visitor, &moves.moves, target, bytes, losses.0, none))?;
+            visitor.end_structure(root);
+            return Ok(());
+        }
+        let ends = Ends { begin: true, end: true };
+        let losses = losses.0;
         packet.visit(scope, &mut Mover::new(visitor, &moves.moves, target, bytes, losses, ends))
     }
 
@@ -255,10 +275,13 @@ impl LoweredTrace {
         let stream = self.streams.get(lowered.data_stream_class)?;
         match scope {
             Scope::EventRecordHeader => Some(stream.event_record_header.fit),
-            Scope::CommonContext if stream.resource.is_some() => Some(Fit::Moved),
+            Scope::CommonContext if stream.resource.is_some() || stream.of_event_header.is_some() => {
+                Some(Fit::Moved)
+            }
             Scope::CommonContext => Some(stream.common_context.fit),
+            Scope::SpecificContext if lowered.joins_payload => None,
             Scope::SpecificContext => Some(lowered.specific_context.fit),
-            Scope::Payload if lowered.text.is_some() => Some(Fit::Moved),
+            Scope::Payload if lowered.joins_payload || lowered.text.is_some() => Some(Fit::Moved),
             Scope::Payload => Some(lowered.payload.fit),
             _ => None,
         }
@@ -310,6 +333,18 @@ impl LoweredTrace {
             Scope::CommonContext => {
                 let target = of_stream.and_then(|plans| plans.common_context.as_ref());
                 let Some(target) = target else { return Ok(()) };
+                if let Some(of_header) = &stream.of_event_header {
+                    let root = Field::new(target, 0, 0, 0);
+                    visitor.begin_structure(root);
+                    let none = Ends { begin: false, end: false };
+                    let (own, header) = (&mut losses.common_context, &mut losses.event_record_header);
+                    let mut mover = Mover::new(visitor, &of_header.moves, target, bytes, header, none);
+                    event.visit(Scope::EventRecordHeader, &mut mover)?;
+                    let moves = &stream.common_context.moves;
+                    event.visit(scope, &mut Mover::new(visitor, moves, target, bytes, own, none))?;
+                    visitor.end_structure(root);
+                    return Ok(());
+                }
                 let Some(resource) = &stream.resource else {
                     let moves = &stream.common_context.moves;
                     let losses = &mut losses.common_context;
@@ -341,23 +376,31 @@ impl LoweredTrace {
             _ => {
                 let Some(target) = &lowered.plans().payload else { return Ok(()) };
                 let moves = &lowered.payload.moves;
-                let Some((node, text)) = &lowered.text else {
+                if lowered.text.is_none() && !lowered.joins_payload {
                     let losses = &mut losses.payload;
                     return event.visit(scope, &mut Mover::new(visitor, moves, target, bytes, losses, both));
-                };
+                }
                 let root = Field::new(target, 0, 0, 0);
                 visitor.begin_structure(root);
                 let none = Ends { begin: false, end: false };
+                if lowered.joins_payload {
+                    let moves = &lowered.specific_context.moves;
+                    let losses = &mut losses.specific_context;
+                    let mut mover = Mover::new(visitor, moves, target, bytes, losses, none);
+                    event.visit(Scope::SpecificContext, &mut mover)?;
+                }
                 let own = &mut losses.payload;
                 event.visit(scope, &mut Mover::new(visitor, moves, target, bytes, own, none))?;
-                losses.text.clear();
-                // To write into memory cannot fail; what it writes is for people.
-                let _ = (text.write)(event, &mut losses.text);
-                let message = losses.text.as_bytes();
-                let message = message.split(|byte| *byte == 0).next().unwrap_or_default();
-                let encoding = StringEncoding::Utf8;
-                visitor
-                    .text(Field::new(target, *node, 0, 0), Text { bytes: message, raw: message, encoding });
+                if let Some((node, text)) = &lowered.text {
+                    losses.text.clear();
+                    // To write into memory cannot fail; what it writes is for people.
+                    let _ = (text.write)(event, &mut losses.text);
+                    let message = losses.text.as_bytes();
+                    let message = message.split(|byte| *byte == 0).next().unwrap_or_default();
+                    let encoding = StringEncoding::Utf8;
+                    let message = Text { bytes: message, raw: message, encoding };
+                    visitor.text(Field::new(target, *node, 0, 0), message);
+                }
                 visitor.end_structure(root);
                 Ok(())
             }
@@ -488,20 +531,15 @@ impl LoweredEvent {
     }
 }
 
-/// Lowers the classes of a trace.
-struct TraceLowerer<'a> {
-    source: &'a Arc<Trace>,
-    capabilities: &'a Capabilities,
-    options: LowerOptions,
-    losses: &'a mut LossTable,
-}
-
 /// A lowered data stream class before it is compiled.
 struct StreamParts {
     packet_context: ScopeMoves,
+    of_packet_header: Option<ScopeMoves>,
     event_record_header: ScopeMoves,
     common_context: ScopeMoves,
+    of_event_header: Option<ScopeMoves>,
     resource: Option<ScopeMoves>,
+    ids: ClassIds,
     events: Vec<EventParts>,
 }
 
@@ -509,31 +547,33 @@ impl TraceLowerer<'_> {
     fn lower(mut self) -> (TraceClass, ScopeMoves, Vec<StreamParts>) {
         let source = Arc::clone(self.source);
         let mut class = source.class.clone();
-        let header = self.scope(source.plans.packet_header.as_ref(), Scope::PacketHeader, None, "");
-        let (packet_header, header_moves) = header.unzip();
-        class.packet_header = packet_header;
+        let header = self.header(source.plans.packet_header.as_ref(), Scope::PacketHeader, None);
+        class.packet_header.clone_from(&header.class);
         let mut parts = Vec::new();
         for (index, stream) in class.data_streams.iter_mut().enumerate() {
-            parts.push(self.stream(&source, index, stream));
+            parts.push(self.stream(&source, index, stream, &header));
         }
         // Event record classes can look at the whole class of their data stream.
         for (index, stream) in parts.iter_mut().enumerate() {
             let plans = &source.plans.data_streams[index];
             let clock = class.data_streams[index].default_clock;
-            let mut lowered = Vec::new();
             for event in &plans.event_records {
                 let parts =
                     self.event(event, clock, &stream.common_context, stream.resource.as_ref(), &class, index);
-                lowered.push(Arc::new(parts.class.clone()));
                 stream.events.push(parts);
             }
-            class.data_streams[index].event_records = lowered;
+            if self.options.numbers_classes {
+                let mut classes: Vec<_> = stream.events.iter_mut().map(|parts| &mut parts.class).collect();
+                stream.ids.number(&mut classes, self.losses);
+            }
+            let lowered = stream.events.iter().map(|parts| Arc::new(parts.class.clone()));
+            class.data_streams[index].event_records = lowered.collect();
         }
         lower_objects(&mut class, self.capabilities, self.losses);
-        (class, header_moves.unwrap_or_default(), parts)
+        (class, header.moves, parts)
     }
 
-    fn scope(
+    pub(super) fn scope(
         &mut self,
         plan: Option<&Plan>,
         scope: Scope,
@@ -542,34 +582,38 @@ impl TraceLowerer<'_> {
     ) -> Option<(Arc<FieldClass>, ScopeMoves)> {
         let plan = plan?;
         Some(
-            ClassLowerer::new(
-                self.capabilities,
-                plan,
-                scope,
-                clock,
-                name,
-                self.losses,
-                self.options.annotates,
-            )
-            .lower(),
+            ClassLowerer::new(self.capabilities, plan, scope, clock, name, self.losses, self.options).lower(),
         )
     }
 
-    fn stream(&mut self, source: &Trace, index: usize, class: &mut DataStreamClass) -> StreamParts {
+    fn stream(
+        &mut self,
+        source: &Trace,
+        index: usize,
+        class: &mut DataStreamClass,
+        packet_header: &Header,
+    ) -> StreamParts {
         let plans = &source.plans.data_streams[index];
         let clock = class.default_clock;
-        let context = self.scope(plans.packet_context.as_ref(), Scope::PacketContext, clock, "").unzip();
-        let header =
-            self.scope(plans.event_record_header.as_ref(), Scope::EventRecordHeader, clock, "").unzip();
-        let (packet_context, event_record_header) = (context.1, header.1);
-        (class.packet_context, class.event_record_header) = (context.0, header.0);
+        let packet_context = self.context_after(
+            (packet_header, Scope::PacketHeader, source.plans.packet_header.as_ref()),
+            (plans.packet_context.as_ref(), Scope::PacketContext),
+            clock,
+        );
+        let header_plan = plans.event_record_header.as_ref();
+        let event_header = self.header(header_plan, Scope::EventRecordHeader, clock);
+        class.packet_context = packet_context.class;
+        class.event_record_header.clone_from(&event_header.class);
         class.resource = None;
-        let (common_context, resource) = match &plans.resource {
+        let (common_context, of_event_header, resource) = match &plans.resource {
             None => {
-                let common =
-                    self.scope(plans.common_context.as_ref(), Scope::CommonContext, clock, "").unzip();
-                class.common_context = common.0;
-                (common.1, None)
+                let common = self.context_after(
+                    (&event_header, Scope::EventRecordHeader, header_plan),
+                    (plans.common_context.as_ref(), Scope::CommonContext),
+                    clock,
+                );
+                class.common_context = common.class;
+                (common.moves, common.of_header, None)
             }
             // Where an event comes from is shown before what its context is: so it comes first.
             Some(resource) => {
@@ -579,9 +623,8 @@ impl TraceLowerer<'_> {
                 };
                 let (mut members, mut next) = (Vec::new(), 1);
                 let mut lower = |plan, scope, losses: &mut LossTable| {
-                    let annotates = self.options.annotates;
                     let lowerer =
-                        ClassLowerer::new(self.capabilities, plan, scope, clock, "", losses, annotates);
+                        ClassLowerer::new(self.capabilities, plan, scope, clock, "", losses, self.options);
                     lowerer.lower_members_into(&mut next, &mut members)
                 };
                 let resource = lower(resource, Scope::Resource, self.losses);
@@ -594,14 +637,17 @@ impl TraceLowerer<'_> {
                 self.losses.add(Loss { kind: LossKind::Moved, class: String::new(), field, what }, 1);
                 let root = FieldClass::new(FieldKind::Structure { members, minimum_alignment });
                 class.common_context = Some(Arc::new(root));
-                (Some(common), Some(resource))
+                (common, None, Some(resource))
             }
         };
         StreamParts {
-            packet_context: packet_context.unwrap_or_default(),
-            event_record_header: event_record_header.unwrap_or_default(),
-            common_context: common_context.unwrap_or_default(),
+            packet_context: packet_context.moves,
+            of_packet_header: packet_context.of_header,
+            event_record_header: event_header.moves,
+            common_context,
+            of_event_header,
             resource,
+            ids: ClassIds::new(self.capabilities.class_id_bits),
             events: Vec::new(),
         }
     }
@@ -618,17 +664,23 @@ impl TraceLowerer<'_> {
     ) -> EventParts {
         let mut class = (*plans.class).clone();
         let name = class.name.clone().unwrap_or_default();
-        let specific =
-            self.scope(plans.specific_context.as_ref(), Scope::SpecificContext, clock, &name).unzip();
-        let payload = self.scope(plans.payload.as_ref(), Scope::Payload, clock, &name).unzip();
-        let (specific_context, mut payload_moves) =
-            (specific.1.unwrap_or_default(), payload.1.unwrap_or_default());
-        (class.specific_context, class.payload) = (specific.0, payload.0);
+        let (context, payload) = (plans.specific_context.as_ref(), plans.payload.as_ref());
+        let is_same_dialect = self.source.class.dialect == self.capabilities.target;
+        let joins_payload =
+            !is_same_dialect && joins_payload(&plans.class, context, payload, self.capabilities);
+        let (specific_context, mut payload_moves) = if joins_payload {
+            self.joined(&mut class, context, payload, clock, &name)
+        } else {
+            let specific = self.scope(context, Scope::SpecificContext, clock, &name).unzip();
+            let payload = self.scope(payload, Scope::Payload, clock, &name).unzip();
+            (class.specific_context, class.payload) = (specific.0, payload.0);
+            (specific.1.unwrap_or_default(), payload.1.unwrap_or_default())
+        };
         class.meanings = lowered_meanings(
             &plans.class.meanings,
             common_context,
             resource,
-            &specific_context,
+            (&specific_context, joins_payload),
             &payload_moves,
         );
         let mut text = None;
@@ -639,55 +691,19 @@ impl TraceLowerer<'_> {
             text = Some((self.add_message(&mut class, &mut payload_moves), log_text));
         }
         lower_event(&mut class, self.capabilities, self.losses);
-        if self.options.annotates
+        // Annotations that there are name members by what they are called.
+        let has_moved = common_context.fit.max(specific_context.fit).max(payload_moves.fit) > Fit::Same;
+        let is_annotated = has_moved && class.attributes.get(NAMESPACE).is_some();
+        if (self.options.annotates || is_annotated)
             && let Some(stream) = trace.data_streams.get(stream)
         {
             annotate(&mut class, stream);
-        }
-        EventParts { class, specific_context, payload: payload_moves, text }
-    }
-
-    /// Adds a member to the payload that has the whole message; gives its node.
-    fn add_message(&mut self, class: &mut EventRecordClass, moves: &mut ScopeMoves) -> NodeId {
-        let (mut members, minimum_alignment) = match class.payload.as_deref().map(|root| &root.kind) {
-            Some(FieldKind::Structure { members, minimum_alignment }) => {
-                (members.clone(), *minimum_alignment)
+            if plans.class.name.is_none() && class.name.is_some() {
+                annotate_unnamed(&mut class.attributes);
             }
-            _ => (Vec::new(), 8),
-        };
-        let node = class.payload.as_deref().map_or(1, count_nodes);
-        let mut name = "log_message".to_owned();
-        while members.iter().any(|member| member.name == name) {
-            name.push('_');
         }
-        class.meanings.insert(Scope::Payload, members.len(), Meaning::Message);
-        members.push(Member::new(name, FieldClass::string()));
-        class.payload = Some(Arc::new(FieldClass::new(FieldKind::Structure { members, minimum_alignment })));
-        if let Some(log) = &class.log {
-            class.log = Some(Arc::new(crate::LogRole { text: None, ..(**log).clone() }));
-        }
-        moves.fit = Fit::Moved;
-        let what = "message that is more than a field -> a member".to_owned();
-        let (class, field) = (class.name.clone().unwrap_or_default(), "payload".to_owned());
-        self.losses.add(Loss { kind: LossKind::Lowered, class, field, what }, 1);
-        node
+        EventParts { class, specific_context, payload: payload_moves, joins_payload, text }
     }
-}
-
-/// How many nodes the plan of a class has.
-fn count_nodes(class: &FieldClass) -> NodeId {
-    let inner = match &class.kind {
-        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
-            members.iter().map(|member| count_nodes(&member.class)).fold(0, NodeId::saturating_add)
-        }
-        FieldKind::Array { element, .. } => count_nodes(element),
-        FieldKind::Optional { field, .. } => count_nodes(field),
-        FieldKind::Variant { options, .. } => {
-            options.iter().map(|option| count_nodes(&option.class)).fold(0, NodeId::saturating_add)
-        }
-        _ => 0,
-    };
-    inner.saturating_add(1)
 }
 
 /// What members of lowered scopes mean.
@@ -695,13 +711,14 @@ fn lowered_meanings(
     meanings: &Meanings,
     common_context: &ScopeMoves,
     resource: Option<&ScopeMoves>,
-    specific_context: &ScopeMoves,
+    (specific_context, joins_payload): (&ScopeMoves, bool),
     payload: &ScopeMoves,
 ) -> Meanings {
     let mut lowered = Meanings::default();
     for (MemberIndex { scope, index }, meaning) in meanings.iter() {
         let (scope, moves) = match scope {
             Scope::CommonContext => (scope, common_context),
+            Scope::SpecificContext if joins_payload => (Scope::Payload, specific_context),
             Scope::SpecificContext => (scope, specific_context),
             Scope::Payload => (scope, payload),
             Scope::Resource => match resource {
@@ -718,7 +735,9 @@ fn lowered_meanings(
 }
 
 impl StreamParts {
-    fn finish(self, trace: &Arc<Trace>, stream: usize) -> LoweredStream {
+    fn finish(mut self, trace: &Arc<Trace>, stream: usize) -> LoweredStream {
+        let length = trace.class.data_streams.get(stream).and_then(DataStreamClass::class_id_length);
+        self.ids.limit(length.unwrap_or(u64::MAX));
         let common = self.common_context.fit;
         let declared = self.events.into_iter().enumerate().map(|(index, parts)| {
             let fit = common.max(parts.specific_context.fit).max(parts.payload.fit);
@@ -726,6 +745,7 @@ impl StreamParts {
                 data_stream_class: stream,
                 specific_context: parts.specific_context,
                 payload: parts.payload,
+                joins_payload: parts.joins_payload,
                 text: parts.text,
                 plans: Plans::Declared { trace: Arc::clone(trace), stream, index },
                 fit,
@@ -734,9 +754,12 @@ impl StreamParts {
         LoweredStream {
             declared: declared.collect(),
             packet_context: self.packet_context,
+            of_packet_header: self.of_packet_header,
             event_record_header: self.event_record_header,
             common_context: self.common_context,
+            of_event_header: self.of_event_header,
             resource: self.resource,
+            ids: self.ids,
             dynamic: Mutex::default(),
         }
     }

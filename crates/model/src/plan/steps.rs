@@ -83,6 +83,16 @@ impl Node {
         }
     }
 
+    /// The slot that the selector of the field is in, if it is an optional or a variant with one selector.
+    #[must_use]
+    pub fn selector_slot(&self) -> Option<u16> {
+        match &self.op {
+            Op::Optional { selector, .. } => Some(*selector),
+            Op::Variant(variant) if variant.choices.is_empty() => Some(variant.selector),
+            _ => None,
+        }
+    }
+
     /// Whether other fields need this one to be decoded: it says a length or selects.
     #[must_use]
     pub fn is_needed(&self) -> bool {

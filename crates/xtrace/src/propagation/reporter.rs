@@ -6,6 +6,8 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs, UdpSock
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::report::{MAX_REPORT_LENGTH, MAX_REPORT_LINES, Part, Reports};
+
 /// The port of reports, of UDP and of TCP.
 pub const PORT: u16 = 7831;
 /// The most bytes of a report: more do not fit into a datagram.
@@ -170,7 +172,8 @@ impl Reporter for TcpReporter {
     }
 }
 
-/// Writes reports to anything, with a blank line behind each: files of reports are such text.
+/// Writes reports to anything, with a blank line behind each: files of reports are such text. Reports that
+/// [readers refuse](crate::report::Report::is_too_large) are an error, and not written.
 pub struct WriterReporter<W> {
     writer: Mutex<W>,
 }
@@ -195,6 +198,13 @@ impl<W> fmt::Debug for WriterReporter<W> {
 
 impl<W: Write + Send> Reporter for WriterReporter<W> {
     fn report(&self, report: &[u8]) -> io::Result<()> {
+        if let Some(Part::Report(found)) = Reports::new(report).next()
+            && found.is_too_large()
+        {
+            let reason =
+                format!("a report of more than {MAX_REPORT_LENGTH} bytes or {MAX_REPORT_LINES} lines");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+        }
         let mut writer = lock(&self.writer);
         writer.write_all(report)?;
         writer.write_all(b"\n")

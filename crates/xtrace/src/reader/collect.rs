@@ -55,8 +55,11 @@ fn store(message: &[u8], buffer: &mut Vec<u8>) -> Result<TaskKey, &'static str> 
     task
 }
 
-/// The task of a report. Only those of a valid one can be reported (section 2.2).
+/// The task of a report that readers accept. Only those of a valid one can be reported (section 2.2).
 fn task(report: &Report<'_>) -> Result<TaskKey, &'static str> {
+    if report.is_too_large() {
+        return Err("a report with too many lines");
+    }
     let line = report.lines().find(|line| line.key == b"X-Trace").ok_or("without a line `X-Trace`")?;
     let task = match Metadata::parse_with(line.value, Mode::Lenient) {
         Ok(metadata) => metadata.as_ref().task_id(),
@@ -76,6 +79,8 @@ mod tests {
     use ichnos_testing::cases;
 
     use super::*;
+
+    use crate::report::MAX_REPORT_LINES;
 
     const HEAD: &str = "X-Trace Report ver 1.0\n";
 
@@ -118,6 +123,9 @@ mod tests {
                 assert_eq!(found, expected, "{message:?}");
             }
         }
+        // As many lines as a reader accepts.
+        let most = format!("{report}{}", "a: b\n".repeat(MAX_REPORT_LINES - 2));
+        assert_eq!(stored(most.as_bytes()), Ok(("CAFEBABE".to_owned(), format!("{most}\n"))));
         // Ends of lines are kept.
         let windows = report.replace('\n', "\r\n");
         assert_eq!(stored(windows.as_bytes()), Ok(("CAFEBABE".to_owned(), format!("{windows}\n"))));
@@ -140,6 +148,14 @@ mod tests {
             (format!("{HEAD}X-Trace: 10CAFE\n{metadata}"), "without metadata that can be read"),
             (format!("{HEAD}X-Trace: \n"), "without metadata that can be read"),
             (format!("{HEAD}X-Trace: 100000000001020304\n"), "of a task that is all zeros"),
+            (
+                format!("{HEAD}{metadata}{}", "a: b\n".repeat(MAX_REPORT_LINES)),
+                "a report with too many lines",
+            ),
+            (
+                format!("{HEAD}{metadata}\n{}", "a: b\n".repeat(MAX_REPORT_LINES)),
+                "a report with too many lines",
+            ),
             (format!("{HEAD}{metadata}{HEAD}{metadata}"), "more than one report"),
             (format!("{HEAD}{metadata}\n{HEAD}{metadata}"), "more than one report"),
             (format!("{HEAD}{metadata}\nLabel: a\n\n{HEAD}"), "more than one report"),

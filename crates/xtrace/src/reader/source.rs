@@ -6,10 +6,7 @@ use ichnos_io::Bytes;
 use ichnos_model::{BrokenRule, Damage, DamageKind, NextRecord, Record, RecordSource};
 
 use super::event_maker::{EventMaker, shorten};
-use crate::report::{
-    JsonReports, LineBuffer, MAX_REPORT_LENGTH, MAX_REPORT_LINES, Part, Report, ReportFault, ReportRule,
-    Reports,
-};
+use crate::report::{JsonReports, LineBuffer, Part, ReportFault, ReportRule, Reports};
 
 /// How reports are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,7 +108,7 @@ impl ReportSource {
                 };
                 self.reports += 1;
                 maker.begin();
-                if is_too_large(&report) {
+                if report.is_too_large() {
                     let rule = ReportRule::ReportSize;
                     let fault = ReportFault::new(rule, report.offset(), rule.statement());
                     maker.faults.push_back(fault.skipping(report.as_bytes().len()));
@@ -237,14 +234,6 @@ impl RecordSource for ReportSource {
     fn is_ordered(&self) -> bool {
         false
     }
-}
-
-/// Whether there is no room for a report.
-fn is_too_large(report: &Report<'_>) -> bool {
-    let bytes = report.as_bytes().len();
-    // A line has at least a colon and a line break.
-    bytes > MAX_REPORT_LENGTH
-        || bytes / 2 > MAX_REPORT_LINES && report.lines().nth(MAX_REPORT_LINES).is_some()
 }
 
 /// What the owner of a file can do about a broken rule.

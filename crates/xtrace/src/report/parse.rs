@@ -4,6 +4,7 @@ use alloc::borrow::Cow;
 
 use super::escape::unescape;
 use super::writer::HEAD;
+use super::{MAX_REPORT_LENGTH, MAX_REPORT_LINES};
 
 /// What the first line of a report of any version begins with.
 const ANY_HEAD: &[u8] = b"X-Trace Report ver ";
@@ -166,6 +167,16 @@ impl<'a> Report<'a> {
     #[inline]
     pub fn is_escaped(&self) -> bool {
         self.lines().is_escaped
+    }
+
+    /// Returns true if readers refuse the report, because it has more than
+    /// [`MAX_REPORT_LENGTH`](super::MAX_REPORT_LENGTH) bytes or [`MAX_REPORT_LINES`](super::MAX_REPORT_LINES) lines.
+    #[must_use]
+    pub fn is_too_large(&self) -> bool {
+        let bytes = self.text.len();
+        // A line has at least a colon and a line break.
+        bytes > MAX_REPORT_LENGTH
+            || bytes / 2 > MAX_REPORT_LINES && self.lines().nth(MAX_REPORT_LINES).is_some()
     }
 
     /// Its lines of keys and values, in order.

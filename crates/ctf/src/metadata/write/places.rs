@@ -32,6 +32,9 @@ pub(super) struct Target<'c> {
     pub(super) members: Vec<&'c Member>,
     /// How many of them lead to the structure around the field that has the location, if it is in the same one.
     pub(super) shared: Option<usize>,
+    /// Number of them that lead to a structure around that which it is a member of, if its name alone leads to it from
+    /// there: no structure between has a member of that name.
+    pub(super) around: Option<usize>,
     /// The classes of the fields that may be there: several if the way leads through variants.
     pub(super) classes: Vec<&'c FieldClass>,
     /// Whether the way leads to a field whatever the variants on it select.
@@ -145,7 +148,23 @@ impl<'c> Place<'c> {
             && target.members.len() == around.len() + 1
             && around.iter().zip(&target.members).all(|(a, b)| std::ptr::eq(*a, *b));
         target.shared = is_around.then_some(around.len());
+        target.around = self.level_around(&target);
         Some(target)
+    }
+
+    /// See [`Target::around`].
+    fn level_around(&self, target: &Target<'c>) -> Option<usize> {
+        let (last, before) = target.members.split_last()?;
+        if target.scope != self.scope {
+            return None;
+        }
+        let level = self.frames.iter().rposition(|frame| {
+            frame.depth == before.len()
+                && self.path.iter().zip(before).all(|(a, b)| std::ptr::eq(*a, *b))
+                && frame.members.iter().any(|member| std::ptr::eq(member, *last))
+        })?;
+        let mut inner = self.frames.iter().skip(level + 1).flat_map(|frame| frame.members);
+        (!inner.any(|member| member.name == last.name)).then_some(before.len())
     }
 
     fn within(&self, level: usize, names: &[&str], visits: &mut u64) -> Option<Target<'c>> {
@@ -215,6 +234,7 @@ fn follow<'c>(class: &'c FieldClass, names: &[&str], visits: &mut u64) -> Option
             scope: Scope::PacketHeader,
             members: Vec::new(),
             shared: None,
+            around: None,
             classes: vec![class],
             fits_all: true,
         }),

@@ -336,13 +336,15 @@ impl<'c> TypeWriter<'c> {
         self.visits > 0
     }
 
-    /// How a location is written: a name alone if the field is in the same structure.
+    /// Text of a location: a name alone if the field is in the same structure or in one around it. Babeltrace 2
+    /// knows no other way out of a structure for selectors of variants.
     fn path(&self, target: &Target<'c>) -> String {
         let mut path = String::new();
-        if target.shared.is_none() {
+        let around = target.shared.or(target.around);
+        if around.is_none() {
             path.push_str(names::prefix(target.scope).unwrap_or_default());
         }
-        for member in target.members.iter().skip(target.shared.unwrap_or(0)) {
+        for member in target.members.iter().skip(around.unwrap_or(0)) {
             if !path.is_empty() {
                 path.push('.');
             }

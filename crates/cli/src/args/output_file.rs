@@ -1,0 +1,18 @@
+//! The file that receives an output which is not a trace.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// The file that a verb writes in place of the standard output.
+#[derive(Args, Debug)]
+pub(crate) struct OutputFile {
+    /// Write to FILE, which is created when the output is complete
+    ///
+    /// FILE must be new or empty, a pipe or a device.
+    #[arg(id = "output", short, long, short_alias = 'w', value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) path: Option<PathBuf>,
+    /// Replace FILE if it exists
+    #[arg(long, requires = "output", hide_short_help = true)]
+    pub(crate) force: bool,
+}

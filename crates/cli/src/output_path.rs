@@ -1,0 +1,109 @@
+//! The paths of outputs: new, and apart from the input.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use ichnos::io::{Existing, ListWritten, Output, foreign_file, recover_replacement};
+use ichnos::{OutputKind, Session};
+
+use crate::args::{OutputFile, Writing};
+use crate::exit::Failure;
+use crate::style::safe;
+
+/// The path of an output.
+#[derive(Clone, Copy)]
+pub(crate) struct OutputPath<'a> {
+    /// None: the standard output, or nothing is written.
+    path: Option<&'a Path>,
+    force: bool,
+    kind: OutputKind,
+}
+
+impl<'a> OutputPath<'a> {
+    /// The file of an output that is not a trace.
+    pub(crate) fn of_file(output: &'a OutputFile) -> Self {
+        Self { path: output.path.as_deref(), force: output.force, kind: OutputKind::Other }.without_stdout()
+    }
+
+    /// The file of an output that can be read as a trace.
+    pub(crate) fn of_trace_file(output: &'a OutputFile) -> Self {
+        Self { kind: OutputKind::Trace, ..Self::of_file(output) }
+    }
+
+    /// The trace, or the traces, that a verb writes.
+    pub(crate) fn of_trace(writing: &'a Writing) -> Self {
+        let path = writing.output.as_deref().filter(|_| !writing.dry_run);
+        Self { path, force: writing.force, kind: OutputKind::Trace }.without_stdout()
+    }
+
+    fn without_stdout(self) -> Self {
+        Self { path: self.path.filter(|path| *path != Path::new("-")), ..self }
+    }
+
+    /// Treatment of what is at the path.
+    pub(crate) fn existing(self) -> Existing {
+        if self.force { Existing::Replace } else { Existing::Refuse }
+    }
+
+    /// Checks that the output can be read again, if it is to be.
+    pub(crate) fn check_readable(self, verify: bool) -> Result<(), Failure> {
+        let is_special = |path: &Path| {
+            std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+        };
+        match verify && self.path.is_none_or(is_special) {
+            true => {
+                Err(Failure::new("--verify reads the output again, which a pipe or a device does not allow")
+                    .help("name a file or a directory, -o OUT"))
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// Completes or undoes what a killed run has left there.
+    pub(crate) fn recover(self) -> Result<(), Failure> {
+        let Some(path) = self.path else { return Ok(()) };
+        let list: ListWritten = Arc::new(|directory| {
+            let mut writers = ichnos::FORMATS.iter().filter_map(|format| format.writer());
+            let unknown = || Err(foreign_file(directory, "no format writes it"));
+            let first = writers.next().map_or_else(unknown, |writer| writer.written_files(directory));
+            first
+                .or_else(|error| writers.find_map(|writer| writer.written_files(directory).ok()).ok_or(error))
+        });
+        recover_replacement(path, &list)
+            .map_err(|error| Failure::new(safe(&format!("{}: {error}", path.display()))))
+    }
+
+    /// Checks that nothing is at the path, before the input is read: that can take long.
+    pub(crate) fn check_new(self) -> Result<(), Failure> {
+        let Some(path) = self.path.filter(|_| !self.force) else { return Ok(()) };
+        let Ok(metadata) = std::fs::metadata(path) else { return Ok(()) };
+        let is_empty = match metadata.is_dir() {
+            true => std::fs::read_dir(path).is_ok_and(|mut items| items.next().is_none()),
+            false => !metadata.is_file() || metadata.len() == 0,
+        };
+        let kind = if metadata.is_dir() { "directory" } else { "file" };
+        match is_empty {
+            true => Ok(()),
+            false => {
+                let message =
+                    format!("{}: the {kind} exists and is not empty", safe(&path.display().to_string()));
+                Err(Failure::new(message).help("choose a new name, or replace it with --force"))
+            }
+        }
+    }
+
+    /// Checks that no input would change.
+    pub(crate) fn check_apart(self, session: &Session) -> Result<(), Failure> {
+        let Some(path) = self.path else { return Ok(()) };
+        session.check_output(path, self.kind).map_err(|conflict| {
+            Failure::new(safe(&conflict.to_string())).help("choose a name outside of the input")
+        })
+    }
+
+    /// Creates a file.
+    pub(crate) fn create(self) -> Result<Output, Failure> {
+        ichnos::io::create(self.path, self.existing())
+            .map_err(|error: io::Error| Failure::new(format!("the output cannot be opened: {error}")))
+    }
+}

@@ -1,0 +1,205 @@
+//! The verbs that edit keep the format and the dialect of what they read.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use ichnos_testing::cases;
+
+use crate::support::{Directory, METADATA, Run, ichnos, root, trace};
+
+const VERBS: [&[&str]; 5] =
+    [&["cut", "--begin", "+1us"], &["filter", "true"], &["merge"], &["repair"], &["split", "--by", "event"]];
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn run(words: &[&str], input: &[&Path], out: &Path) -> Run {
+    let paths = input.iter().map(|path| text(path));
+    ichnos(words.iter().copied().chain(paths).chain(["-o", text(out)]))
+}
+
+/// The traces that were written: OUT, or the directories in it.
+fn written(out: &Path) -> Vec<PathBuf> {
+    if out.is_file() || out.join("metadata").is_file() {
+        return vec![out.to_owned()];
+    }
+    fs::read_dir(out).unwrap().map(|item| item.unwrap().path()).collect()
+}
+
+/// The dialect of metadata, as the writer names it.
+fn dialect(trace: &Path) -> &'static str {
+    let metadata = fs::read(trace.join("metadata")).unwrap();
+    let begins_with = |words: &[u8]| metadata.starts_with(words);
+    match () {
+        () if begins_with(b"/* CTF 1.8") => "ctf1.8",
+        () if begins_with(&0x75d1_1d57u32.to_le_bytes()) => "ctf1.8-packetized",
+        () if begins_with(b"\x1e") => "spec2",
+        () if String::from_utf8(metadata.clone()).unwrap().contains("\"preamble\"") => "prop2",
+        () => "prop1",
+    }
+}
+
+#[track_caller]
+fn babeltrace2_reads(trace: &Path) {
+    let mut command = Command::new("babeltrace2");
+    let Ok(output) = command.arg("--no-delta").arg(trace).stdin(Stdio::null()).output() else {
+        return eprintln!("skipped: `babeltrace2` is not installed");
+    };
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {error}", trace.display());
+    let ours = ichnos(["cat", "-q", "--no-delta", text(trace)]).expect(0, &[]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), ours.out);
+}
+
+#[test]
+fn the_dialect_of_ctf_is_kept() {
+    let source = trace("edit-dialects");
+    let directory = Directory::new("edit-dialects-out");
+    for from in ["spec2", "prop2", "prop1", "ctf1.8", "ctf1.8-packetized"] {
+        // A dot would begin an extension.
+        let name = from.replace('.', "_");
+        let input = directory.join(&name);
+        run(&["convert", "-q", "--dialect", from], &[&source], &input).expect(0, &[]);
+        assert_eq!(dialect(&input), from);
+        for verb in VERBS {
+            let out = directory.join(format!("{name}-{}", verb[0]));
+            let edited = run(verb, &[&input], &out).expect(0, &[]);
+            assert!(!edited.err.contains("kinds"), "{}", edited.err);
+            for trace in written(&out) {
+                assert_eq!(dialect(&trace), from, "{verb:?}");
+                ichnos(["check", "--strict", text(&trace)]).expect(0, &[]);
+                if from.starts_with("ctf1.8") {
+                    babeltrace2_reads(&trace);
+                }
+            }
+        }
+        // `convert` writes the default dialect.
+        let out = directory.join(format!("{name}-convert"));
+        run(&["convert", "-q"], &[&input], &out).expect(0, &[]);
+        assert_eq!(dialect(&out), "spec2");
+    }
+}
+
+#[test]
+fn options_and_extensions_name_another_dialect() {
+    let source = trace("edit-named");
+    let directory = Directory::new("edit-named-out");
+    for (name, options, expected) in [
+        ("a", &["--dialect", "prop2"][..], "prop2"),
+        ("b", &["--to", "ctf"], "spec2"),
+        ("c.ctf", &[], "spec2"),
+        ("d", &["--to", "ctf", "--dialect", "ctf1.8-packetized"], "ctf1.8-packetized"),
+    ] {
+        let out = directory.join(name);
+        run(&[&["filter", "-q", "true"], options].concat(), &[&source], &out).expect(0, &[]);
+        assert_eq!(dialect(&out), expected, "{name}");
+    }
+    run(&["filter", "true"], &[&source], &directory.join("e.txt")).expect(2, &["does not say which format"]);
+}
+
+#[test]
+fn several_dialects_become_ctf_2_with_a_note() {
+    let (a, b) = (trace("edit-kinds-a"), trace("edit-kinds-b"));
+    let directory = Directory::new("edit-kinds-out");
+    let (plain, packets, spec2) = (directory.join("plain"), directory.join("packets"), directory.join("two"));
+    let convert = |dialect, from: &Path, to: &Path| {
+        run(&["convert", "-q", "--dialect", dialect], &[from], to).expect(0, &[]);
+    };
+    convert("ctf1.8", &a, &plain);
+    convert("ctf1.8-packetized", &b, &packets);
+    convert("spec2", &b, &spec2);
+    let out = directory.join("out-1");
+    let merged = run(&["merge"], &[&plain, &spec2], &out);
+    merged.expect(0, &["the traces are of several kinds (ctf1.8, spec2): the output is spec2"]);
+    assert_eq!(dialect(&out), "spec2");
+    // Metadata in packets and plain metadata are of the same dialect.
+    let out = directory.join("out-2");
+    let merged = run(&["merge"], &[&plain, &packets], &out).expect(0, &[]);
+    assert!(!merged.err.contains("kinds"), "{}", merged.err);
+    assert_eq!(dialect(&out), "ctf1.8");
+    babeltrace2_reads(&out);
+    // So are a log and a trace, whichever verb it is.
+    let log = root().join("examples/hello-fuchsia/boot.log");
+    let out = directory.join("out-3");
+    run(&["filter", "true"], &[&plain, &log], &out)
+        .expect(0, &["the traces are of several kinds (ctf1.8, fuchsia-log): the output is spec2"]);
+    assert!(written(&out).iter().all(|trace| dialect(trace) == "spec2"));
+}
+
+/// Formats that are not written become CTF 2, and nothing needs to be said of that.
+#[test]
+fn formats_without_a_writer_become_ctf_2() {
+    let directory = Directory::new("edit-unwritten");
+    for (number, input) in
+        ["hello-dotnet/hello.nettrace.zst", "hello-xtrace/proxy.reports", "hello-jsonl/requests.jsonl"]
+            .iter()
+            .enumerate()
+    {
+        let out = directory.join(number.to_string());
+        let edited = run(&["filter", "true"], &[&root().join("examples").join(input)], &out).expect(0, &[]);
+        assert!(!edited.err.contains("kinds"), "{}", edited.err);
+        assert_eq!(dialect(&out), "spec2");
+    }
+}
+
+#[test]
+fn logs_stay_logs() {
+    let log = root().join("examples/hello-fuchsia/boot.log");
+    let bytes = fs::read(&log).unwrap();
+    let directory = Directory::new("edit-logs");
+    for verb in VERBS {
+        let out = directory.join(verb[0]);
+        run(&[verb, &["-q"]].concat(), &[&log], &out).expect(0, &[]);
+        for part in written(&out) {
+            assert!(part.is_file(), "{verb:?}");
+            assert!(verb[0] != "split" || part.extension().is_some_and(|name| name == "log"));
+            ichnos(["check", "--strict", text(&part)]).expect(0, &[]);
+            assert!(verb[0] == "cut" || fs::read(&part).unwrap() == bytes, "{verb:?}");
+        }
+    }
+    // On the standard output, too.
+    let printed = ichnos(["filter", "-q", "true", text(&log), "-o", "-"]).expect(0, &[]);
+    assert_eq!(printed.out, String::from_utf8_lossy(&bytes));
+    ichnos(["filter", "true", text(&trace("edit-stdout")), "-o", "-"]).expect(2, &["is a directory"]);
+}
+
+/// Whatever is damaged, the repaired log breaks no rule.
+#[test]
+fn repaired_logs_are_sound() {
+    let bytes = fs::read(root().join("examples/hello-fuchsia/boot.log")).unwrap();
+    let directory = Directory::new("edit-repaired-logs");
+    let log = directory.join("damaged.log");
+    cases(40, |random| {
+        let mut damaged = bytes.clone();
+        // The first words stay, so that it is recognised.
+        for _ in 0..6 {
+            let at = 16 + random.index(damaged.len() - 16);
+            damaged[at] = random.number() as u8;
+        }
+        fs::write(&log, &damaged).unwrap();
+        let out = directory.join("repaired");
+        run(&["repair", "-q"], &[&log], &out).expect(0, &[]);
+        ichnos(["check", "--strict", text(&out)]).expect(0, &[]);
+        fs::remove_file(&out).unwrap();
+    });
+}
+
+/// Directories are parts of one trace, of which only some have their metadata in packets.
+#[test]
+fn metadata_of_all_parts_of_a_trace_decide() {
+    let directory = Directory::new("edit-parts");
+    let input = directory.join("in");
+    let uuid = METADATA.replace("minor = 8;", "minor = 8; uuid = \"2a6422d0-6cee-11e0-8c08-cb07d7b3a564\";");
+    let uuid = uuid.replace("u32 magic;", "u32 magic; u8 uuid[16];");
+    let source = directory.join("source");
+    fs::create_dir(&input).unwrap();
+    fs::create_dir(&source).unwrap();
+    fs::write(source.join("metadata"), uuid).unwrap();
+    run(&["convert", "-q", "--dialect", "ctf1.8"], &[&source], &input.join("a")).expect(0, &[]);
+    run(&["convert", "-q", "--dialect", "ctf1.8-packetized"], &[&source], &input.join("b")).expect(0, &[]);
+    let out = directory.join("out");
+    run(&["repair"], &[&input], &out).expect(0, &[]);
+    assert!(written(&out).iter().all(|trace| dialect(trace) == "ctf1.8"));
+}

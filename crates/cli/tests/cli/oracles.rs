@@ -1,0 +1,82 @@
+//! Other readers of written traces: Debian's Babeltrace for CTF 1.8, Babeltrace 2.1 for SPEC-2.0.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::support::{Directory, ichnos, root};
+
+/// Options of both readers: all names and dates, and the members of events and traces that depend on no path.
+const OPTIONS: [&str; 4] = [
+    "--clock-gmt",
+    "--clock-date",
+    "--names=all",
+    "--fields=trace:domain,trace:hostname,trace:procname,trace:vpid,loglevel,emf",
+];
+
+/// The reader of a dialect; None (and a line that names it) if it is missing, or if no other reader knows the dialect.
+fn reader(dialect: &str) -> Option<PathBuf> {
+    let program = match dialect {
+        "ctf1.8" | "ctf1.8-packetized" => PathBuf::from("babeltrace2"),
+        "spec2" => root().join("../shared/tools/babeltrace-2.1/babeltrace2"),
+        _ => return None,
+    };
+    let version = Command::new(&program).arg("--version").stdin(Stdio::null()).output();
+    if version.is_ok_and(|output| output.status.success()) {
+        return Some(program);
+    }
+    eprintln!("skipped: `{}`, another reader of {dialect}, is not installed", program.display());
+    None
+}
+
+/// Copies a trace, with the attributes of ichnos under another name: then it reads what any other reader does.
+fn copy_as_others_see_it(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for item in fs::read_dir(from).unwrap() {
+        let (from, to) = (item.as_ref().unwrap().path(), to.join(item.unwrap().file_name()));
+        if from.is_dir() {
+            copy_as_others_see_it(&from, &to);
+        } else if from.file_name().is_some_and(|name| name == "metadata") {
+            // Of the same length, as metadata can be in packets.
+            let bytes = replaced(fs::read(&from).unwrap(), b"ichnos_annotations", b"others_annotations");
+            fs::write(to, replaced(bytes, b"\"ichnos\":", b"\"others\":")).unwrap();
+        } else {
+            fs::copy(from, to).unwrap();
+        }
+    }
+}
+
+fn replaced(mut bytes: Vec<u8>, from: &[u8], to: &[u8]) -> Vec<u8> {
+    let places = bytes.windows(from.len()).enumerate().filter(|(_, bytes)| *bytes == from);
+    let places: Vec<usize> = places.map(|(place, _)| place).collect();
+    places.into_iter().for_each(|place| bytes[place..place + to.len()].copy_from_slice(to));
+    bytes
+}
+
+/// Compares the text that another reader of a dialect prints of a trace with that of `ichnos cat`. Returns the
+/// difference, or the reason for which the reader refuses the trace.
+pub fn difference(trace: &Path, dialect: &str) -> Option<String> {
+    let program = reader(dialect)?;
+    let directory = Directory::new("oracle");
+    let copy = directory.join("trace");
+    copy_as_others_see_it(trace, &copy);
+    let mut command = Command::new(&program);
+    let output = command.args(OPTIONS).arg(&copy).env("TZ", "UTC").stdin(Stdio::null()).output().unwrap();
+    if !output.status.success() {
+        let reason = String::from_utf8_lossy(&output.stderr);
+        return Some(format!("{} refuses it: {reason}", program.display()));
+    }
+    let ours = ichnos(["cat", "-q"].iter().chain(&OPTIONS).copied().chain([copy.to_str().unwrap()]));
+    let (ours, theirs) = (ours.expect(0, &[]).out, String::from_utf8_lossy(&output.stdout));
+    if ours == theirs {
+        return None;
+    }
+    let count = |text: &str| text.lines().count();
+    let pair = ours.lines().zip(theirs.lines()).find(|(ours, theirs)| ours != theirs);
+    let (ours_here, theirs_here) = pair.unwrap_or_default();
+    Some(format!(
+        "{} and {} lines:\n  ichnos:      {ours_here}\n  babeltrace2: {theirs_here}",
+        count(&ours),
+        count(&theirs)
+    ))
+}

@@ -1,0 +1,67 @@
+//! Limits of all data of a trace together: readers refuse what is beyond them, and writers do not write it.
+
+use ichnos_model::decode::DecodeLimits;
+use ichnos_model::{Cost, DamageKind, TraceClass};
+
+/// Most that the data of a trace may cost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Allowed {
+    /// Size of all data in bits.
+    pub(crate) bits: u64,
+    /// Most fields that it may have.
+    pub(crate) fields: u64,
+}
+
+impl Allowed {
+    /// Returns the reason for which instances of this cost are not read, if there is one.
+    pub(crate) fn too_many(&self, cost: Cost, what: &'static str) -> Option<DamageKind> {
+        let (bits, most) = (self.bits, self.fields);
+        let fields = cost.fields_in(bits);
+        (fields > most).then_some(DamageKind::TooManyFields { what, bits, fields, most })
+    }
+
+    /// The limits of the packets of a trace.
+    pub(crate) fn packets(self, trace: &TraceClass, limits: DecodeLimits) -> PacketLimits {
+        let classes = &trace.data_streams;
+        let packets: Vec<Cost> = classes.iter().map(|stream| Cost::of_packet(trace, stream)).collect();
+        let events = classes.iter().flat_map(|stream| Cost::of_event_records(trace, stream));
+        let empty_elements = packets.iter().copied().chain(events);
+        let empty_elements = empty_elements.map(|cost| cost.empty_elements(self.fields)).min();
+        let most_packets = packets.iter().map(|cost| cost.instances_in(self.bits)).max();
+        let mut packet_limits = PacketLimits {
+            limits,
+            heads: limits,
+            empty_elements: empty_elements.unwrap_or(0),
+            refused: packets.iter().find_map(|cost| self.too_many(*cost, "packets")),
+        };
+        packet_limits.heads = packet_limits.of_each(most_packets.unwrap_or(0));
+        packet_limits
+    }
+}
+
+/// Limits of the packets of a trace.
+#[derive(Clone, Debug)]
+pub(crate) struct PacketLimits {
+    limits: DecodeLimits,
+    /// Elements of packet headers and contexts, for any number of packets.
+    pub(crate) heads: DecodeLimits,
+    /// Array elements of zero size that all packets together may have.
+    empty_elements: u64,
+    /// Returns the reason for which no packet is read, if there is one.
+    pub(crate) refused: Option<DamageKind>,
+}
+
+impl PacketLimits {
+    /// Returns those of each packet as a whole, for this number of packets.
+    pub(crate) fn of_each(&self, packets: u64) -> DecodeLimits {
+        let most = self.empty_elements / packets.max(1);
+        DecodeLimits { zero_size_elements: self.limits.zero_size_elements.min(most), ..self.limits }
+    }
+
+    /// The same of what is read again when its packet was read.
+    pub(crate) fn of_events(&self, packets: u64) -> DecodeLimits {
+        let mut limits = self.of_each(packets);
+        limits.zero_size_elements = limits.zero_size_elements.max(self.heads.zero_size_elements);
+        limits
+    }
+}

@@ -1,0 +1,91 @@
+//! Timestamps of an event record that has several.
+
+use ichnos_model::{Event, Field, FieldKind, Role, Scope, Visitor, Wide};
+
+use super::field_encoder::is_of_other_clock;
+use crate::packet::update_clock;
+
+/// Values of the default clock that an event record says one after the other: each of its timestamp fields moves the
+/// clock on, the last one to the time of the event.
+#[derive(Debug, Default)]
+pub(super) struct EventTimes {
+    /// Value and bits of each field as it is written.
+    fields: Vec<(u64, u64)>,
+    /// Value of the clock after each field.
+    pub(super) clocks: Vec<u64>,
+}
+
+impl EventTimes {
+    /// Reads the timestamps of an event at a time. `writes_whole`: fields with room for all of the time get all of it.
+    pub(super) fn read(
+        &mut self,
+        event: &Event<'_>,
+        scope: Scope,
+        default_clock: Option<u16>,
+        cycles: u64,
+        writes_whole: bool,
+    ) {
+        self.clear();
+        let mut collector = Collector { fields: &mut self.fields, default_clock, writes_whole };
+        // An event that is delivered can be visited.
+        let _ = event.visit(scope, &mut collector);
+        self.clocks.resize(self.fields.len(), cycles);
+        // The event before can be later than in the source, but not later than the first of them: from the last one on,
+        // the latest values that can be before it.
+        let mut next = cycles;
+        for ((value, bits), clock) in self.fields.iter_mut().zip(&mut self.clocks).rev() {
+            let mask = u64::MAX >> (64 - (*bits & BITS).clamp(1, 64));
+            let behind = next.wrapping_sub(*value) & mask;
+            next = if behind <= next { next - behind } else { *value & mask };
+            *clock = next;
+            if *bits & WHOLE != 0 {
+                let groups = u64::from(64 - next.leading_zeros()).div_ceil(7);
+                (*value, *bits) = (next, (groups * 7).max(*bits & BITS).max(7));
+            }
+        }
+    }
+
+    /// Forgets them: the event is written with another time.
+    pub(super) fn clear(&mut self) {
+        self.fields.clear();
+        self.clocks.clear();
+    }
+
+    /// Returns the value of the clock after the first field.
+    pub(super) fn first(&self) -> Option<u64> {
+        self.clocks.first().copied()
+    }
+
+    /// Returns the time that is read of the event if the clock has a value before it.
+    pub(super) fn read_after(&self, now: u64) -> u64 {
+        self.fields.iter().fold(now, |now, (value, bits)| update_clock(now, *value, *bits))
+    }
+}
+
+/// Mark of fields that get all of the time, beside their bits in the source.
+const WHOLE: u64 = 1 << 63;
+const BITS: u64 = WHOLE - 1;
+
+struct Collector<'c> {
+    fields: &'c mut Vec<(u64, u64)>,
+    default_clock: Option<u16>,
+    writes_whole: bool,
+}
+
+impl Visitor for Collector<'_> {
+    fn unsigned(&mut self, field: Field<'_>, value: u64) {
+        let roles = field.node().roles;
+        if !roles.has(Role::Timestamp) || is_of_other_clock(roles, self.default_clock) {
+            return;
+        }
+        let is_variable = matches!(field.class().kind, FieldKind::VariableLength { .. });
+        let whole = if is_variable && self.writes_whole { WHOLE } else { 0 };
+        self.fields.push((value, field.length | whole));
+    }
+
+    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
+        if let Some(value) = value.as_u128().and_then(|value| u64::try_from(value).ok()) {
+            self.unsigned(field.with_length(64), value);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Sizes that packets say of themselves.
+
+use std::sync::Arc;
+
+use ichnos_model::{DataStreamClass, FieldClass, FieldKind, Role};
+
+use crate::metadata::Dialect;
+
+/// Sizes that all packets of a data stream class say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct PacketSizes {
+    /// Their total length.
+    pub(super) total: bool,
+    /// The length of their content.
+    pub(super) content: bool,
+}
+
+impl PacketSizes {
+    /// Returns those of a data stream class.
+    pub(super) fn of(class: &DataStreamClass) -> Self {
+        let Some(context) = &class.packet_context else { return Self::default() };
+        let (total, content) = (Role::PacketTotalLength, Role::PacketContentLength);
+        Self { total: says(context, total), content: says(context, content) }
+    }
+
+    /// Returns `true` if they locate the next packet. Without a total length, a packet ends with its content;
+    /// in PROP-1.0, with its data stream.
+    pub(super) fn delimit(self, dialect: &str) -> bool {
+        self.total || self.content && dialect != Dialect::Prop1.title()
+    }
+}
+
+/// Gives fields that say sizes the roles with which they say the same in a dialect. `source`: the dialect of the source.
+pub(super) fn adapt_sizes(class: &mut DataStreamClass, source: &str, dialect: Dialect) {
+    let Some(context) = &mut class.packet_context else { return };
+    let (total, content) = (Role::PacketTotalLength, Role::PacketContentLength);
+    let has_both = |class: &FieldClass| class.roles.has(total) && class.roles.has(content);
+    match dialect {
+        // Without a total length, a packet would be the only one of its data stream. Where it is not, that is the length
+        // of its content.
+        Dialect::Prop1 if source != dialect.title() && !any(context, &|class| class.roles.has(total)) => {
+            change(context, &mut |class| {
+                if class.roles.has(content) {
+                    class.roles.remove(content);
+                    class.roles.insert(total);
+                }
+            });
+        }
+        // A role is a name. Without a content length, it is the total length.
+        Dialect::Ctf18 if !any(context, &|class| class.roles.has(content) && !has_both(class)) => {
+            change(context, &mut |class| {
+                if has_both(class) {
+                    class.roles.remove(content);
+                }
+            });
+        }
+        _ => {}
+    }
+}
+
+/// Returns `true` if all instances of a field class have a field with a role.
+fn says(class: &FieldClass, role: Role) -> bool {
+    let FieldKind::Structure { members, .. } = &class.kind else { return class.roles.has(role) };
+    members.iter().any(|member| says(&member.class, role))
+}
+
+/// Returns `true` if a field class, or any in it, is one that is wanted.
+fn any(class: &FieldClass, is_wanted: &dyn Fn(&FieldClass) -> bool) -> bool {
+    is_wanted(class)
+        || match &class.kind {
+            FieldKind::Structure { members, .. } => {
+                members.iter().any(|member| any(&member.class, is_wanted))
+            }
+            FieldKind::Variant { options, .. } => options.iter().any(|option| any(&option.class, is_wanted)),
+            FieldKind::Optional { field: inner, .. } | FieldKind::Array { element: inner, .. } => {
+                any(inner, is_wanted)
+            }
+            _ => false,
+        }
+}
+
+/// Changes a field class with roles, and all in it.
+fn change(class: &mut Arc<FieldClass>, make: &mut dyn FnMut(&mut FieldClass)) {
+    if !any(class, &|class| !class.roles.is_empty()) {
+        return;
+    }
+    let class = Arc::make_mut(class);
+    make(class);
+    match &mut class.kind {
+        FieldKind::Structure { members, .. } => {
+            members.iter_mut().for_each(|member| change(&mut member.class, make));
+        }
+        FieldKind::Variant { options, .. } => {
+            options.iter_mut().for_each(|option| change(&mut option.class, make));
+        }
+        FieldKind::Optional { field: inner, .. } | FieldKind::Array { element: inner, .. } => {
+            change(inner, make);
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,346 @@
+//! Packets of the parts of a data stream: each part has those of the source of which it has events, with numbers and
+//! counters that say what was lost of it.
+
+use ichnos_io::EncodedPacket;
+use ichnos_model::{DataStreamClass, FieldKind, Message, Packet, Role, Uuid, Window};
+
+use super::packets::{OpenPacket, Packets};
+use super::placed::Placed;
+use super::stream_encoder::{PacketRange, StreamEncoder, begin_in_window};
+use crate::packet::Counter;
+
+/// A packet of the source, from which those of parts are made.
+#[derive(Debug)]
+pub(super) struct Template {
+    open: OpenPacket,
+    /// Its header and context.
+    head: Vec<u8>,
+    pub(super) range: PacketRange,
+    has_late_events: bool,
+    /// Hash of it, if what is written is compared with the output.
+    hash: Option<u64>,
+}
+
+/// Last values of the counters in the packets of a part.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counters {
+    pub(super) discarded: Option<u64>,
+    pub(super) sequence: Option<u64>,
+    pub(super) has_packets: bool,
+}
+
+/// Losses before the next packet of a part.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Losses {
+    events: u64,
+    packets: u64,
+    /// True if an unknown number of events was discarded before the first packet.
+    is_unknown: bool,
+}
+
+/// Number of bits that packets have for their counters.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Widths {
+    discarded: u64,
+    sequence: u64,
+}
+
+/// Facts about a packet of the source that are not in itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Around {
+    pub(super) widths: Widths,
+    /// Value of the default clock at the end of the packet before.
+    pub(super) end_before: Option<u64>,
+    /// Sequence number of the packet before.
+    pub(super) sequence_before: Option<u64>,
+}
+
+impl Losses {
+    pub(super) fn add(&mut self, message: &Message<'_>) {
+        match message {
+            Message::DiscardedEvents(discarded) => match discarded.count {
+                Some(count) => self.events = self.events.saturating_add(count),
+                None => self.is_unknown = true,
+            },
+            Message::DiscardedPackets(discarded) => {
+                self.packets = self.packets.saturating_add(discarded.count.unwrap_or(0));
+            }
+            _ => {}
+        }
+    }
+
+    /// The number of events, as far as it is known.
+    pub(super) fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Returns `true` if it is known how much was lost.
+    pub(super) fn are_counted(&self) -> bool {
+        self.events > 0 || self.packets > 0
+    }
+}
+
+impl Around {
+    /// Goes on to the packet behind this one.
+    pub(super) fn pass(&mut self, packet: &Packet<'_>) {
+        self.end_before = packet.end.map(|end| end.cycles).or(self.end_before);
+        self.sequence_before = packet.sequence_number;
+    }
+}
+
+impl Widths {
+    /// Returns those of a data stream class.
+    pub(super) fn of(class: &DataStreamClass) -> Self {
+        let width = |role| {
+            let root = class.packet_context.as_deref().map(|root| &root.kind);
+            let Some(FieldKind::Structure { members, .. }) = root else { return 64 };
+            let member = members.iter().find(|member| member.class.roles.has(role));
+            match member.map(|member| &member.class.kind) {
+                Some(FieldKind::Integer { bits, .. }) => bits.length.min(64),
+                _ => 64,
+            }
+        };
+        Self { discarded: width(Role::DiscardedEventCounter), sequence: width(Role::PacketSequenceNumber) }
+    }
+}
+
+/// By how much a counter of a number of bits grew, as readers see it.
+fn grown(before: u64, now: u64, width: u64) -> Option<u64> {
+    let counter = |value| Counter { value, width };
+    counter(now).since(counter(before))
+}
+
+fn masked(value: u64, width: u64) -> u64 {
+    if width >= 64 { value } else { value & ((1 << width) - 1) }
+}
+
+impl Counters {
+    pub(super) fn is_new(&self) -> bool {
+        !self.has_packets
+    }
+
+    /// Takes what a packet says.
+    pub(super) fn note(&mut self, packet: &EncodedPacket) {
+        self.has_packets = true;
+        if self.discarded.is_some() {
+            self.discarded = Some(packet.discarded);
+        }
+        if self.sequence.is_some() {
+            self.sequence = Some(packet.sequence);
+        }
+    }
+
+    /// Returns `true` if a packet that says these values, as it does in the source, says these losses.
+    pub(super) fn allow(&self, own: (Option<u64>, Option<u64>), losses: &Losses, around: Around) -> bool {
+        let widths = around.widths;
+        self.discarded
+            .zip(own.0)
+            .is_none_or(|(before, own)| grown(before, own, widths.discarded).unwrap_or(own) == losses.events)
+            && self.sequence.zip(own.1).is_none_or(|(before, own)| {
+                let growth = |before| grown(before, own, widths.sequence);
+                let grown = growth(before);
+                // In the source, packets can have the same number, and numbers can go back.
+                let can_repeat = around.sequence_before == Some(own);
+                let can_go_back = around.sequence_before.is_some_and(|before| growth(before).is_none());
+                (can_repeat || grown != Some(0))
+                    && (can_go_back || grown.is_some())
+                    && grown.map_or(0, |grown| grown.saturating_sub(1)) == losses.packets
+            })
+    }
+
+    /// The values that the next packet says of those that it says in the source.
+    fn next(
+        &self,
+        own: (Option<u64>, Option<u64>),
+        losses: &Losses,
+        around: Around,
+    ) -> (Option<u64>, Option<u64>) {
+        let alone = |discarded, sequence| Self { discarded, sequence, has_packets: true };
+        let discarded = own.0.map(|own| match self.discarded {
+            Some(before) if !alone(self.discarded, None).allow((Some(own), None), losses, around) => {
+                masked(before.wrapping_add(losses.events), around.widths.discarded)
+            }
+            _ => own,
+        });
+        let sequence = own.1.map(|own| match self.sequence {
+            Some(before) if !alone(None, self.sequence).allow((None, Some(own)), losses, around) => {
+                masked(before.wrapping_add(1).wrapping_add(losses.packets), around.widths.sequence)
+            }
+            _ => own,
+        });
+        (discarded, sequence)
+    }
+}
+
+/// The value of the first field with a role.
+fn value_of(placed: &[Placed], role: Role) -> Option<u64> {
+    placed.iter().find(|placed| placed.role == role).map(|placed| placed.value)
+}
+
+impl Template {
+    /// Encodes the header and the context of a packet; None: they cannot be written, which is noted as a loss.
+    pub(super) fn of(encoder: &mut StreamEncoder, packet: &Packet<'_>) -> Option<Self> {
+        let lanes = std::mem::replace(&mut encoder.lanes, vec![Packets::default()]);
+        let (header, window) = (encoder.header, encoder.window);
+        // Each part has its own.
+        encoder.header = encoder.rules.header;
+        encoder.header.replaced.uuid = encoder.header.uuid;
+        encoder.window = Window::default();
+        encoder.open_mirrored(packet);
+        (encoder.header, encoder.window) = (header, window);
+        let packets = std::mem::replace(&mut encoder.lanes, lanes).pop()?;
+        let head = packets.out.packet().to_vec();
+        let open = packets.open?;
+        let range = PacketRange { begin: packet.begin, end: packet.end };
+        let hash = encoder.digest.as_ref().map(|digest| digest.packet);
+        Some(Self { open, head, range, has_late_events: packet.has_late_events, hash })
+    }
+
+    /// Begins the packet in the part whose packets the encoder has. `counts_anew`: whether the part counts losses from 0
+    /// on.
+    pub(super) fn open(
+        &self,
+        encoder: &mut StreamEncoder,
+        uuid: Option<Uuid>,
+        (counters, losses): (&mut Counters, &mut Losses),
+        around: Around,
+        counts_anew: bool,
+    ) {
+        let Around { widths, end_before, .. } = around;
+        let rules = std::sync::Arc::clone(&encoder.rules);
+        let window = encoder.window;
+        let elements = &mut encoder.most_elements;
+        elements.of_head = elements.of_head.max(self.open.head_elements.excess);
+        let packets = &mut encoder.lanes[0];
+        if let (Some(digest), Some(hash)) = (&mut encoder.digest, self.hash) {
+            packets.uncertain.drain(..).for_each(|event| digest.add(event));
+            digest.packet = hash;
+        }
+        let mut open = self.open.clone();
+        let raises = self.has_late_events && rules.timestamp.are_whole();
+        let is_early = raises && open.begin < packets.last_event;
+        if is_early {
+            open.begin = packets.last_event;
+        }
+        if rules.clock.adds_begin {
+            let end = self.range.end.map(|end| end.cycles);
+            let latest = end.filter(|end| !open.is_corrected || *end >= open.begin);
+            open.begin = open.begin.max(packets.end).min(latest.unwrap_or(u64::MAX));
+        }
+        if let Some(begin) = begin_in_window(&rules, window, self.range.begin, self.range.end, open.begin) {
+            open.begin = begin;
+        }
+        let is_late = !rules.is_ctf && open.begin < packets.end;
+        if is_late {
+            open.begin = packets.end;
+        }
+        encoder.lose_begin(is_early, is_late);
+        let packets = &mut encoder.lanes[0];
+        open.now = open.begin;
+        let own = (
+            value_of(&open.placed, Role::DiscardedEventCounter),
+            value_of(&open.placed, Role::PacketSequenceNumber),
+        );
+        if counters.is_new() {
+            // What there was before the first packet of the part.
+            let first = match counts_anew && !losses.is_unknown {
+                true => own.0.map(|_| 0),
+                false => own.0.map(|own| masked(own.wrapping_sub(losses.events), widths.discarded)),
+            };
+            let before =
+                own.1.map(|own| masked(own.wrapping_sub(1).wrapping_sub(losses.packets), widths.sequence));
+            let has_field = losses.events > 0 && own.0.is_some() || losses.packets > 0 && own.1.is_some();
+            *counters = Counters { discarded: first, sequence: before, has_packets: true };
+            if has_field {
+                // Readers see a loss between two packets: so there is one without events before.
+                let wanted = end_before.unwrap_or(open.begin);
+                let first = begin_in_window(&rules, window, self.range.begin, self.range.end, 0).unwrap_or(0);
+                let wanted = wanted.max(first).max(packets.end).min(open.begin);
+                let can_begin = rules.clock.can_begin(wanted, packets.end, rules.timestamp);
+                let begin = if can_begin { wanted } else { open.begin };
+                let empty =
+                    OpenPacket { begin, now: begin, source_end: Some(begin), total: 0, ..self.open.clone() };
+                let empty = self.begin(packets, empty, uuid, (counters.discarded, counters.sequence));
+                packets.close(empty, Some(begin));
+                packets.end = packets.end.max(begin);
+            } else if counters.discarded != own.0 && counts_anew && own.0.is_some() {
+                // From 0 on, as nothing was lost.
+                counters.discarded = first;
+            }
+        }
+        if let Some(digest) = encoder.digest.as_mut().filter(|_| own.0.is_some()) {
+            digest.add_discarded(losses.events);
+        }
+        let (discarded, sequence) = counters.next(own, losses, around);
+        let open = self.begin(packets, open, uuid, (discarded, sequence));
+        (counters.discarded, counters.sequence) = (discarded, sequence);
+        *losses = Losses::default();
+        packets.has_packets = true;
+        packets.open = Some(open);
+    }
+
+    /// Writes the beginning of a packet.
+    fn begin(
+        &self,
+        packets: &mut Packets,
+        mut open: OpenPacket,
+        uuid: Option<Uuid>,
+        (discarded, sequence): (Option<u64>, Option<u64>),
+    ) -> OpenPacket {
+        let out = &mut packets.out;
+        out.begin_packet();
+        out.bytes(&self.head);
+        out.go_back(open.head_bits);
+        let mut uuid = uuid.into_iter().flat_map(Uuid::into_bytes);
+        for placed in &mut open.placed {
+            let value = match placed.role {
+                Role::Timestamp if open.begin != self.open.begin => Some(open.begin),
+                Role::DiscardedEventCounter => discarded,
+                Role::PacketSequenceNumber => sequence,
+                Role::MetadataStreamUuid => uuid.next().map(u64::from),
+                _ => None,
+            };
+            if let Some(value) = value
+                && (value != placed.value || placed.role == Role::Timestamp)
+            {
+                placed.value = value;
+                placed.patch(out, value);
+            }
+        }
+        // Further packets with the same context begin like it.
+        open.head.clear();
+        open.head.extend_from_slice(out.packet());
+        open
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AROUND: Around =
+        Around { widths: Widths { discarded: 64, sequence: 32 }, end_before: None, sequence_before: Some(8) };
+
+    fn next(before: (u64, u64), own: (u64, u64), events: u64, packets: u64) -> (u64, u64) {
+        let counters = Counters { discarded: Some(before.0), sequence: Some(before.1), has_packets: true };
+        let losses = Losses { events, packets, is_unknown: false };
+        let (discarded, sequence) = counters.next((Some(own.0), Some(own.1)), &losses, AROUND);
+        (discarded.unwrap(), sequence.unwrap())
+    }
+
+    #[test]
+    fn packets_say_the_losses_of_their_part() {
+        // As in the source.
+        assert_eq!(next((4, 1), (4, 2), 0, 0), (4, 2));
+        assert_eq!(next((4, 1), (7, 5), 3, 3), (7, 5));
+        // What was lost in between is said by other parts.
+        assert_eq!(next((4, 1), (7, 5), 0, 0), (4, 2));
+        assert_eq!(next((0, 1), (7, 5), 2, 1), (2, 3));
+        // A counter that is set back has counted from 0 since.
+        assert_eq!(next((9, 1), (3, 2), 3, 0), (3, 2));
+        // The number of the packet before is no other packet's, unless it is so in the source.
+        assert_eq!(next((0, 8), (0, 8), 0, 0), (0, 8));
+        assert_eq!(next((0, 5), (0, 5), 0, 0), (0, 6));
+        assert_eq!(next((0, u64::from(u32::MAX)), (0, 7), 0, 0), (0, 0));
+    }
+}

@@ -1,0 +1,683 @@
+//! Parts of traces that are written at once.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ichnos_io::{
+    CreateError, EncodedBlock, Encoder as _, Lane, PartTarget, PartsOutput, WriteReport, WriteSource,
+};
+use ichnos_model::lower::{LossKind, LossTable};
+use ichnos_model::{Event, EventRecordClass, Message, Packet, TraceClass, TraceDigest, Uuid};
+
+use super::index_file;
+use super::names::{derived_uuid, part_name};
+use super::part_packets::{Around, Counters, Losses, Template, Widths};
+use super::stream_encoder::{OutputState, PacketRange, StreamEncoder, close_unended};
+use super::stream_rules::StreamRules;
+use super::trace_output::{CtfOutput, identify_part};
+use super::usage::Usage;
+
+/// Number of bytes that wait to be written, of all parts together.
+const WAITING: usize = 32 << 20;
+
+/// Most files that are open at once.
+const MOST_OPEN: usize = 128;
+
+/// Parts of CTF traces that are being written, data stream after data stream.
+#[derive(Debug)]
+pub(super) struct CtfParts {
+    /// Has the classes and data streams that all parts have; writes nothing itself.
+    base: CtfOutput,
+    parts: Vec<Part>,
+    lane: Option<PartsLane>,
+    /// Names of further files of data streams, by number of the data stream and file.
+    names: HashMap<(usize, usize), String>,
+    /// The classes and the metadata of traces whose parts have all the same, once they are known.
+    metadata: HashMap<usize, DescribedTrace>,
+    report: WriteReport,
+}
+
+/// The class of a trace, and the files that describe it.
+type DescribedTrace = (TraceClass, Vec<(PathBuf, Vec<u8>)>);
+
+#[derive(Debug)]
+struct Part {
+    target: PartTarget,
+    /// Dynamic classes of its events, by trace, data stream class and id.
+    classes: BTreeMap<(usize, usize, u128), Arc<EventRecordClass>>,
+    /// Digest of the written events, if it is compared with the output.
+    digest: Option<Arc<Mutex<TraceDigest>>>,
+    /// Use of the limits of readers by its traces, by number.
+    usages: HashMap<usize, Usage>,
+    events: u64,
+    copied_packets: u64,
+}
+
+/// The data stream that is being written, in all parts.
+#[derive(Debug)]
+struct PartsLane {
+    source: usize,
+    encoder: StreamEncoder,
+    /// Facts about the packet of the source before.
+    around: Around,
+    /// Number of the declared event record classes.
+    declared: usize,
+    parts: HashMap<usize, PartStream>,
+    /// The part whose packets the encoder has.
+    current: Option<usize>,
+    /// The packet of the source that was begun last; None: it cannot be written.
+    template: Option<Template>,
+    /// The parts that may have the packet open.
+    open: Vec<usize>,
+    /// Number of wrong times and numbers of the packet: each part that has it has them, too.
+    wrong_values: u64,
+    /// Number of bytes that wait, and the number from which they are written.
+    waiting: usize,
+    most_waiting: usize,
+    /// The files that are open, the one that was used last at the end.
+    open_files: VecDeque<(usize, usize)>,
+}
+
+/// A data stream of a part.
+#[derive(Debug)]
+struct PartStream {
+    output: OutputState,
+    uuid: Option<Uuid>,
+    counters: Counters,
+    losses: Losses,
+    files: Vec<PartFile>,
+}
+
+#[derive(Debug, Default)]
+struct PartFile {
+    size: u64,
+    index: Vec<u8>,
+    /// None: it is not open, or not there yet.
+    file: Option<File>,
+}
+
+/// End of the packet of a part.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    /// Its source says that.
+    Known(PacketRange),
+    /// Before that of its source.
+    OfPart,
+    /// Its end was lost in damage.
+    Lost,
+}
+
+impl CtfParts {
+    pub(super) fn new(base: CtfOutput) -> Self {
+        Self {
+            base,
+            parts: Vec::new(),
+            lane: None,
+            names: HashMap::new(),
+            metadata: HashMap::new(),
+            report: WriteReport::default(),
+        }
+    }
+
+    /// Has the encoder work on a part.
+    fn select(&mut self, part: usize) -> Option<&mut PartsLane> {
+        let Part { target, digest, .. } = self.parts.get(part)?;
+        let base = &self.base;
+        let lane = self.lane.as_mut()?;
+        if lane.current != Some(part) {
+            lane.release();
+            let encoder = &mut lane.encoder;
+            let source = lane.source;
+            let stream = lane.parts.entry(part).or_insert_with(|| {
+                let uuid = match target.selected_by {
+                    Some(_) => base
+                        .source_uuid(source)
+                        .map(|uuid| derived_uuid([uuid].into_iter(), &base.words(target))),
+                    None => None,
+                };
+                PartStream {
+                    output: OutputState::new(digest.as_ref()),
+                    uuid,
+                    counters: Counters::default(),
+                    losses: Losses::default(),
+                    files: Vec::new(),
+                }
+            });
+            encoder.swap_output(&mut stream.output);
+            encoder.header = encoder.rules.header;
+            if stream.uuid.is_some() {
+                encoder.header.uuid = stream.uuid;
+                encoder.header.replaced.uuid = stream.uuid;
+            }
+            encoder.window = target.window;
+            lane.current = Some(part);
+        }
+        Some(lane)
+    }
+
+    /// Has a part have the packet of the source open that was begun last.
+    fn open(&mut self, part: usize) {
+        let counts_anew = self.parts.get(part).is_some_and(|part| part.target.selected_by.is_some());
+        let Some(lane) = self.select(part) else { return };
+        if !lane.encoder.rules.mirrors || lane.encoder.lanes[0].open.is_some() {
+            return;
+        }
+        let PartsLane { encoder, parts, template, around, wrong_values, .. } = lane;
+        let (Some(template), Some(stream)) = (template, parts.get_mut(&part)) else { return };
+        if let Some(digest) = &mut encoder.digest {
+            (0..*wrong_values).for_each(|_| digest.add_damage());
+        }
+        let before = encoder.lanes[0].out.len();
+        template.open(encoder, stream.uuid, (&mut stream.counters, &mut stream.losses), *around, counts_anew);
+        let after = encoder.lanes[0].out.len();
+        lane.waiting += after.saturating_sub(before);
+        lane.open.push(part);
+    }
+
+    /// Notes a wrong time or number in the packet, which a part reports.
+    fn add_wrong_value(&mut self, part: usize) {
+        let Some(lane) = &mut self.lane else { return };
+        lane.wrong_values += 1;
+        for other in lane.open.clone().into_iter().filter(|other| *other != part) {
+            if let Some(PartsLane { encoder, .. }) = self.select(other)
+                && let Some(digest) = &mut encoder.digest
+            {
+                digest.add_damage();
+            }
+        }
+    }
+
+    /// Ends the packet of a part, if it has it open.
+    fn close(&mut self, part: usize, end: End) -> io::Result<()> {
+        let Some(lane) = self.select(part) else { return Ok(()) };
+        let PartsLane { encoder, parts, template, .. } = lane;
+        let range = match end {
+            End::Known(range) => Some(range),
+            End::OfPart => Some(template.as_ref().map(|template| template.range).unwrap_or_default()),
+            End::Lost => None,
+        };
+        if encoder.lanes[0].open.is_none() {
+            return Ok(());
+        }
+        let count = encoder.lanes[0].encoded.len();
+        match range {
+            Some(range) => encoder.close_mirrored(range),
+            None => {
+                let rules = Arc::clone(&encoder.rules);
+                let packets = &mut encoder.lanes[0];
+                if let Some(open) = packets.open.take() {
+                    close_unended(packets, open, &rules);
+                }
+            }
+        }
+        if let (Some(stream), Some(last)) = (parts.get_mut(&part), encoder.lanes[0].encoded.get(count..)) {
+            // Within the packet, it can have become several.
+            if let Some(last) = last.last() {
+                stream.counters.note(last);
+            }
+        }
+        lane.encoder.collect(false);
+        self.write(part)
+    }
+
+    /// Ends the open packets of all parts: that of the source does not end.
+    fn close_lost(&mut self) -> io::Result<()> {
+        let open = self.lane.as_mut().map(|lane| std::mem::take(&mut lane.open)).unwrap_or_default();
+        open.into_iter().try_for_each(|part| self.close(part, End::Lost))
+    }
+
+    /// Writes what the encoder gives out for a part.
+    fn write(&mut self, part: usize) -> io::Result<()> {
+        while let Some(block) = self.lane.as_mut().and_then(|lane| lane.encoder.take()) {
+            self.write_block(part, block)?;
+        }
+        Ok(())
+    }
+
+    fn write_block(&mut self, part: usize, block: EncodedBlock) -> io::Result<()> {
+        let (Some(lane), Some(owner)) = (&mut self.lane, self.parts.get_mut(part)) else { return Ok(()) };
+        let target = &owner.target;
+        lane.waiting = lane.waiting.saturating_sub(block.bytes.len());
+        if block.bytes.is_empty() {
+            return Ok(());
+        }
+        let rules = Arc::clone(&lane.encoder.rules);
+        let Some(stream) = lane.parts.get_mut(&part) else { return Ok(()) };
+        if stream.files.len() <= block.part {
+            stream.files.resize_with(block.part + 1, PartFile::default);
+        }
+        let file = &mut stream.files[block.part];
+        if let Some(directory) = &target.path {
+            let name = name_of(&mut self.names, &self.base, &rules, block.part);
+            let path = directory.join(self.base.directory_of(rules.source)).join(name);
+            let place =
+                |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+            let mut open = match file.file.take() {
+                Some(open) => open,
+                None => {
+                    let is_new = file.size == 0;
+                    if is_new && let Some(parent) = path.parent() {
+                        fs::create_dir_all(parent).map_err(place)?;
+                    }
+                    File::options().append(true).create_new(is_new).open(&path).map_err(place)?
+                }
+            };
+            open.write_all(&block.bytes).map_err(place)?;
+            file.file = Some(open);
+        }
+        let class_id = rules.header.class_id;
+        let stream_id = rules.header.written_stream_id(&rules, block.part);
+        for packet in &block.packets {
+            if rules.has_index {
+                if file.index.is_empty() {
+                    file.index = index_file::header();
+                }
+                index_file::push_entry(&mut file.index, file.size, packet, class_id, stream_id);
+            }
+            file.size += packet.total / 8;
+        }
+        lane.used(part, block.part);
+        let (bytes, packets) = (block.bytes.len() as u64, block.packets.len() as u64);
+        self.base.add_packets(owner.usages.entry(rules.source).or_default(), bytes, packets)?;
+        owner.events += block.events;
+        owner.copied_packets += block.copied_packets;
+        self.report.bytes += block.bytes.len() as u64;
+        self.report.packets += block.packets.len() as u64;
+        self.report.events += block.events;
+        self.report.copied_packets += block.copied_packets;
+        Ok(())
+    }
+
+    /// Writes what waits in all parts, if it is much.
+    fn make_room(&mut self) -> io::Result<()> {
+        let Some(lane) = self.lane.as_mut().filter(|lane| lane.waiting > lane.most_waiting) else {
+            return Ok(());
+        };
+        let parts: Vec<usize> = lane.parts.keys().copied().collect();
+        for part in parts {
+            if let Some(lane) = self.select(part) {
+                // Packets that are made of those of the source stay as they are, others can end anywhere.
+                lane.encoder.flush()?;
+            }
+            self.write(part)?;
+        }
+        if let Some(lane) = &mut self.lane {
+            lane.release();
+            let packets = lane.parts.values().flat_map(|stream| &stream.output.lanes);
+            lane.waiting = packets.map(|packets| packets.out.len()).sum();
+            lane.most_waiting = WAITING.max(2 * lane.waiting);
+        }
+        Ok(())
+    }
+
+    /// Notes the class of an event, if the metadata of the part does not have it otherwise.
+    fn note_class(&mut self, part: usize, event: &Event<'_>) {
+        let Some(lane) = &self.lane else { return };
+        if event.class_index().is_none_or(|index| index < lane.declared) {
+            return;
+        }
+        let Ok(Some(lowered)) = lane.encoder.rules.lowered.event(event) else { return };
+        let class = lowered.class();
+        if let Some(part) = self.parts.get_mut(part) {
+            let key = (lane.source, event.stream.class_index, class.id);
+            part.classes.entry(key).or_insert_with(|| Arc::clone(class));
+        }
+    }
+
+    /// Writes what describes a part, and the call stacks of its events.
+    fn write_description(&mut self, part: usize) -> Result<(), CreateError> {
+        let Some(Part { target, classes, usages, .. }) = self.parts.get(part) else { return Ok(()) };
+        for trace in self.base.written_traces() {
+            let own = classes.range((trace, 0, 0)..(trace + 1, 0, 0));
+            let is_common = target.selected_by.is_none() && own.clone().next().is_none();
+            let made;
+            let (class, files) = match self.metadata.get(&trace).filter(|_| is_common) {
+                Some(known) => known,
+                None => {
+                    let class = self.base.part_class(trace, target, own);
+                    let described = (class.clone(), self.base.describe(trace, class)?);
+                    match is_common {
+                        true => &*self.metadata.entry(trace).or_insert(described),
+                        false => {
+                            made = described;
+                            &made
+                        }
+                    }
+                }
+            };
+            usages.get(&trace).map_or(Ok(()), |usage| self.base.check_usage(trace, class, usage))?;
+            let Some(directory) = &target.path else { continue };
+            for (path, bytes) in files {
+                let path = directory.join(path);
+                create_parent(&path)
+                    .and_then(|()| fs::write(&path, bytes))
+                    .map_err(|error| at(&path, error))?;
+            }
+            self.base.write_stacks_by(trace, &mut |path| {
+                let path = directory.join(path);
+                let file = create_parent(&path).and_then(|()| File::create_new(&path));
+                file.map(BufWriter::new).map_err(|error| at(&path, error))
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn create_parent(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), fs::create_dir_all)
+}
+
+fn at(path: &Path, error: io::Error) -> CreateError {
+    CreateError::Io { path: path.display().to_string(), error }
+}
+
+/// The name of a file of a data stream.
+fn name_of(
+    names: &mut HashMap<(usize, usize), String>,
+    base: &CtfOutput,
+    rules: &StreamRules,
+    file: usize,
+) -> String {
+    if file == 0 {
+        return rules.file.clone();
+    }
+    let name = || base.with_names(rules.source, |names| part_name(&rules.file, file, names));
+    names.entry((rules.number, file)).or_insert_with(name).clone()
+}
+
+impl PartsLane {
+    /// Gives its packets back to the part that the encoder works on.
+    fn release(&mut self) {
+        if let Some(stream) = self.current.take().and_then(|part| self.parts.get_mut(&part)) {
+            self.encoder.swap_output(&mut stream.output);
+        }
+    }
+
+    /// Notes that a file was used, and closes another one if too many are open.
+    fn used(&mut self, part: usize, file: usize) {
+        if self.open_files.back() == Some(&(part, file)) {
+            return;
+        }
+        self.open_files.retain(|open| *open != (part, file));
+        self.open_files.push_back((part, file));
+        if self.open_files.len() > MOST_OPEN
+            && let Some((part, file)) = self.open_files.pop_front()
+            && let Some(file) = self.parts.get_mut(&part).and_then(|stream| stream.files.get_mut(file))
+        {
+            file.file = None;
+        }
+    }
+}
+
+impl PartsOutput for CtfParts {
+    fn add_part(&mut self, target: PartTarget) -> Result<usize, CreateError> {
+        if let Some(path) = &target.path {
+            fs::create_dir(path).map_err(|error| at(path, error))?;
+        }
+        self.parts.push(Part {
+            target,
+            classes: BTreeMap::new(),
+            digest: self.base.options.verify.is_some().then(Arc::default),
+            usages: HashMap::new(),
+            events: 0,
+            copied_packets: 0,
+        });
+        Ok(self.parts.len() - 1)
+    }
+
+    fn begin_lane(&mut self, lane: Lane) {
+        let source = if let Lane::Stream { source, .. } = lane { source } else { 0 };
+        self.lane = self.base.rules_of(lane).map(|rules| PartsLane {
+            source,
+            around: Around {
+                widths: Widths::of(rules.stream.class()),
+                end_before: None,
+                sequence_before: None,
+            },
+            declared: rules.stream.class().event_records.len(),
+            encoder: StreamEncoder::new(rules),
+            parts: HashMap::new(),
+            current: None,
+            template: None,
+            open: Vec::new(),
+            wrong_values: 0,
+            waiting: 0,
+            most_waiting: WAITING,
+            open_files: VecDeque::new(),
+        });
+    }
+
+    fn copy_packet(&mut self, part: usize, packet: &Packet<'_>) -> io::Result<bool> {
+        self.close_lost()?;
+        let Some(lane) = self.select(part) else { return Ok(false) };
+        let PartsLane { encoder, parts, around, .. } = lane;
+        let Some(stream) = parts.get_mut(&part) else { return Ok(false) };
+        // What is lost before the first packet of a part shows only if there is another one before that.
+        let lacks_first = stream.counters.is_new() && stream.losses.are_counted();
+        let own = (packet.discarded_counter, packet.sequence_number);
+        if lacks_first || !encoder.can_copy(packet) || !stream.counters.allow(own, &stream.losses, *around) {
+            return Ok(false);
+        }
+        if !encoder.copy_packet(packet)? {
+            return Ok(false);
+        }
+        stream.counters = Counters { discarded: own.0, sequence: own.1, has_packets: true };
+        if let Some(digest) = encoder.digest.as_mut().filter(|_| own.0.is_some()) {
+            digest.add_discarded(stream.losses.events());
+        }
+        stream.losses = Losses::default();
+        lane.around.pass(packet);
+        lane.waiting += (packet.total_length / 8) as usize;
+        self.write(part)?;
+        self.make_room()?;
+        Ok(true)
+    }
+
+    fn copied_message(&mut self, part: usize, message: &Message<'_>) {
+        if let Some(lane) = self.select(part) {
+            lane.encoder.copied_message(message);
+        }
+    }
+
+    fn begin_packet(&mut self, packet: &Packet<'_>) -> io::Result<()> {
+        self.close_lost()?;
+        let Some(lane) = &mut self.lane else { return Ok(()) };
+        lane.release();
+        lane.template = match lane.encoder.rules.mirrors {
+            true => {
+                let packet = lane.encoder.with_possible_times(packet);
+                Template::of(&mut lane.encoder, &packet)
+            }
+            false => None,
+        };
+        Ok(())
+    }
+
+    fn open_packet(&mut self, part: usize) -> io::Result<()> {
+        self.open(part);
+        Ok(())
+    }
+
+    fn close_packet(&mut self, part: usize) -> io::Result<()> {
+        self.close(part, End::OfPart)
+    }
+
+    fn end_packet(&mut self, packet: &Packet<'_>) -> io::Result<()> {
+        let Some(lane) = &mut self.lane else { return Ok(()) };
+        lane.around.pass(&lane.encoder.with_possible_times(packet));
+        let range = lane.encoder.possible_range(packet);
+        lane.wrong_values = 0;
+        for part in std::mem::take(&mut lane.open) {
+            self.close(part, End::Known(range))?;
+        }
+        self.make_room()
+    }
+
+    fn message(&mut self, part: usize, message: &Message<'_>) -> io::Result<()> {
+        let mirrors = self.lane.as_ref().is_some_and(|lane| lane.encoder.rules.mirrors);
+        match message {
+            Message::Event(event) => {
+                if mirrors {
+                    self.open(part);
+                }
+                self.note_class(part, event);
+                let Some(lane) = self.select(part) else { return Ok(()) };
+                let size = |lane: &PartsLane| -> usize {
+                    lane.encoder.lanes.iter().map(|packets| packets.out.len()).sum()
+                };
+                let before = size(lane);
+                lane.encoder.event(event)?;
+                lane.waiting += size(lane).saturating_sub(before);
+                if !mirrors {
+                    lane.encoder.collect(false);
+                    self.write(part)?;
+                    self.make_room()?;
+                }
+            }
+            Message::DiscardedEvents(_) | Message::DiscardedPackets(_) if mirrors => {
+                let Some(PartsLane { encoder, parts, .. }) = self.select(part) else { return Ok(()) };
+                if let Message::DiscardedEvents(discarded) = message {
+                    encoder.discarded_events(discarded);
+                }
+                if let Some(stream) = parts.get_mut(&part) {
+                    stream.losses.add(message);
+                }
+            }
+            message => {
+                if let (true, Message::Damage(damage)) = (mirrors, message)
+                    && damage.skipped == 0
+                {
+                    self.add_wrong_value(part);
+                }
+                if let Some(lane) = self.select(part) {
+                    lane.encoder.message(message)?;
+                }
+                self.write(part)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn end_lane(&mut self) -> io::Result<()> {
+        self.close_lost()?;
+        let Some(lane) = &mut self.lane else { return Ok(()) };
+        let parts: Vec<usize> = lane.parts.keys().copied().collect();
+        for part in parts {
+            self.base.options.check_stop()?;
+            if let Some(lane) = self.select(part) {
+                lane.encoder.flush()?;
+            }
+            self.write(part)?;
+            let (Some(lane), Some(owner)) = (&mut self.lane, self.parts.get_mut(part)) else { continue };
+            if lane.parts.get(&part).is_some_and(|stream| stream.losses.are_counted()) {
+                let what = "discarded events or packets: no packet follows that can say so";
+                lane.encoder.lose(LossKind::Dropped, "", "", what);
+            }
+            let trace = lane.encoder.rules.source;
+            lane.encoder.end_output(owner.usages.entry(trace).or_default());
+        }
+        let Some(mut lane) = self.lane.take() else { return Ok(()) };
+        lane.release();
+        // This adds what was lost.
+        lane.encoder.finish()?;
+        let rules = &lane.encoder.rules;
+        // Of packets that do not say how large they are there is only one.
+        if !rules.has_index || !rules.is_delimited && rules.mirrors {
+            return Ok(());
+        }
+        for (part, stream) in &lane.parts {
+            self.base.options.check_stop()?;
+            let Some(Some(directory)) = self.parts.get(*part).map(|part| &part.target.path) else { continue };
+            for (number, file) in stream.files.iter().enumerate().filter(|(_, file)| !file.index.is_empty()) {
+                let name = name_of(&mut self.names, &self.base, rules, number);
+                let trace = directory.join(self.base.directory_of(rules.source));
+                let path = trace.join("index").join(format!("{name}.idx"));
+                let result = create_parent(&path).and_then(|()| fs::write(&path, &file.index));
+                result
+                    .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish_part(&mut self, part: usize) -> Result<WriteReport, CreateError> {
+        self.write_description(part)?;
+        let Some(part) = self.parts.get(part) else { return Ok(WriteReport::default()) };
+        if let (Some(verify), Some(digest), Some(path)) =
+            (&self.base.options.verify, &part.digest, &part.target.path)
+        {
+            verify.check(path, &digest.lock().unwrap_or_else(PoisonError::into_inner))?;
+        }
+        let mut report = WriteReport::default();
+        (report.events, report.copied_packets) = (part.events, part.copied_packets);
+        Ok(report)
+    }
+
+    fn written(&self) -> u64 {
+        self.report.bytes
+    }
+
+    fn losses(&self) -> LossTable {
+        ichnos_io::TraceOutput::losses(&self.base)
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<WriteReport, CreateError> {
+        let mut report = std::mem::take(&mut self.report);
+        report.losses = self.losses();
+        report.paths = self.parts.iter().filter_map(|part| part.target.path.clone()).collect();
+        Ok(report)
+    }
+}
+
+impl CtfOutput {
+    /// The UUID of a source, if its parts have one.
+    fn source_uuid(&self, source: usize) -> Option<Uuid> {
+        let versions = self.traces.get(source)?.versions.read().unwrap_or_else(PoisonError::into_inner);
+        let first = versions.first()?;
+        first.trace().class.uuid.and(first.source().class.uuid)
+    }
+
+    /// Selection of the events of a part.
+    fn words(&self, target: &PartTarget) -> Vec<String> {
+        self.options.selected_by.iter().chain(&target.selected_by).cloned().collect()
+    }
+
+    /// The class of a trace of a part, which has these dynamic classes.
+    fn part_class<'c>(
+        &self,
+        trace: usize,
+        target: &PartTarget,
+        classes: impl Iterator<Item = (&'c (usize, usize, u128), &'c Arc<EventRecordClass>)>,
+    ) -> TraceClass {
+        let versions = self.traces[trace].versions.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(first) = versions.first() else { return TraceClass::default() };
+        let mut class = first.trace().class.clone();
+        for ((_, stream, _), event) in classes {
+            if let Some(stream) = class.data_streams.get_mut(*stream) {
+                stream.event_records.push(Arc::clone(event));
+            }
+        }
+        if target.selected_by.is_some() {
+            let source = &first.source().class;
+            if class.uuid.is_some() {
+                class.uuid = source.uuid;
+            } else if class.uid.is_some() {
+                class.uid.clone_from(&source.uid);
+            }
+            identify_part(&mut class, &self.words(target));
+        }
+        class
+    }
+}
+
+/// The output of parts of some sources.
+pub(super) fn create(
+    sources: Vec<WriteSource>,
+    options: &ichnos_io::WriteOptions,
+    dialect: super::Target,
+) -> Result<CtfParts, CreateError> {
+    Ok(CtfParts::new(CtfOutput::new(ichnos_io::WriteTarget::Nowhere, sources, options, dialect)?))
+}

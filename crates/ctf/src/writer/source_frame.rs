@@ -1,0 +1,149 @@
+//! Parts of the written packets and event record headers that come from the source.
+//!
+//! CTF has all that CTF needs. Other sources can have some of it: lines of JSON have the fields of packets if these are
+//! wanted, and of event record headers only those that are neither an id nor a time.
+
+use ichnos_io::WriteOptions;
+use ichnos_model::{BitField, DataStreamClass, FieldClass, FieldKind, Role, Roles, TraceClass};
+
+use super::stream_rules::Timestamps;
+use crate::metadata::Dialect;
+
+/// Parts of the written packets and event record headers that come from the source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct SourceFrame {
+    /// True if the source is read from CTF, so that its packets and headers say all that CTF needs.
+    pub(super) is_ctf: bool,
+    /// True if packets are made of those of the source; otherwise it has none.
+    pub(super) mirrors: bool,
+    /// True if its packet headers do not say which data stream class a packet is of, where that has to be said.
+    pub(super) lacks_header: bool,
+}
+
+impl SourceFrame {
+    /// Of a trace that is read from a format, which is empty if it is not read.
+    pub(super) fn of(format: &str, class: &TraceClass, options: &WriteOptions) -> Self {
+        let has_header = |class: &DataStreamClass| class.event_record_header.is_some();
+        let has_context = |class: &DataStreamClass| class.packet_context.is_some();
+        let has_packets = class.packet_header.is_some() || class.data_streams.iter().any(has_context);
+        if format != "ctf" {
+            let header = class.packet_header.as_deref();
+            let has_id = header.is_some_and(|header| has_role(header, Role::DataStreamClassId));
+            let lacks_header = header.is_none() || !has_id && class.data_streams.len() > 1;
+            return Self { is_ctf: false, mirrors: has_packets, lacks_header };
+        }
+        // A file of CTF is a packet even if that begins with nothing.
+        let is_ctf = Dialect::ALL.iter().any(|known| known.title() == class.dialect);
+        let has_any = has_packets || class.data_streams.iter().any(has_header);
+        Self { is_ctf: true, mirrors: has_any || is_ctf && !options.merge, lacks_header: false }
+    }
+
+    /// The fields that the packets and event record headers of a data stream class get.
+    pub(super) fn added_fields(self, class: &DataStreamClass) -> AddedFields {
+        let has_clock = class.default_clock.is_some();
+        if self.is_ctf {
+            // Without packets, it has no headers either.
+            let own = !self.mirrors;
+            return AddedFields { class_id: own, timestamp: own && has_clock, ..AddedFields::default() };
+        }
+        let header = class.event_record_header.as_deref();
+        let context = class.packet_context.as_deref();
+        let lacks =
+            |class: Option<&FieldClass>, role| !class.is_some_and(|class| has_member_of_role(class, role));
+        let says_time = !lacks(header, Role::Timestamp) && Timestamps::of(class).are_whole();
+        let total_size = self.mirrors && lacks(context, Role::PacketTotalLength);
+        let lacks_content = self.mirrors && lacks(context, Role::PacketContentLength);
+        AddedFields {
+            class_id: !header.is_some_and(|header| has_role(header, Role::EventRecordClassId)),
+            timestamp: has_clock && !says_time,
+            total_size,
+            content_size: lacks_content && (total_size || !ends_at_bytes(class)),
+            widens_sizes: self.mirrors,
+        }
+    }
+}
+
+/// Fields that packets and event record headers have behind those of the source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct AddedFields {
+    /// In event record headers: the id of the class.
+    pub(super) class_id: bool,
+    /// In event record headers: all of the time.
+    pub(super) timestamp: bool,
+    /// In packet contexts.
+    pub(super) total_size: bool,
+    pub(super) content_size: bool,
+    /// True if short fields of the size of packets get longer: what is added needs room.
+    pub(super) widens_sizes: bool,
+}
+
+impl AddedFields {
+    /// Returns `true` if event record headers get any.
+    pub(super) fn are_in_events(self) -> bool {
+        self.class_id || self.timestamp
+    }
+
+    /// Returns the changes of a data stream class of the source: the scope, and the addition.
+    pub(super) fn changes(self, class: &DataStreamClass) -> Vec<(&'static str, &'static str)> {
+        let (header, context) = (class.event_record_header.is_some(), class.packet_context.is_some());
+        let all = [
+            (header && self.class_id, "event.header", "added: the id of the class"),
+            (header && self.timestamp, "event.header", "added: all of the time"),
+            (context && self.total_size, "packet.context", "added: the total size of the packet"),
+            (context && self.content_size, "packet.context", "added: the size of the packet's content"),
+        ];
+        all.into_iter().filter(|(is, ..)| *is).map(|(_, field, what)| (field, what)).collect()
+    }
+
+    /// The layout of an integer of a packet context with these roles.
+    pub(super) fn layout(self, bits: BitField, roles: Roles) -> BitField {
+        let is_size = roles.has(Role::PacketTotalLength) || roles.has(Role::PacketContentLength);
+        match self.widens_sizes && is_size && bits.length < 32 {
+            true => BitField { length: 64, ..bits },
+            false => bits,
+        }
+    }
+}
+
+/// Returns `true` if a field of a role is in a class, at any depth.
+fn has_role(class: &FieldClass, role: Role) -> bool {
+    class.roles.has(role)
+        || match &class.kind {
+            FieldKind::Structure { members, .. } => {
+                members.iter().any(|member| has_role(&member.class, role))
+            }
+            FieldKind::Variant { options, .. } => options.iter().any(|option| has_role(&option.class, role)),
+            FieldKind::Optional { field, .. } => has_role(field, role),
+            _ => false,
+        }
+}
+
+/// Returns `true` if a structure has a member of a role: one that is always there.
+fn has_member_of_role(class: &FieldClass, role: Role) -> bool {
+    let FieldKind::Structure { members, .. } = &class.kind else { return false };
+    members.iter().any(|member| member.class.roles.has(role))
+}
+
+/// Returns `true` if the event records that a data stream class declares end with a byte, if they begin with one.
+fn ends_at_bytes(class: &DataStreamClass) -> bool {
+    fn are_bytes(class: &FieldClass) -> bool {
+        match &class.kind {
+            FieldKind::Integer { bits, .. }
+            | FieldKind::BitArray(bits)
+            | FieldKind::BitMap { bits, .. }
+            | FieldKind::Boolean(bits)
+            | FieldKind::Float(bits)
+            | FieldKind::Padding(bits) => bits.length % 8 == 0,
+            FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
+                members.iter().all(|member| are_bytes(&member.class))
+            }
+            FieldKind::Array { element, .. } => are_bytes(element),
+            FieldKind::Optional { field, .. } => are_bytes(field),
+            FieldKind::Variant { options, .. } => options.iter().all(|option| are_bytes(&option.class)),
+            _ => true,
+        }
+    }
+    let of_stream = [&class.event_record_header, &class.common_context, &class.resource];
+    let of_events = class.event_records.iter().flat_map(|event| [&event.specific_context, &event.payload]);
+    of_stream.into_iter().chain(of_events).flatten().all(|class| are_bytes(class))
+}

@@ -1,0 +1,435 @@
+//! Packets that are made of those of the source, one of one.
+
+use super::StreamEncoder;
+use crate::writer::bit_writer::BitWriter;
+use crate::writer::empty_elements::{CountingEncoder, EmptyElements};
+use crate::writer::field_encoder::{FieldEncoder, RoleValues};
+use crate::writer::frame;
+use crate::writer::packets::{OpenPacket, Packets};
+use crate::writer::placed::{Layout, Placed, ends_in_byte, most_bits};
+use crate::writer::stream_rules::StreamRules;
+use ichnos_model::lower::{Loss, LossKind, PacketLosses};
+use ichnos_model::{
+    BitField, ByteOrder, ClockValue, DataStream, DataStreamClass, Discarded, FieldClass, FieldKind, Packet,
+    Role, Scope, Window,
+};
+use std::sync::Arc;
+
+impl StreamEncoder {
+    /// True if a packet can be copied as a whole, as far as its header and its time allow it.
+    pub(in crate::writer) fn can_copy(&self, packet: &Packet<'_>) -> bool {
+        let (rules, window) = (&*self.rules, self.window);
+        let is_within = |time: Option<ClockValue>| {
+            let Some(time) = time else { return window == Window::default() };
+            window.begin.is_none_or(|begin| time.nanoseconds >= begin)
+                && window.end.is_none_or(|end| time.nanoseconds <= end)
+        };
+        // LTTng says so of packets that were open when it crashed: when they end is not known yet.
+        let has_no_end = packet.begin.zip(packet.end).is_some_and(|(begin, end)| end.cycles < begin.cycles);
+        let is_whole = packet.scopes.bits.data.len() as u64 * 8 == packet.total_length;
+        rules.copies_packets
+            && !self.header.is_common
+            && self.lanes[0].inserted == 0
+            && self.lanes[0].open.is_none()
+            && is_whole
+            && is_within(packet.begin)
+            && is_within(packet.end)
+            && !packet.has_corrected_times
+            && (!has_no_end || window.end.is_none())
+    }
+
+    /// The bytes of a packet header as it is and as it is to be, if both take the same number of bits as the one
+    /// that is there.
+    pub(super) fn changed_header(&mut self, packet: &Packet<'_>) -> Option<(Vec<u8>, Vec<u8>)> {
+        let rules = Arc::clone(&self.rules);
+        let end = packet.scopes.begins.get(Scope::PacketContext as usize)?.bit;
+        let replaced = self.header.replaced;
+        let mut encode = |roles: RoleValues| {
+            let mut out = BitWriter::default();
+            let mut encoder = FieldEncoder::new(&mut out, &rules, roles, None, &mut self.lengths);
+            // Headers whose values change take other bits, and are not copied.
+            let mut losses = PacketLosses::default();
+            rules.lowered.visit_packet(packet, Scope::PacketHeader, &mut encoder, &mut losses).ok()?;
+            let is_encoded = encoder.error.is_none();
+            (is_encoded && out.at() == end).then(|| out.take())
+        };
+        Some((encode(RoleValues::default())?, encode(replaced)?))
+    }
+
+    /// Opens a packet that is made of one of the source.
+    pub(in crate::writer) fn open_mirrored(&mut self, packet: &Packet<'_>) {
+        let rules = Arc::clone(&self.rules);
+        let packets = &mut self.lanes[0];
+        if let Some(open) = packets.open.take() {
+            // Its end was lost in damage.
+            if rules.repairs {
+                self.close_repaired(open);
+            } else {
+                close_unended(packets, open, &rules);
+            }
+        }
+        let packets = &mut self.lanes[0];
+        packets.out.begin_packet();
+        let mut placed = Vec::new();
+        let mut elements = EmptyElements::default();
+        let begins_with = |scope| match scope {
+            Scope::PacketContext if rules.adds_to_context() => {
+                rules.lowered_context().map_or(8, FieldClass::alignment)
+            }
+            _ => 1,
+        };
+        let mut changed_times = 0;
+        let header = self.header;
+        let cycles = |value: Option<ichnos_model::ClockValue>| value.map(|value| value.cycles);
+        // Fields of times can have other sizes than before. A time that cannot be read does not move the clock.
+        let begin = cycles(packet.begin).or(rules.default_clock.map(|_| 0));
+        // An event behind the end that the packet before says may be behind the beginning of this one.
+        let raises = packet.has_late_events && rules.timestamp.are_whole();
+        let earliest = if raises { packets.last_event } else { 0 };
+        self.lose_begin(begin.is_some_and(|begin| begin < earliest), false);
+        let begin = begin.map(|begin| begin.max(earliest));
+        let packets = &mut self.lanes[0];
+        let end = cycles(packet.end);
+        // All packets of some tracers may begin later than they say, the others are known.
+        let begins_by_bug =
+            packet.has_corrected_times && (!packet.has_late_events || begin != cycles(packet.begin));
+        let times = RoleValues {
+            whole_timestamp: begin,
+            whole_end_timestamp: end,
+            timestamp: begin.filter(|_| begins_by_bug),
+            ..RoleValues::default()
+        };
+        if header.is_common {
+            frame::put_packet_header(&mut packets.out, header.uuid, header.class_id, header.stream_id);
+        }
+        for scope in [Scope::PacketHeader, Scope::PacketContext] {
+            let is_header = scope == Scope::PacketHeader;
+            if is_header && header.is_common {
+                continue;
+            }
+            packets.out.align(begins_with(scope));
+            let roles = if is_header { header.replaced } else { times };
+            let mut encoder =
+                FieldEncoder::new(&mut packets.out, &rules, roles, Some(&mut placed), &mut self.lengths);
+            let mut counting = CountingEncoder::new(&mut encoder, &mut elements);
+            let visited = rules.lowered.visit_packet(packet, scope, &mut counting, &mut self.packet_losses);
+            changed_times += encoder.changed_times;
+            let problem = encoder.error.take().map(|error| error.to_string());
+            let problem = problem.or_else(|| visited.err().map(|error| error.to_string()));
+            if let Some(problem) = problem {
+                self.lose_packet(&problem);
+                return;
+            }
+        }
+        if changed_times > 0 && !rules.repairs {
+            // The reader knows what fits between the packets around it.
+            let what = "time of a damaged packet: one that fits between the packets around it";
+            self.lose(LossKind::Rounded, "", Scope::PacketContext.short_name(), what);
+        }
+        let packets = &mut self.lanes[0];
+        let mut begin = cycles(packet.begin).unwrap_or(0).max(earliest);
+        let sizes = [
+            (rules.added.total_size, Role::PacketTotalLength),
+            (rules.added.content_size, Role::PacketContentLength),
+        ];
+        for (_, role) in sizes.into_iter().filter(|(is_added, _)| *is_added) {
+            packets.out.align(8);
+            let bits = BitField::new(64, ByteOrder::LittleEndian, 8);
+            placed.push(Placed { role, at: packets.out.at(), layout: Layout::Bits(bits), value: 0 });
+            packets.out.put_field(0, bits);
+        }
+        if rules.clock.adds_begin {
+            // It is that of the first event, if there is one.
+            let latest = end.filter(|end| *end >= begin).unwrap_or(u64::MAX);
+            begin = begin.max(packets.end).min(latest);
+            packets.out.align(8);
+            let bits = BitField::new(64, ByteOrder::LittleEndian, 8);
+            let at = packets.out.at();
+            packets.out.put_field(begin, bits);
+            placed.push(Placed { role: Role::Timestamp, at, layout: Layout::Bits(bits), value: begin });
+            if rules.clock.adds_end {
+                let (at, value) = (packets.out.at(), end.unwrap_or(begin));
+                packets.out.put_field(value, bits);
+                placed.push(Placed { role: Role::PacketEndTimestamp, at, layout: Layout::Bits(bits), value });
+            }
+        }
+        let head_bits = packets.out.at();
+        let most_bits = most_bits(&placed);
+        if head_bits > most_bits {
+            self.lose_packet("its header and context are too large for the fields of its size");
+            return;
+        }
+        if elements.excess > rules.limits.zero_size_elements {
+            self.lose_packet("more array elements of zero size than readers accept");
+            return;
+        }
+        self.most_elements.of_head = self.most_elements.of_head.max(elements.excess);
+        let packets = &mut self.lanes[0];
+        let head = packets.out.packet().to_vec();
+        let is_before_next = |end: u64| self.repair.next_begin().is_none_or(|next| end <= next);
+        let source_begin = cycles(packet.begin).unwrap_or(0);
+        // The reader gives packets of tracers with known bugs an end when they end, and their events one of other formats
+        // or in a repaired trace.
+        let known_end = end.filter(|end| !packet.has_corrected_times || source_begin <= *end);
+        let makes_right = rules.repairs || !rules.is_ctf;
+        let has_right_times =
+            makes_right || known_end.is_none_or(|end| source_begin <= end && is_before_next(end));
+        if has_right_times
+            && let Some(wanted) = begin_in_window(&rules, self.window, packet.begin, packet.end, begin)
+        {
+            begin = wanted;
+            for placed in placed.iter().filter(|placed| placed.role == Role::Timestamp) {
+                placed.patch(&mut packets.out, begin);
+            }
+        }
+        if !rules.is_ctf && begin < packets.end {
+            begin = packets.end;
+            for placed in placed.iter().filter(|placed| placed.role == Role::Timestamp) {
+                placed.patch(&mut packets.out, begin);
+            }
+            self.lose_begin(false, true);
+        }
+        let packets = &mut self.lanes[0];
+        packets.has_packets = true;
+        if let Some(digest) = &mut self.digest {
+            packets.uncertain.drain(..).for_each(|event| digest.add(event));
+            digest.begin_packet(&rules, packet);
+        }
+        let source_end = cycles(packet.end);
+        // What a packet that is cut off says of its size is not to be believed.
+        let is_whole = packet.scopes.bits.data.len() as u64 * 8 == packet.total_length;
+        let mut open = OpenPacket {
+            head,
+            head_bits,
+            begin,
+            now: begin,
+            source_end,
+            most_bits,
+            // Where the end of the content is not said, padding would be read as events.
+            total: if is_whole && rules.keeps_packets && ends_in_byte(&placed, true) {
+                packet.total_length
+            } else {
+                0
+            },
+            has_begin: rules.keeps_packets && packet.begin.is_some(),
+            is_corrected: packet.has_corrected_times,
+            ends_in_byte: ends_in_byte(&placed, rules.is_delimited),
+            elements,
+            head_elements: elements,
+            // Events can be behind its end where the tracer is known for that.
+            latest: known_end.filter(|_| !packet.has_late_events && !makes_right).unwrap_or(u64::MAX),
+            has_right_times,
+            placed,
+            ..OpenPacket::default()
+        };
+        if rules.repairs {
+            let changes = self.repair.begin(packets.end, &mut open, packet.has_late_events);
+            for placed in &open.placed {
+                placed.patch(&mut packets.out, placed.value);
+            }
+            for what in changes {
+                let field = "packet.context".to_owned();
+                let loss =
+                    Loss { kind: LossKind::Rounded, class: String::new(), field, what: what.to_owned() };
+                rules.lowered.lose(loss, 1);
+            }
+        }
+        if packets.inserted > 0 {
+            let numbers = open.placed.iter_mut().filter(|placed| placed.role == Role::PacketSequenceNumber);
+            for placed in numbers {
+                placed.value = placed.value.wrapping_add(packets.inserted);
+                placed.patch(&mut packets.out, placed.value);
+            }
+        }
+        packets.open = Some(open);
+    }
+
+    /// Notes that a packet does not begin when that of the source does: before the last event, or the end, of the one
+    /// before.
+    pub(in crate::writer) fn lose_begin(&self, is_before_event: bool, is_before_end: bool) {
+        let losses = [
+            (is_before_event, "begin time before the last event of the packet before: the time of that"),
+            (is_before_end, "begin of a packet before the end of the one before: that end"),
+        ];
+        for (_, what) in losses.into_iter().filter(|(is_lost, _)| *is_lost) {
+            self.lose(LossKind::Rounded, "", "packet.context", what);
+        }
+    }
+
+    /// Leaves out the packet that is begun.
+    pub(super) fn lose_packet(&mut self, problem: &str) {
+        self.lanes[0].out.go_back(0);
+        let what = format!("packet that cannot be written: {problem}");
+        self.lose(LossKind::Dropped, "", "packet.context", &what);
+    }
+
+    /// Ends a packet that is made of one of the source, which begins and ends at these times.
+    pub(in crate::writer) fn close_mirrored(&mut self, packet: PacketRange) {
+        let rules = Arc::clone(&self.rules);
+        let packets = &mut self.lanes[0];
+        let Some(open) = packets.open.take() else { return };
+        let mut end = None;
+        if rules.repairs {
+            self.close_repaired(open);
+            return;
+        }
+        let window = self.window;
+        let is_before = packet.end.zip(window.begin).is_some_and(|(end, begin)| end.nanoseconds < begin);
+        let is_behind = packet.begin.zip(window.end).is_some_and(|(begin, end)| begin.nanoseconds > end);
+        if open.events == 0 && (is_before || is_behind) {
+            // Nothing of it is in the window.
+            packets.out.go_back(0);
+            return;
+        }
+        if let Some(last) = window_cycles(&rules.stream, window.end)
+            && packet.end.is_some_and(|end| end.cycles > last)
+        {
+            end = Some(last.max(open.now));
+        } else if packets.inserted > 0 || open.is_corrected {
+            end = packet.end.map(|end| open.end_behind_events(end.cycles));
+        } else if !rules.is_ctf && rules.default_clock.is_some() {
+            end = Some(packet.end.map_or(open.now, |end| end.cycles.max(open.now)));
+        }
+        // The next one cannot begin before.
+        let said = end.or(packet.end.map(|end| end.cycles)).unwrap_or(0);
+        packets.end = packets.end.max(said);
+        packets.close(open, end);
+    }
+
+    /// The time of an event, or that of the event before if it cannot be.
+    pub(super) fn possible_time(&mut self, cycles: u64, name: &str) -> u64 {
+        let Some(open) = &self.lanes[0].open else { return cycles };
+        if cycles >= open.now && cycles <= open.latest {
+            return cycles;
+        }
+        let now = open.now;
+        self.lose(LossKind::Rounded, name, "", "time that cannot be: that of the event before");
+        now
+    }
+
+    /// The time of an event of a source whose packets need not be in order, or that of the event before.
+    pub(super) fn time_in_order(&mut self, cycles: u64, name: &str) -> u64 {
+        let packets = &mut self.lanes[0];
+        let Some(open) = &mut packets.open else { return cycles };
+        if cycles >= open.now {
+            return cycles;
+        }
+        if open.events == 0 && cycles >= packets.end {
+            (open.begin, open.now) = (cycles, cycles);
+            for placed in open.placed.iter().filter(|placed| placed.role == Role::Timestamp) {
+                placed.patch(&mut packets.out, cycles);
+            }
+            return cycles;
+        }
+        let now = open.now;
+        self.lose(
+            LossKind::Rounded,
+            name,
+            "",
+            "time before that of earlier events: the time of the last one",
+        );
+        now
+    }
+
+    /// Ends a packet, and has it say what can be true.
+    pub(super) fn close_repaired(&mut self, mut open: OpenPacket) {
+        let packets = &mut self.lanes[0];
+        let end = open.source_end.filter(|_| open.has_end).unwrap_or(open.now).max(open.now);
+        open.count_left_out(self.repair.left_out);
+        for placed in open.placed.iter().filter(|placed| placed.role == Role::DiscardedEventCounter) {
+            placed.patch(&mut packets.out, placed.value);
+        }
+        packets.end = end;
+        packets.close(open, Some(end));
+    }
+
+    /// Takes a loss of events where the source has no packets: between two packets of the output.
+    pub(in crate::writer) fn discarded_events(&mut self, discarded: &Discarded<'_>) {
+        if self.rules.mirrors {
+            // The counters of its packets say it.
+            if !self.rules.is_ctf && !has_counter(self.rules.stream.class()) {
+                let what = "discarded events: packets do not count them";
+                self.lose(LossKind::Dropped, "", "", what);
+            }
+            return;
+        }
+        let Some(count) = discarded.count else {
+            return self.lose(LossKind::Dropped, "", "", "loss of an unknown number of events");
+        };
+        if discarded.thread.is_some() {
+            self.lose(LossKind::Dropped, "", "", "thread of discarded events");
+        }
+        discarded.begin.iter().for_each(|begin| self.set_leading(self.nearest(*begin).0));
+        self.give_up_leading();
+        let last = self.lanes[0].open.as_ref().map_or(self.lanes[0].end, |open| open.now);
+        let begin = discarded.begin.map_or(last, |begin| self.nearest(begin).0).max(last);
+        let end = discarded.end.map_or(begin, |end| self.nearest(end).0).max(begin);
+        if self.lanes[0].open.is_none() && !self.lanes[0].has_packets {
+            // The first packet shows what the counter was before.
+            self.lanes[0].open_own(&self.rules, self.header, 0, begin);
+        }
+        self.lanes[0].close_own(begin);
+        self.lanes[0].discarded = self.lanes[0].discarded.wrapping_add(count);
+        self.lanes[0].open_own(&self.rules, self.header, 0, begin);
+        self.lanes[0].close_own(end);
+    }
+}
+
+/// Ends a packet that the source does not end.
+pub(in crate::writer) fn close_unended(packets: &mut Packets, open: OpenPacket, rules: &StreamRules) {
+    let now = open.now;
+    packets.end = packets.end.max(now);
+    // What the packet says of its end is right if it is one of CTF, but for known bugs of its tracer.
+    let end = match !rules.is_ctf && rules.default_clock.is_some() {
+        true => Some(now),
+        false => open.end_without_message(),
+    };
+    packets.close(open, end);
+}
+
+/// Returns `true` if packet contexts count discarded events.
+pub(super) fn has_counter(class: &DataStreamClass) -> bool {
+    let root = class.packet_context.as_deref().map(|root| &root.kind);
+    let Some(FieldKind::Structure { members, .. }) = root else { return false };
+    members.iter().any(|member| member.class.roles.has(Role::DiscardedEventCounter))
+}
+
+/// Begin and end of a packet of the source.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::writer) struct PacketRange {
+    pub(in crate::writer) begin: Option<ClockValue>,
+    pub(in crate::writer) end: Option<ClockValue>,
+}
+
+/// The value of the default clock at which a packet of these times begins in place of `before`, as it is cut by a window.
+pub(in crate::writer) fn begin_in_window(
+    rules: &StreamRules,
+    window: Window,
+    begin: Option<ClockValue>,
+    end: Option<ClockValue>,
+    before: u64,
+) -> Option<u64> {
+    let first = window_cycles(&rules.stream, window.begin)?;
+    begin.filter(|begin| begin.cycles < first)?;
+    // It may end before, and have events behind its end.
+    let wanted = end.map_or(first, |end| first.min(end.cycles.max(before)));
+    // A few bits may not be enough to say that: then it begins where it began.
+    rules.clock.can_begin(wanted, before, rules.timestamp).then_some(wanted)
+}
+
+/// The first or last value of the default clock that is in a window.
+pub(in crate::writer) fn window_cycles(stream: &DataStream, time: Option<i128>) -> Option<u64> {
+    let clock = stream.clock()?;
+    let time = time?;
+    // The clock is monotonous: the value is found by halving.
+    let (mut low, mut high) = (0u64, u64::MAX);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if clock.nanoseconds(middle) >= time {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    Some(low)
+}

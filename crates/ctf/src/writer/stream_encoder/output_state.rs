@@ -1,0 +1,73 @@
+//! The part of an encoder that belongs to one of several outputs.
+
+use super::StreamEncoder;
+use crate::writer::class_set::ClassSet;
+use crate::writer::packets::Packets;
+use crate::writer::untimed::Untimed;
+use crate::writer::usage::{ExcessElements, Usage};
+use crate::writer::written_digest::WrittenDigest;
+use ichnos_model::TraceDigest;
+use ichnos_model::lower::{Loss, LossKind};
+use std::sync::{Arc, Mutex};
+
+/// State of an output of an encoder; where it writes several parts by turns, each has its own.
+#[derive(Debug)]
+pub(in crate::writer) struct OutputState {
+    pub(in crate::writer) lanes: Vec<Packets>,
+    untimed: Untimed,
+    digest: Option<Box<WrittenDigest>>,
+    most_elements: ExcessElements,
+    written: ClassSet,
+    moved_events: u64,
+    has_copies: bool,
+}
+
+impl OutputState {
+    /// Nothing is written yet; `digest`: takes what is, if it is compared with the output.
+    pub(in crate::writer) fn new(digest: Option<&Arc<Mutex<TraceDigest>>>) -> Self {
+        Self {
+            lanes: vec![Packets::default()],
+            untimed: Untimed::default(),
+            digest: digest.map(|all| Box::new(WrittenDigest::new(all))),
+            most_elements: ExcessElements::default(),
+            written: ClassSet::default(),
+            moved_events: 0,
+            has_copies: false,
+        }
+    }
+}
+
+impl StreamEncoder {
+    /// Exchanges what it keeps of what it writes.
+    pub(in crate::writer) fn swap_output(&mut self, other: &mut OutputState) {
+        use std::mem::swap;
+        swap(&mut self.lanes, &mut other.lanes);
+        self.untimed.swap_times(&mut other.untimed);
+        swap(&mut self.digest, &mut other.digest);
+        swap(&mut self.most_elements, &mut other.most_elements);
+        swap(&mut self.written, &mut other.written);
+        swap(&mut self.moved_events, &mut other.moved_events);
+        swap(&mut self.has_copies, &mut other.has_copies);
+    }
+
+    /// Ends what it keeps of what it wrote, once nothing waits any more.
+    pub(in crate::writer) fn end_output(&mut self, usage: &Usage) {
+        self.give_up_leading();
+        if let Some(digest) = &mut self.digest {
+            self.lanes
+                .iter_mut()
+                .flat_map(|packets| packets.uncertain.drain(..))
+                .for_each(|event| digest.add(event));
+            digest.finish(&self.classes);
+        }
+        if self.moved_events > 0 {
+            let class = String::new();
+            let field = self.rules.stream.name.to_string();
+            let what = format!("events before earlier ones -> {} data streams", self.lanes.len());
+            self.rules.lowered.lose(Loss { kind: LossKind::Moved, class, field, what }, self.moved_events);
+        }
+        let written = self.written.iter().filter_map(|index| self.classes.get(index)?.as_ref());
+        let written = written.map(|class| class.lowered.class().id);
+        usage.add_events(self.rules.header.class_id, written, self.has_copies, self.most_elements);
+    }
+}

@@ -1,0 +1,120 @@
+//! Events without a time in a data stream with a clock, or with one that the clock cannot have.
+
+use ichnos_model::{BitField, ByteOrder};
+
+use super::bit_writer::BitWriter;
+use super::packets::OpenPacket;
+
+/// Layout of timestamps in event record headers of [`frame`](super::frame).
+const TIMESTAMP: BitField = BitField::new(64, ByteOrder::LittleEndian, 8);
+
+/// Times of events that have none: headers say a time of every event of a data stream with a clock.
+///
+/// Each gets the time of the event before it. Events before the first time get that time, as long as their packet is
+/// open.
+#[derive(Debug, Default)]
+pub(super) struct Untimed {
+    /// Time of the last event; `None`: no event had one.
+    last: Option<u64>,
+    /// Events before the first time: the bit of their timestamp in the open packet, and the index of their class.
+    leading: Vec<(u64, usize)>,
+    /// Number of events by index of their class and by [`TimeSource`].
+    counts: Vec<[u64; TimeSource::ALL.len()]>,
+}
+
+/// Source of the time that an event gets which has none, or not that one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TimeSource {
+    /// The event before it.
+    Before,
+    /// The first time after it, if one follows in the packet.
+    Next,
+    /// Nothing: no event has a time.
+    Zero,
+    /// Its time, which the clock does not have.
+    Nearest,
+}
+
+impl TimeSource {
+    const ALL: [Self; 4] = [Self::Before, Self::Next, Self::Zero, Self::Nearest];
+
+    const fn loss(self) -> &'static str {
+        match self {
+            Self::Before => "no time: that of the event before",
+            Self::Next => "no time: the first time after it",
+            Self::Zero => "no time: value 0 of the clock",
+            Self::Nearest => "time that the clock does not have: the nearest one",
+        }
+    }
+}
+
+impl Untimed {
+    /// Returns the time of an event without one. `now`: value of the default clock, if packets say it; `begin`: least
+    /// value that the packet can have.
+    pub(super) fn time(&self, now: Option<u64>, begin: u64) -> (u64, TimeSource) {
+        match now.or(self.last) {
+            Some(time) => (time, TimeSource::Before),
+            None => (begin, TimeSource::Next),
+        }
+    }
+
+    /// Notes the time of an event that was written.
+    #[inline]
+    pub(super) fn note_timed(&mut self, cycles: u64) {
+        self.last = Some(cycles);
+    }
+
+    /// Notes the source of the time of an event that was written, its timestamp at a bit of the open packet if that can be
+    /// changed.
+    pub(super) fn note(&mut self, source: TimeSource, class: usize, bit: Option<u64>) {
+        match (source, bit) {
+            (TimeSource::Next, Some(bit)) => self.leading.push((bit, class)),
+            (TimeSource::Next, None) => self.count(class, TimeSource::Zero),
+            _ => self.count(class, source),
+        }
+    }
+
+    /// Returns `true` if events of the open packet wait for the first time.
+    #[inline]
+    pub(super) fn has_leading(&self) -> bool {
+        !self.leading.is_empty()
+    }
+
+    /// Exchanges the times with those of another output of the same data stream; the numbers of events stay.
+    #[inline]
+    pub(super) fn swap_times(&mut self, other: &mut Self) {
+        std::mem::swap(&mut self.last, &mut other.last);
+        std::mem::swap(&mut self.leading, &mut other.leading);
+    }
+
+    /// Writes the first time into the events before it, and into their packet.
+    #[cold]
+    pub(super) fn set_leading(&mut self, out: &mut BitWriter, open: &mut OpenPacket, cycles: u64) {
+        for (bit, class) in std::mem::take(&mut self.leading) {
+            out.patch(bit, cycles, TIMESTAMP);
+            self.count(class, TimeSource::Next);
+        }
+        open.begin_at(out, cycles);
+    }
+
+    /// Leaves the events that wait for the first time as they are: their packet is closed.
+    pub(super) fn give_up(&mut self) {
+        for (_, class) in std::mem::take(&mut self.leading) {
+            self.count(class, TimeSource::Zero);
+        }
+    }
+
+    fn count(&mut self, class: usize, source: TimeSource) {
+        if self.counts.len() <= class {
+            self.counts.resize(class + 1, [0; TimeSource::ALL.len()]);
+        }
+        self.counts[class][source as usize] += 1;
+    }
+
+    /// Returns the losses of the events of a class: descriptions and numbers of events.
+    pub(super) fn losses(&self, class: usize) -> impl Iterator<Item = (&'static str, u64)> {
+        let counts = self.counts.get(class).copied().unwrap_or_default();
+        let losses = TimeSource::ALL.into_iter().map(move |source| (source.loss(), counts[source as usize]));
+        losses.filter(|(_, count)| *count > 0)
+    }
+}

@@ -1,0 +1,130 @@
+//! Counts and checksums of what an encoder writes, to compare them with what is read from its output.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ichnos_model::lower::{EventLosses, PacketLosses};
+use ichnos_model::{ClassDigest, Event, EventHash, Packet, Scope, ScopeVisitor, TraceDigest, ValueHash};
+
+use super::class_encoding::ClassEncoding;
+use super::class_set::ClassSet;
+use super::field_encoder::valid;
+use super::stream_rules::StreamRules;
+
+/// An event that was encoded.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WrittenEvent {
+    class: usize,
+    cycles: Option<u64>,
+    values: u64,
+}
+
+/// Digest of the output of an encoder.
+#[derive(Debug)]
+pub(super) struct WrittenDigest {
+    /// The digest of all encoders.
+    all: Arc<Mutex<TraceDigest>>,
+    /// The classes of events, and what is written of them in the same order.
+    indexes: ClassSet,
+    classes: Vec<ClassDigest>,
+    digest: TraceDigest,
+    /// Hash of the packet, which all of its events begin with.
+    pub(super) packet: u64,
+    /// Events whose time is not known yet.
+    waiting: Vec<WrittenEvent>,
+    event_losses: EventLosses,
+    packet_losses: PacketLosses,
+}
+
+impl WrittenDigest {
+    pub(super) fn new(all: &Arc<Mutex<TraceDigest>>) -> Self {
+        Self {
+            all: Arc::clone(all),
+            indexes: ClassSet::default(),
+            classes: Vec::new(),
+            digest: TraceDigest::default(),
+            packet: ValueHash::new(0).finish(),
+            waiting: Vec::new(),
+            event_losses: EventLosses::default(),
+            packet_losses: PacketLosses::default(),
+        }
+    }
+
+    /// Begins a packet that is made of one of the source.
+    pub(super) fn begin_packet(&mut self, rules: &StreamRules, packet: &Packet<'_>) {
+        let mut hash = ValueHash::new(0);
+        let mut visitor = ScopeVisitor::of_packet(&mut hash);
+        if rules.repairs {
+            visitor.change_texts(valid);
+        }
+        let losses = &mut self.packet_losses;
+        // It was encoded before, so that it can be visited.
+        let _ = rules.lowered.visit_packet(packet, Scope::PacketContext, &mut visitor, losses);
+        self.packet = hash.finish();
+    }
+
+    /// The event as it is written at a time.
+    pub(super) fn event(
+        &mut self,
+        rules: &StreamRules,
+        (index, class): (usize, &ClassEncoding),
+        event: &Event<'_>,
+        cycles: Option<u64>,
+    ) -> WrittenEvent {
+        let mut hash = EventHash::new(self.packet);
+        let losses = &mut self.event_losses;
+        for scope in EventHash::SCOPES {
+            let _ = hash.scope(scope, |visitor| {
+                if rules.repairs {
+                    visitor.change_texts(valid);
+                }
+                rules.lowered.visit(&class.lowered, event, scope, visitor, losses)
+            });
+        }
+        let cycles = cycles.filter(|_| rules.default_clock.is_some());
+        WrittenEvent { class: index, cycles, values: hash.finish() }
+    }
+
+    /// Adds an event that stays in the output.
+    pub(super) fn add(&mut self, event: WrittenEvent) {
+        if let Some(place) = self.indexes.insert(event.class) {
+            self.classes.insert(place, ClassDigest::default());
+        }
+        if let Some(class) = self.classes.get_mut(self.indexes.last()) {
+            class.add(event.cycles, event.values);
+        }
+    }
+
+    /// Keeps an event until its time is known.
+    pub(super) fn hold(&mut self, event: WrittenEvent) {
+        self.waiting.push(event);
+    }
+
+    /// Adds the events that were kept, with a time; `None`: that of each of them stays.
+    pub(super) fn release(&mut self, cycles: Option<u64>) {
+        for event in std::mem::take(&mut self.waiting) {
+            self.add(WrittenEvent { cycles: cycles.or(event.cycles), ..event });
+        }
+    }
+
+    pub(super) fn add_discarded(&mut self, count: u64) {
+        self.digest.add_discarded(count);
+    }
+
+    /// Adds a place that is damaged in the output, too.
+    pub(super) fn add_damage(&mut self) {
+        self.digest.damages += 1;
+    }
+
+    /// Adds all to the digest of all encoders.
+    pub(super) fn finish(&mut self, classes: &[Option<ClassEncoding>]) {
+        let mut digest = std::mem::take(&mut self.digest);
+        let indexes = std::mem::take(&mut self.indexes);
+        for (events, index) in std::mem::take(&mut self.classes).into_iter().zip(indexes.iter()) {
+            if let Some(Some(class)) = classes.get(index) {
+                let name = class.lowered.class().name.as_deref().unwrap_or_default();
+                digest.add_class(name, events);
+            }
+        }
+        self.all.lock().unwrap_or_else(PoisonError::into_inner).merge(digest);
+    }
+}

@@ -1,0 +1,119 @@
+//! Reads an output again, and compares it with what was written.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use ichnos_io::CreateError;
+use ichnos_model::{Limits, Message, Severity, StreamCursor as _, StreamDigest, TraceDigest, Window};
+
+use crate::{OpenError, OpenOptions, open};
+
+/// Compares the output at a path with what was written. It must be valid, too: with `has_warnings`, what it is made of has
+/// warnings, and it may have some. When `stop` is set, the comparison ends with an error.
+pub(crate) fn verify(
+    path: &Path,
+    written: &TraceDigest,
+    threads: usize,
+    limits: Limits,
+    has_warnings: bool,
+    stop: Option<&AtomicBool>,
+) -> Result<(), CreateError> {
+    let is_stopped = || stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
+    if is_stopped() {
+        return Err(CreateError::Stopped);
+    }
+    let mismatch = |problem: String| Err(CreateError::Mismatch(problem));
+    let mut options = OpenOptions::default();
+    options.read.check = true;
+    options.read.limits = limits;
+    options.read.without_annotations = true;
+    options.require_all = true;
+    let session = match open([path], &options) {
+        Ok(session) => session,
+        // An output without a data stream file can be no trace.
+        Err(OpenError::NoTrace(_)) if written.total().events == 0 => return Ok(()),
+        Err(error) => return mismatch(describe(&error)),
+    };
+    if !session.refused().is_empty() {
+        return mismatch(describe(&OpenError::Refused(session.refused().to_vec())));
+    }
+    let diagnostics = session.traces().iter().flat_map(|trace| trace.diagnostics());
+    let worst = if has_warnings { Severity::Error } else { Severity::Warning };
+    let mut bad = diagnostics.filter(|problem| {
+        problem.diagnostic.severity == Severity::Error || problem.diagnostic.severity == worst
+    });
+    if let Some(problem) = bad.next() {
+        return mismatch(problem.to_string());
+    }
+    let mut read = TraceDigest::default();
+    for trace in session.traces() {
+        for damage in trace.damage() {
+            read.damages += 1;
+            read.first_damage.get_or_insert_with(|| damage.to_string());
+        }
+        let cursors: Vec<_> =
+            trace.cursors(Window::default()).into_iter().map(|cursor| Mutex::new(Some(cursor))).collect();
+        let (next, all) = (AtomicUsize::new(0), Mutex::new(TraceDigest::default()));
+        let work = || {
+            while let Some(cursor) = cursors.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let Some(mut cursor) = cursor.lock().ok().and_then(|mut cursor| cursor.take()) else {
+                    continue;
+                };
+                let mut digest = StreamDigest::new(written.event_hash);
+                let mut take = |message: &Message<'_>| {
+                    digest.message(message);
+                    if is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                };
+                if cursor.next_head().is_some() {
+                    cursor.drain_all(&mut take);
+                }
+                if let Ok(mut all) = all.lock() {
+                    all.merge(digest.finish());
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            // If the system refuses some of the threads, the others do all of the work.
+            let more = 1..threads.min(cursors.len());
+            let _ = more
+                .map(|_| std::thread::Builder::new().spawn_scoped(scope, work))
+                .all(|began| began.is_ok());
+            work();
+        });
+        read.merge(all.into_inner().unwrap_or_default());
+    }
+    if is_stopped() {
+        return Err(CreateError::Stopped);
+    }
+    written.difference(&read).map_or(Ok(()), mismatch)
+}
+
+/// An error of opening with the reasons.
+fn describe(error: &OpenError) -> String {
+    match error {
+        OpenError::Refused(refused) => {
+            let first = refused.iter().flat_map(|trace| &trace.diagnostics).next();
+            first.map_or_else(|| error.to_string(), ToString::to_string)
+        }
+        _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_when_it_is_stopped() {
+        let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/hello-lttng"));
+        let stop = AtomicBool::new(false);
+        // It has events, which were not written.
+        let verify =
+            || verify(path, &TraceDigest::default(), 2, Limits::default(), true, Some(&stop)).unwrap_err();
+        assert!(matches!(verify(), CreateError::Mismatch(_)));
+        stop.store(true, Ordering::Relaxed);
+        assert!(matches!(verify(), CreateError::Stopped));
+    }
+}

@@ -1,0 +1,188 @@
+//! The files and directories that are read, so that no output is written there.
+
+use std::collections::{BTreeSet, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::entry::number_of_names;
+use crate::{FileId, Tree};
+
+/// The files and directories that are read.
+#[derive(Clone, Debug, Default)]
+pub struct InputPlaces {
+    /// Files and directories that were opened, without links in their paths.
+    opened: BTreeSet<PathBuf>,
+    /// Directories with files that are read, without links in their paths.
+    directories: BTreeSet<PathBuf>,
+    /// Files that symbolic links among the files lead to.
+    linked: BTreeSet<PathBuf>,
+}
+
+/// The reason why an output cannot be written at a path.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OutputConflict {
+    /// The output is a file or directory that is read.
+    #[error("{}: the output is a part of the input", .0.display())]
+    IsInput(PathBuf),
+    /// The output is a directory with a file or directory that is read.
+    #[error("{}: the output contains the input {}", output.display(), input.display())]
+    Contains {
+        /// The output.
+        output: PathBuf,
+        /// The input.
+        input: PathBuf,
+    },
+    /// The output is in a directory that is read, and would be read as a part of it.
+    #[error("{}: the output is in the input {}", output.display(), directory.display())]
+    IsInside {
+        /// The output.
+        output: PathBuf,
+        /// The directory.
+        directory: PathBuf,
+    },
+}
+
+impl InputPlaces {
+    /// Adds a file or directory that is read.
+    pub fn add(&mut self, path: &Path) {
+        self.opened.extend(fs::canonicalize(path));
+    }
+
+    /// Adds the files of a tree that was opened at a path.
+    pub fn add_tree(&mut self, path: &Path, tree: &Tree) {
+        self.add(path);
+        if !path.is_dir() {
+            return;
+        }
+        let mut last = None;
+        for (directory, path, is_link) in tree.entries.iter().filter_map(|entry| entry.place()) {
+            if last != Some(directory) {
+                self.directories.extend(fs::canonicalize(directory));
+                last = Some(directory);
+            }
+            if is_link {
+                self.linked.extend(fs::canonicalize(path));
+            }
+        }
+    }
+
+    /// Checks that an output can be written at a path. `is_read` says whether a file or directory that is created in a
+    /// directory of the input will be read together with it.
+    ///
+    /// # Errors
+    /// If the output is an input, contains one, or will be read as a part of one.
+    pub fn check(&self, output: &Path, is_read: impl Fn(&Path) -> bool) -> Result<(), OutputConflict> {
+        let found = fs::metadata(output).ok();
+        if found.as_ref().is_some_and(|found| !found.is_file() && !found.is_dir()) {
+            // A pipe or a device.
+            return Ok(());
+        }
+        let Some(place) = real(output) else { return Ok(()) };
+        let shown = || output.to_owned();
+        let all = || self.opened.iter().chain(&self.directories).chain(&self.linked);
+        if let Some(found) = found {
+            let id = FileId::of_path(&place);
+            let is_same = |path: &PathBuf| *path == place || id.is_some() && FileId::of_path(path) == id;
+            let is_listed = || place.parent().is_some_and(|parent| self.directories.contains(parent));
+            if all().any(is_same) || found.is_file() && (is_listed() || self.has_link_to(&found, id)) {
+                return Err(OutputConflict::IsInput(shown()));
+            }
+            if found.is_dir()
+                && let Some(input) =
+                    all().find(|path| path.ancestors().skip(1).any(|above| is_same(&above.to_owned())))
+            {
+                return Err(OutputConflict::Contains { output: shown(), input: input.clone() });
+            }
+        }
+        let Some(parent) = place.parent() else { return Ok(()) };
+        let ids: HashSet<FileId> =
+            all().filter(|path| path.is_dir()).filter_map(|path| FileId::of_path(path)).collect();
+        let is_input = |above: &&Path| {
+            self.opened.contains(*above)
+                || self.directories.contains(*above)
+                || FileId::of_path(above).is_some_and(|id| ids.contains(&id))
+        };
+        match parent.ancestors().find(is_input) {
+            Some(directory) if is_read(parent) => {
+                Err(OutputConflict::IsInside { output: shown(), directory: directory.to_owned() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns `true` if a file with several names has one of them among the files that are read.
+    fn has_link_to(&self, file: &fs::Metadata, id: Option<FileId>) -> bool {
+        if number_of_names(file) < 2 || id.is_none() {
+            return false;
+        }
+        let files = |directory: &PathBuf| fs::read_dir(directory).into_iter().flatten().flatten();
+        let mut files = self.directories.iter().flat_map(files);
+        files.any(|file| FileId::of_path(&file.path()) == id)
+    }
+}
+
+/// A path without links; the last name may be new.
+fn real(path: &Path) -> Option<PathBuf> {
+    fs::canonicalize(path).ok().or_else(|| {
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        Some(fs::canonicalize(parent.unwrap_or(Path::new("."))).ok()?.join(path.file_name()?))
+    })
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::IoLimits;
+    use crate::testing::Directory;
+
+    #[test]
+    fn outputs_are_kept_apart() {
+        let root = Directory::new("input-places");
+        fs::create_dir_all(root.join("t/sub")).unwrap();
+        fs::create_dir_all(root.join("elsewhere")).unwrap();
+        fs::create_dir_all(root.join("empty")).unwrap();
+        for file in ["t/metadata", "t/sub/chan", "elsewhere/chan", "alone", "other"] {
+            fs::write(root.join(file), b"x").unwrap();
+        }
+        symlink(root.join("elsewhere"), root.join("t/link")).unwrap();
+        symlink(root.join("alone"), root.join("t/linked")).unwrap();
+        symlink(root.join("t"), root.join("name-of-t")).unwrap();
+        fs::hard_link(root.join("t/sub/chan"), root.join("hard")).unwrap();
+        let mut places = InputPlaces::default();
+        let path = root.join("name-of-t");
+        places.add_tree(&path, &Tree::open(&path, &IoLimits::default()).unwrap());
+        let check = |path: &str| places.check(&root.join(path), |_| true);
+        let kind = |path: &str| match check(path) {
+            Ok(()) => "",
+            Err(OutputConflict::IsInput(_)) => "is",
+            Err(OutputConflict::Contains { .. }) => "contains",
+            Err(OutputConflict::IsInside { .. }) => "inside",
+        };
+        for (path, expected) in [
+            ("t", "is"),
+            ("name-of-t", "is"),
+            ("t/metadata", "is"),
+            ("hard", "is"),
+            ("alone", "is"),
+            ("elsewhere", "is"),
+            (".", "contains"),
+            ("t/new", "inside"),
+            ("t/sub/new", "inside"),
+            ("name-of-t/new", "inside"),
+            ("elsewhere/new", "inside"),
+            ("t/new/deeper", ""),
+            ("empty", ""),
+            ("other", ""),
+            ("new", ""),
+            ("sub/../t/new", ""),
+            ("empty/../t/new", "inside"),
+        ] {
+            assert_eq!(kind(path), expected, "{path}");
+        }
+        assert_eq!(places.check(&root.join("t/new"), |_| false), Ok(()));
+        assert_eq!(places.check(Path::new("/dev/null"), |_| true), Ok(()));
+    }
+}

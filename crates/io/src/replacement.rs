@@ -1,0 +1,336 @@
+//! Puts complete outputs at their places: durable, and without a moment at which neither the old nor the new one is there.
+//!
+//! Replacing a directory takes two names, as no system call removes a directory with files. While that goes on, the
+//! directory `.NAME.replaced` lies beside it:
+//!
+//! | there is | it is | a later run |
+//! |---|---|---|
+//! | only `.NAME.replaced` | the old one: the system cannot exchange names, and the process was killed in between | puts it back |
+//! | both | one that is to be deleted | deletes it, if it has nothing but files of traces |
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// Treatment of an output path at which there is something already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Existing {
+    /// It is an error, unless it is an empty file or an empty directory.
+    #[default]
+    Refuse,
+    /// It is replaced: a file, or a directory with nothing but files that a writer can have put there.
+    Replace,
+}
+
+/// Lists the files in a directory, by their paths in it, if a writer can have put all of them there. Otherwise, the
+/// error names one that it cannot.
+pub type ListWritten = Arc<dyn Fn(&Path) -> io::Result<Vec<PathBuf>> + Send + Sync>;
+
+/// All that is below a directory.
+#[derive(Debug, Default)]
+pub(crate) struct Content {
+    /// Files, by their paths in the directory.
+    pub(crate) files: Vec<PathBuf>,
+    /// Directories, by their paths in it; each comes after the one that it lies in.
+    pub(crate) directories: Vec<PathBuf>,
+}
+
+impl Content {
+    /// Lists a directory without following links.
+    pub(crate) fn of(root: &Path) -> io::Result<Self> {
+        let mut content = Self::default();
+        let mut next = vec![PathBuf::new()];
+        while let Some(directory) = next.pop() {
+            for item in fs::read_dir(root.join(&directory))? {
+                let item = item?;
+                let path = directory.join(item.file_name());
+                let kind = item.file_type()?;
+                if kind.is_dir() {
+                    content.directories.push(path.clone());
+                    next.push(path);
+                } else if kind.is_file() {
+                    content.files.push(path);
+                } else {
+                    return Err(foreign_file(&path, "it is neither a file nor a directory"));
+                }
+            }
+        }
+        Ok(content)
+    }
+}
+
+/// Paths of all files in a directory, at any depth, without following links.
+///
+/// # Errors
+/// If it cannot be read, or if it contains a link, a pipe or anything else that is neither a file nor a directory.
+pub fn plain_files(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    Content::of(directory).map(|content| content.files)
+}
+
+/// The error of [`ListWritten`] for a file that no writer can have put there.
+#[must_use]
+pub fn foreign_file(path: &Path, why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::AlreadyExists, format!("it contains `{}`: {why}", path.display()))
+}
+
+/// The files of a directory that may be deleted.
+#[derive(Debug)]
+pub(crate) struct Deletable {
+    /// With their sizes and times of the last change.
+    files: BTreeSet<(PathBuf, u64, Option<SystemTime>)>,
+}
+
+impl Deletable {
+    /// Files that a writer can have put into a directory.
+    ///
+    /// # Errors
+    /// If there is anything else.
+    pub(crate) fn of(root: &Path, list: &ListWritten) -> io::Result<Self> {
+        let written: BTreeSet<PathBuf> = list(root)?.into_iter().collect();
+        let content = Content::of(root)?;
+        if let Some(other) = content.files.iter().find(|path| !written.contains(*path)) {
+            return Err(foreign_file(other, "no trace has such a file"));
+        }
+        Ok(Self { files: states(root, written)? })
+    }
+
+    /// The same of a directory that is complete: it has no empty directories.
+    pub(crate) fn of_complete(root: &Path, list: &ListWritten) -> io::Result<Self> {
+        let deletable = Self::of(root, list)?;
+        let used: BTreeSet<&Path> =
+            deletable.files.iter().flat_map(|(file, ..)| file.ancestors().skip(1)).collect();
+        match Content::of(root)?.directories.iter().find(|directory| !used.contains(directory.as_path())) {
+            Some(other) => Err(foreign_file(other, "no trace has an empty directory")),
+            None => Ok(deletable),
+        }
+    }
+
+    /// Deletes a directory, if it is as it was when it was listed.
+    fn delete(&self, root: &Path) -> io::Result<()> {
+        let content = Content::of(root)?;
+        if let Some(other) = self.difference(root, &content.files)? {
+            return Err(foreign_file(&other, "it was changed meanwhile"));
+        }
+        delete(root, content)
+    }
+
+    /// A file that is new or not as it was.
+    fn difference(&self, root: &Path, files: &[PathBuf]) -> io::Result<Option<PathBuf>> {
+        let now = states(root, files.iter().cloned())?;
+        Ok(now.into_iter().find(|file| !self.files.contains(file)).map(|(path, ..)| path))
+    }
+}
+
+fn states(
+    root: &Path,
+    files: impl IntoIterator<Item = PathBuf>,
+) -> io::Result<BTreeSet<(PathBuf, u64, Option<SystemTime>)>> {
+    let state = |path: PathBuf| {
+        let metadata = fs::symlink_metadata(root.join(&path))?;
+        Ok((path, metadata.len(), metadata.modified().ok()))
+    };
+    files.into_iter().map(state).collect()
+}
+
+/// Deletes files and directories: the files that describe others at last, so that what is left of a directory when the
+/// process is killed can be recognised.
+fn delete(root: &Path, mut content: Content) -> io::Result<()> {
+    let is_description = |path: &Path| path.file_name().is_some_and(|name| name == "metadata");
+    content.files.sort_by_key(|path| is_description(path));
+    for file in &content.files {
+        fs::remove_file(root.join(file))?;
+    }
+    for directory in content.directories.iter().rev() {
+        fs::remove_dir(root.join(directory))?;
+    }
+    fs::remove_dir(root)
+}
+
+/// The name that a directory has while it is replaced.
+fn replaced_name(target: &Path) -> PathBuf {
+    let mut name = OsString::from(".");
+    name.push(target.file_name().unwrap_or_default());
+    name.push(".replaced");
+    target.with_file_name(name)
+}
+
+/// The directory that a killed process was about to replace, if it is not at its path.
+#[must_use]
+pub fn interrupted_replacement(path: &Path) -> Option<PathBuf> {
+    let replaced = replaced_name(path);
+    (path.file_name().is_some() && fs::symlink_metadata(path).is_err() && replaced.is_dir())
+        .then_some(replaced)
+}
+
+/// Completes or undoes the replacement of a directory that a killed process had begun.
+///
+/// # Errors
+/// If what is left cannot be moved or deleted.
+pub fn recover_replacement(target: &Path, list: &ListWritten) -> io::Result<()> {
+    let replaced = replaced_name(target);
+    if !fs::symlink_metadata(&replaced).is_ok_and(|metadata| metadata.is_dir()) {
+        return Ok(());
+    }
+    if fs::symlink_metadata(target).is_err() {
+        fs::rename(&replaced, target)?;
+        return sync_parent(target);
+    }
+    let delete = || Deletable::of(&replaced, list)?.delete(&replaced);
+    delete().map_err(|error| {
+        let message = format!("an interrupted replacement left {}: {error}", replaced.display());
+        io::Error::new(error.kind(), message)
+    })
+}
+
+/// Puts a complete directory at a path at which there is nothing, or an empty directory.
+pub(crate) fn place_directory(current: &Path, target: &Path) -> io::Result<()> {
+    sync_directory(current)?;
+    fs::rename(current, target).map_err(|error| match target.is_dir() {
+        true => io::Error::new(io::ErrorKind::AlreadyExists, "something was written there meanwhile"),
+        false => error,
+    })?;
+    sync_parent(target)
+}
+
+/// Puts a complete directory in the place of another one, which is deleted.
+pub(crate) fn replace_directory(current: &Path, target: &Path, old: &Deletable) -> io::Result<()> {
+    sync_directory(current)?;
+    // Looked at once more at the last moment: writing can take long.
+    if let Some(changed) = old.difference(target, &plain_files(target)?)? {
+        return Err(foreign_file(&changed, "it was changed meanwhile"));
+    }
+    let replaced = replaced_name(target);
+    fs::rename(current, &replaced)?;
+    match exchange(&replaced, target) {
+        Ok(()) => {}
+        Err(error) if is_unsupported(&error) => {
+            fs::rename(&replaced, current)?;
+            fs::rename(target, &replaced)?;
+            if let Err(error) = fs::rename(current, target) {
+                // If this fails, too, a later run does it.
+                let _ = fs::rename(&replaced, target);
+                return Err(error);
+            }
+        }
+        Err(error) => {
+            let _ = fs::rename(&replaced, current);
+            return Err(error);
+        }
+    }
+    sync_parent(target)?;
+    old.delete(&replaced)
+}
+
+/// Puts a complete file at a path.
+pub(crate) fn place_file(current: &Path, target: &Path, existing: Existing) -> io::Result<()> {
+    tolerate_unsupported(File::open(current)?.sync_all())?;
+    match existing {
+        Existing::Refuse if !is_empty_file(target) => {
+            rename_new(current, target).map_err(|error| match error.kind() {
+                io::ErrorKind::AlreadyExists => {
+                    io::Error::new(error.kind(), "something was written there meanwhile")
+                }
+                _ => error,
+            })?;
+        }
+        _ => fs::rename(current, target)?,
+    }
+    sync_parent(target)
+}
+
+pub(crate) fn is_empty_file(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0)
+}
+
+/// Renames a file, but never to a name that exists.
+fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+    match rename_with(from, to, Rename::New) {
+        Err(error) if is_unsupported(&error) => {}
+        result => return result,
+    }
+    match fs::hard_link(from, to) {
+        Ok(()) => fs::remove_file(from),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+        // Neither of both: then at least what can be seen now stays.
+        Err(_) if fs::symlink_metadata(to).is_ok() => Err(io::ErrorKind::AlreadyExists.into()),
+        Err(_) => fs::rename(from, to),
+    }
+}
+
+/// Exchanges two names in one step.
+fn exchange(a: &Path, b: &Path) -> io::Result<()> {
+    rename_with(a, b, Rename::Exchange)
+}
+
+#[derive(Clone, Copy)]
+enum Rename {
+    New,
+    Exchange,
+}
+
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+fn rename_with(from: &Path, to: &Path, how: Rename) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    let flags = match how {
+        Rename::New => RenameFlags::NOREPLACE,
+        Rename::Exchange => RenameFlags::EXCHANGE,
+    };
+    Ok(renameat_with(CWD, from, CWD, to, flags)?)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn rename_with(_: &Path, _: &Path, _: Rename) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Returns `true` if an error says that the system or the file system does not know a call.
+fn is_unsupported(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput)
+}
+
+fn tolerate_unsupported(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if is_unsupported(&error) => Ok(()),
+        result => result,
+    }
+}
+
+/// Waits until all that is in a directory is on the disk.
+fn sync_directory(root: &Path) -> io::Result<()> {
+    /// Of more files, the whole file system is synchronised: that takes less time.
+    const SINGLE_FILES: usize = 32;
+    let content = Content::of(root)?;
+    if content.files.len() > SINGLE_FILES && sync_file_system(root).is_ok() {
+        return Ok(());
+    }
+    let directories = content.directories.iter().map(PathBuf::as_path).chain([Path::new("")]);
+    for path in content.files.iter().map(PathBuf::as_path).chain(directories) {
+        tolerate_unsupported(File::open(root.join(path))?.sync_all())?;
+    }
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+fn sync_file_system(root: &Path) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(File::open(root)?)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn sync_file_system(_: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Waits until the name of a file or directory is on the disk.
+fn sync_parent(path: &Path) -> io::Result<()> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match File::open(parent) {
+        Ok(parent) => tolerate_unsupported(parent.sync_all()),
+        // A directory that can be written but not read.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        Err(error) => Err(error),
+    }
+}

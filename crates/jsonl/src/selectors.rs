@@ -1,0 +1,115 @@
+//! Values of fields that select others: found in the JSON of the scope that both are in.
+
+use ichnos_model::{FieldClass, FieldKind, FieldLocation, LocationStep, Member, Scope, Value};
+
+use crate::field_class::integer_of;
+use crate::json::Json;
+
+/// A structure that is being read.
+#[derive(Clone, Debug)]
+pub(crate) struct Surroundings<'s, 'a> {
+    scope: Scope,
+    /// At the beginning of its object.
+    json: Json<'a>,
+    members: &'s [Member],
+    /// None: it is the scope.
+    outer: Option<Place<'s, 'a>>,
+}
+
+/// A member of a structure that is being read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'s, 'a> {
+    pub(crate) structure: &'s Surroundings<'s, 'a>,
+    pub(crate) member: &'s Member,
+}
+
+impl<'s, 'a> Surroundings<'s, 'a> {
+    /// The object that is a scope.
+    pub(crate) fn of_scope(scope: Scope, json: Json<'a>, members: &'s [Member]) -> Self {
+        Self { scope, json, members, outer: None }
+    }
+
+    /// An object within a member of another structure.
+    pub(crate) fn within(outer: Place<'s, 'a>, json: Json<'a>, members: &'s [Member]) -> Self {
+        Self { scope: outer.structure.scope, json, members, outer: Some(outer) }
+    }
+
+    /// The value of the field that a location leads to, seen from a member of the structure. None: it is unknown, or in
+    /// another scope. `work` is how many more members can be looked at.
+    pub(crate) fn value(&self, location: &FieldLocation, work: &mut u64) -> Option<i128> {
+        let mut path = location.path.as_slice();
+        let mut from = self;
+        match location.origin {
+            None => {
+                while let [LocationStep::Parent, rest @ ..] = path {
+                    (from, path) = (from.outer?.structure, rest);
+                }
+            }
+            // The way leaves what is being read at the deepest structure that it leads through.
+            Some(scope) if scope == self.scope => (from, path) = self.deepest(path),
+            Some(_) => return None,
+        }
+        member_value(from.json.clone(), from.members, path, work)
+    }
+
+    /// The deepest structure that a path from the scope leads through, with what is left of the path there.
+    fn deepest<'p>(&self, path: &'p [LocationStep]) -> (&Self, &'p [LocationStep]) {
+        let Some(outer) = self.outer else { return (self, path) };
+        let (found, rest) = outer.structure.deepest(path);
+        match rest {
+            [LocationStep::Member(name), rest @ .., _last]
+                if std::ptr::eq(found, outer.structure) && outer.member.is_called(name) =>
+            {
+                let rest = path.get(path.len() - rest.len() - 1..).unwrap_or_default();
+                (self, rest)
+            }
+            _ => (found, rest),
+        }
+    }
+}
+
+/// The value of the field that a path leads to from an object on.
+fn member_value(
+    mut json: Json<'_>,
+    members: &[Member],
+    path: &[LocationStep],
+    work: &mut u64,
+) -> Option<i128> {
+    let (LocationStep::Member(name), rest) = path.split_first()? else { return None };
+    let member = members.iter().find(|member| member.is_called(name))?;
+    json.take(b'{').then_some(())?;
+    let mut is_first = true;
+    while let Some(key) = json.key(&mut is_first).ok()? {
+        if key.is(&member.name) {
+            return field_value(json, &member.class, rest, work);
+        }
+        let begin = json.at;
+        json.skip().ok()?;
+        *work = work.checked_sub(1 + (json.at - begin) as u64 / 64)?;
+    }
+    None
+}
+
+fn field_value(
+    mut json: Json<'_>,
+    class: &FieldClass,
+    path: &[LocationStep],
+    work: &mut u64,
+) -> Option<i128> {
+    match &class.kind {
+        FieldKind::Optional { field, .. } => field_value(json, field, path, work),
+        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } if !path.is_empty() => {
+            json.peek();
+            member_value(json, members, path, work)
+        }
+        FieldKind::Integer { .. } | FieldKind::VariableLength { .. } | FieldKind::Boolean(_)
+            if path.is_empty() =>
+        {
+            match json.value().ok()? {
+                Value::Boolean(value) => Some(value.into()),
+                value => integer_of(value.get("value").unwrap_or(&value)),
+            }
+        }
+        _ => None,
+    }
+}

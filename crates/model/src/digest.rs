@@ -1,0 +1,522 @@
+//! Counts and checksums of events, to compare what was written with what is read.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use crate::decode::{DecodeError, first_word};
+use crate::{
+    ClockValue, Event, Field, Message, Packet, Real, Scope, StringEncoding, Text, Uuid, Visitor, Wide,
+};
+
+/// Makes the hash of the values of an event.
+pub type EventHashFn = fn(&Event<'_>) -> u64;
+
+/// Counts and checksums of the events of one or several traces, by the names of their classes. They do not depend on the
+/// order of the events, so those of several data streams can be added.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct TraceDigest {
+    /// Events by the names of their classes.
+    pub classes: BTreeMap<String, ClassDigest>,
+    /// Event records that the producers discarded, as far as their number is known.
+    /// None: it is not compared.
+    pub discarded_events: Option<u64>,
+    /// Places that cannot be decoded.
+    pub damages: u64,
+    /// Hash of an event of the format, if that is not made of the values of the scopes. The format has other classes then
+    /// than what was written, and only totals are compared.
+    pub event_hash: Option<EventHashFn>,
+    /// The first of these places, for people.
+    pub first_damage: Option<String>,
+}
+
+/// Counts and checksums of the events of a class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClassDigest {
+    /// Number of events.
+    pub events: u64,
+    /// Checksum of their times.
+    pub times: u64,
+    /// Checksum of their values.
+    pub values: u64,
+}
+
+impl Default for TraceDigest {
+    fn default() -> Self {
+        Self {
+            classes: BTreeMap::new(),
+            discarded_events: Some(0),
+            damages: 0,
+            event_hash: None,
+            first_damage: None,
+        }
+    }
+}
+
+impl ClassDigest {
+    /// Adds an event by its time in cycles and the hash of its values.
+    #[inline]
+    pub fn add(&mut self, cycles: Option<u64>, values: u64) {
+        let mut time = ValueHash::new(u64::from(cycles.is_some()));
+        time.add(cycles.unwrap_or(0));
+        self.events += 1;
+        self.times = self.times.wrapping_add(time.finish());
+        self.values = self.values.wrapping_add(values);
+    }
+}
+
+impl std::ops::AddAssign for ClassDigest {
+    fn add_assign(&mut self, other: Self) {
+        self.events += other.events;
+        self.times = self.times.wrapping_add(other.times);
+        self.values = self.values.wrapping_add(other.values);
+    }
+}
+
+impl TraceDigest {
+    /// Adds events of a class.
+    pub fn add_class(&mut self, name: &str, events: ClassDigest) {
+        match self.classes.get_mut(name) {
+            Some(known) => *known += events,
+            None => drop(self.classes.insert(name.to_owned(), events)),
+        }
+    }
+
+    /// Adds discarded events, if they are compared.
+    pub fn add_discarded(&mut self, count: u64) {
+        self.discarded_events = sum(self.discarded_events, Some(count));
+    }
+
+    /// Sum of all classes.
+    #[must_use]
+    pub fn total(&self) -> ClassDigest {
+        self.classes.values().fold(ClassDigest::default(), |mut sum, class| {
+            sum += *class;
+            sum
+        })
+    }
+
+    /// Adds another digest.
+    pub fn merge(&mut self, other: Self) {
+        for (name, events) in other.classes {
+            self.add_class(&name, events);
+        }
+        self.discarded_events = sum(self.discarded_events, other.discarded_events);
+        self.damages += other.damages;
+        self.event_hash = self.event_hash.or(other.event_hash);
+        self.first_damage = self.first_damage.take().or(other.first_damage);
+    }
+
+    /// First difference of what was read from this, which was written: a sentence without the final full stop.
+    #[must_use]
+    pub fn difference(&self, read: &Self) -> Option<String> {
+        if read.damages > self.damages {
+            let place = read.first_damage.as_deref().unwrap_or_default();
+            return Some(format!("it cannot be read: {place}"));
+        }
+        if self.event_hash.is_some() {
+            let (written, read) = (self.total(), read.total());
+            if written.events != read.events {
+                return Some(format!("{} events were written, {} are read", written.events, read.events));
+            }
+            if written.times != read.times {
+                return Some("other times of events are read than were written".to_owned());
+            }
+            let is_same = written.values == read.values;
+            return (!is_same).then(|| "other values of events are read than were written".to_owned());
+        }
+        let names = self.classes.keys().chain(read.classes.keys());
+        for name in names {
+            let of = |digest: &Self| digest.classes.get(name).copied().unwrap_or_default();
+            let (written, read) = (of(self), of(read));
+            if written.events != read.events {
+                let (written, read) = (written.events, read.events);
+                return Some(format!("events `{name}`: {written} were written, {read} are read"));
+            }
+            if written.times != read.times {
+                return Some(format!("events `{name}`: other times are read than were written"));
+            }
+            if written.values != read.values {
+                return Some(format!("events `{name}`: other values are read than were written"));
+            }
+        }
+        let (written, read) = self.discarded_events.zip(read.discarded_events)?;
+        (written != read).then(|| format!("{written} discarded events were written, {read} are read"))
+    }
+}
+
+fn sum(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    a.zip(b).map(|(a, b)| a.wrapping_add(b))
+}
+
+/// Makes a [`TraceDigest`] of the messages of a data stream.
+#[derive(Debug)]
+pub struct StreamDigest {
+    /// By index of the class in its data stream class, with its name.
+    classes: Vec<Option<(String, ClassDigest)>>,
+    digest: TraceDigest,
+    /// Hash of the values that the open packet says besides those with roles.
+    packet: u64,
+}
+
+impl Default for StreamDigest {
+    fn default() -> Self {
+        Self::new(None)
+    }
+}
+
+impl StreamDigest {
+    /// A digest whose events are compared by a [hash](TraceDigest::event_hash) of the format, if it has one.
+    #[must_use]
+    pub fn new(event_hash: Option<EventHashFn>) -> Self {
+        let digest = TraceDigest { event_hash, ..TraceDigest::default() };
+        Self { classes: Vec::new(), digest, packet: ValueHash::new(0).finish() }
+    }
+
+    /// Takes the next message.
+    pub fn message(&mut self, message: &Message<'_>) {
+        match message {
+            Message::PacketBegin(packet) => self.packet = hash_of_packet(packet),
+            Message::Event(event) => self.event(event),
+            Message::DiscardedEvents(discarded) => {
+                self.digest.add_discarded(discarded.count.unwrap_or(0));
+            }
+            Message::Damage(damage) => {
+                self.digest.damages += 1;
+                self.digest.first_damage.get_or_insert_with(|| damage.to_string());
+            }
+            _ => {}
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        let values = match self.digest.event_hash {
+            Some(hash) => hash(event),
+            None => {
+                let mut hash = EventHash::new(self.packet);
+                // Readers deliver only events that can be decoded.
+                let _ = EventHash::SCOPES
+                    .iter()
+                    .try_for_each(|scope| hash.scope(*scope, |visitor| event.visit(*scope, visitor)));
+                hash.finish()
+            }
+        };
+        let cycles = event.clock.map(|clock| clock.cycles);
+        let Some(index) = event.class_index() else {
+            let mut class = ClassDigest::default();
+            class.add(cycles, values);
+            return self.digest.add_class(event.name(), class);
+        };
+        if self.classes.len() <= index {
+            self.classes.resize_with(index + 1, || None);
+        }
+        let class =
+            self.classes[index].get_or_insert_with(|| (event.name().to_owned(), ClassDigest::default()));
+        class.1.add(cycles, values);
+    }
+
+    /// Ends the data stream.
+    #[must_use]
+    pub fn finish(mut self) -> TraceDigest {
+        for (name, class) in self.classes.into_iter().flatten() {
+            self.digest.add_class(&name, class);
+        }
+        self.digest
+    }
+}
+
+/// Hash of the values of a packet context that have no roles: sizes, times and counters may differ between a packet and
+/// those that are made of it.
+#[must_use]
+pub fn hash_of_packet(packet: &Packet<'_>) -> u64 {
+    let mut hash = ValueHash::new(0);
+    // A packet is delivered once its context was decoded.
+    let _ = packet.visit(Scope::PacketContext, &mut ScopeVisitor::of_packet(&mut hash));
+    hash.finish()
+}
+
+/// Hash of an event, scope by scope.
+#[derive(Debug)]
+pub struct EventHash(ValueHash);
+
+impl EventHash {
+    /// The scopes of an event that count, in order.
+    pub const SCOPES: [Scope; 4] =
+        [Scope::EventRecordHeader, Scope::CommonContext, Scope::SpecificContext, Scope::Payload];
+
+    /// Begins the hash of an event in a packet with a [hash](hash_of_packet).
+    #[must_use]
+    pub fn new(packet: u64) -> Self {
+        Self(ValueHash::new(packet))
+    }
+
+    /// Adds a scope, which `visit` visits. Of event record headers, only values without roles count.
+    ///
+    /// # Errors
+    /// Errors of `visit`.
+    pub fn scope(
+        &mut self,
+        scope: Scope,
+        visit: impl FnOnce(&mut ScopeVisitor<'_>) -> Result<(), DecodeError>,
+    ) -> Result<(), DecodeError> {
+        let only_without_roles = scope == Scope::EventRecordHeader;
+        visit(&mut ScopeVisitor { hash: &mut self.0, only_without_roles, change_text: None })
+    }
+
+    /// The hash.
+    #[must_use]
+    pub fn finish(self) -> u64 {
+        self.0.finish()
+    }
+}
+
+/// Adds the values of a scope to a hash.
+#[derive(Debug)]
+pub struct ScopeVisitor<'h> {
+    hash: &'h mut ValueHash,
+    /// Only single values count, and of those only the ones without roles.
+    only_without_roles: bool,
+    change_text: Option<ChangeText>,
+}
+
+/// Makes the text that is written of the bytes of a text in UTF-8.
+pub type ChangeText = fn(&[u8]) -> Cow<'_, [u8]>;
+
+impl ScopeVisitor<'_> {
+    /// A visitor of the packet context, like [`hash_of_packet`].
+    #[must_use]
+    pub fn of_packet(hash: &mut ValueHash) -> ScopeVisitor<'_> {
+        ScopeVisitor { hash, only_without_roles: true, change_text: None }
+    }
+
+    /// Has texts in UTF-8 count as they are written.
+    pub fn change_texts(&mut self, change: ChangeText) {
+        self.change_text = Some(change);
+    }
+
+    #[inline]
+    fn take(&mut self, field: Field<'_>) -> Option<&mut ValueHash> {
+        (!self.only_without_roles || field.node().roles.is_empty()).then_some(&mut *self.hash)
+    }
+
+    #[inline]
+    fn mark(&mut self, value: u64) {
+        if !self.only_without_roles {
+            self.hash.add(value);
+        }
+    }
+}
+
+impl Visitor for ScopeVisitor<'_> {
+    fn unsigned(&mut self, field: Field<'_>, value: u64) {
+        self.take(field).into_iter().for_each(|hash| hash.add(value));
+    }
+
+    fn signed(&mut self, field: Field<'_>, value: i64) {
+        self.take(field).into_iter().for_each(|hash| hash.add(value as u64));
+    }
+
+    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
+        self.take(field).into_iter().for_each(|hash| hash.wide(field, value));
+    }
+
+    fn boolean(&mut self, field: Field<'_>, value: bool, _: u64) {
+        self.take(field).into_iter().for_each(|hash| hash.add(u64::from(value)));
+    }
+
+    fn bit_array(&mut self, field: Field<'_>, bits: u64) {
+        self.take(field).into_iter().for_each(|hash| hash.add(bits));
+    }
+
+    fn bit_map(&mut self, field: Field<'_>, bits: u64) {
+        self.take(field).into_iter().for_each(|hash| hash.add(bits));
+    }
+
+    fn real(&mut self, field: Field<'_>, value: Real<'_>) {
+        self.take(field).into_iter().for_each(|hash| hash.real(field, value));
+    }
+
+    fn text(&mut self, field: Field<'_>, value: Text<'_>) {
+        let change = self.change_text.filter(|_| value.encoding == StringEncoding::Utf8);
+        let Some(hash) = self.take(field) else { return };
+        let bytes = change.map_or(Cow::Borrowed(value.bytes), |change| change(value.bytes));
+        // Readers of CTF end a text at its first U+0000.
+        let unit = value.encoding.unit();
+        let end = bytes.chunks(unit).position(|unit| unit.iter().all(|byte| *byte == 0));
+        let bytes = &bytes[..end.map_or(bytes.len(), |end| end * unit)];
+        hash.add_bytes(bytes, bytes);
+    }
+
+    fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
+        self.take(field).into_iter().for_each(|hash| hash.blob(field, bytes));
+    }
+
+    fn guid(&mut self, field: Field<'_>, value: Uuid) {
+        self.take(field).into_iter().for_each(|hash| hash.guid(field, value));
+    }
+
+    fn begin_array(&mut self, _: Field<'_>, length: u64) {
+        self.mark(length);
+    }
+
+    fn begin_optional(&mut self, _: Field<'_>, present: bool, _: i128) {
+        self.mark(u64::from(present));
+    }
+
+    fn begin_variant(&mut self, _: Field<'_>, option: usize, _: i128) {
+        self.mark(option as u64);
+    }
+}
+
+/// Hash of the values of an event record or of a packet, which it visits. Names and classes do not count; the order does.
+#[derive(Clone, Copy, Debug)]
+pub struct ValueHash(u64);
+
+const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
+impl ValueHash {
+    /// A hash that begins with a number.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self(seed ^ 0x51_7c_c1_b7_27_22_0a_95)
+    }
+
+    /// Adds a number.
+    #[inline]
+    pub fn add(&mut self, value: u64) {
+        // The product does not wait for the hash before: this many values are mixed in at once.
+        self.0 = self.0.rotate_left(23).wrapping_add(value.wrapping_mul(FACTOR));
+    }
+
+    /// Adds a time, if there is one.
+    #[inline]
+    pub fn add_clock(&mut self, value: Option<&ClockValue>) {
+        if let Some(value) = value {
+            self.add(value.cycles);
+            self.add(value.nanoseconds as u64);
+        }
+    }
+
+    /// Adds bytes and their number.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.add_bytes(bytes, bytes);
+    }
+
+    /// Adds bytes; `raw` begins with them, and may have more.
+    #[inline(always)]
+    fn add_bytes(&mut self, bytes: &[u8], raw: &[u8]) {
+        self.add(bytes.len() as u64);
+        if let (Some(first), 1..8) = (raw.first_chunk::<8>(), bytes.len()) {
+            return self.add(u64::from_le_bytes(*first) & !(u64::MAX << (bytes.len() * 8)));
+        }
+        let (Some(first), Some(last)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) else {
+            return self.add(first_word(bytes));
+        };
+        // The last eight may be among those before: their number says how many.
+        self.add(u64::from_le_bytes(*first));
+        if bytes.len() > 16 {
+            for word in bytes[8..bytes.len() - 1].as_chunks::<8>().0 {
+                self.add(u64::from_le_bytes(*word));
+            }
+        }
+        self.add(u64::from_le_bytes(*last));
+    }
+
+    /// The hash. Its bits are spread, so that sums of hashes do not cancel out.
+    #[must_use]
+    pub fn finish(self) -> u64 {
+        let hash = (self.0 ^ self.0 >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        hash ^ hash >> 32
+    }
+}
+
+impl Visitor for ValueHash {
+    #[inline]
+    fn unsigned(&mut self, _: Field<'_>, value: u64) {
+        self.add(value);
+    }
+
+    #[inline]
+    fn signed(&mut self, _: Field<'_>, value: i64) {
+        self.add(value as u64);
+    }
+
+    fn wide(&mut self, _: Field<'_>, value: Wide<'_>) {
+        value.words.iter().for_each(|word| self.add(*word));
+    }
+
+    fn boolean(&mut self, _: Field<'_>, value: bool, _: u64) {
+        self.add(u64::from(value));
+    }
+
+    fn bit_array(&mut self, _: Field<'_>, bits: u64) {
+        self.add(bits);
+    }
+
+    fn bit_map(&mut self, _: Field<'_>, bits: u64) {
+        self.add(bits);
+    }
+
+    #[inline]
+    fn real(&mut self, field: Field<'_>, value: Real<'_>) {
+        match value {
+            Real::Half(bits) => self.add(u64::from(bits)),
+            Real::Single(value) => self.add(u64::from(value.to_bits())),
+            Real::Double(value) => self.add(value.to_bits()),
+            Real::Wide(wide) => self.wide(field, wide),
+        }
+    }
+
+    // There are two callers, which would make it a call.
+    #[inline(always)]
+    fn text(&mut self, _: Field<'_>, value: Text<'_>) {
+        self.add_bytes(value.bytes, value.raw);
+    }
+
+    fn blob(&mut self, _: Field<'_>, bytes: &[u8]) {
+        self.add_bytes(bytes, bytes);
+    }
+
+    fn guid(&mut self, _: Field<'_>, value: Uuid) {
+        let (high, low) = value.as_u64_pair();
+        self.add(high);
+        self.add(low);
+    }
+
+    fn begin_array(&mut self, _: Field<'_>, length: u64) {
+        self.add(length);
+    }
+
+    fn begin_optional(&mut self, _: Field<'_>, present: bool, _: i128) {
+        self.add(u64::from(present));
+    }
+
+    fn begin_variant(&mut self, _: Field<'_>, option: usize, _: i128) {
+        self.add(option as u64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_count_however_they_lie() {
+        let hash = |bytes: &[u8], raw: &[u8]| {
+            let mut hash = ValueHash::new(0);
+            hash.add_bytes(bytes, raw);
+            hash.finish()
+        };
+        let all: Vec<u8> = (1..=40).collect();
+        for length in 0..=30 {
+            let bytes = &all[..length];
+            assert_eq!(hash(bytes, bytes), hash(bytes, &all), "{length}");
+            for other in 0..length {
+                let mut changed = bytes.to_vec();
+                changed[other] ^= 0x80;
+                assert_ne!(hash(bytes, bytes), hash(&changed, &changed), "{length} {other}");
+            }
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Locations from the root of a scope on.
+
+use crate::plan::Plan;
+use crate::plan::steps::{NodeId, Op};
+use crate::{FieldLocation, LocationStep, Scope};
+
+/// The location from the root on of the field that a field needs, if that is in the same scope.
+pub(super) fn absolute_location(
+    plan: &Plan,
+    dependent: NodeId,
+    scope: Scope,
+    location: &FieldLocation,
+) -> Option<FieldLocation> {
+    let slot = match &plan.node(dependent).op {
+        Op::DynamicText(_, slot) | Op::DynamicBlob(slot) => *slot,
+        Op::DynamicArray { length, .. } => *length,
+        Op::Optional { selector, .. } => *selector,
+        Op::Variant(variant) => variant.selector,
+        _ => return None,
+    };
+    let (_, target) = plan.nodes.iter().zip(0..).find(|(node, _)| node.saves().contains(&slot))?;
+    let around = std::iter::successors(Some(target), |id| plan.node(*id).parent);
+    let is_member = |id: &NodeId| {
+        plan.node(*id).parent.is_some_and(|parent| matches!(plan.node(parent).op, Op::Structure { .. }))
+    };
+    let mut path: Vec<LocationStep> = around
+        .filter(is_member)
+        .filter_map(|id| Some(LocationStep::Member(plan.node(id).name.as_deref()?.to_owned())))
+        .collect();
+    path.reverse();
+    Some(FieldLocation { origin: Some(scope), path, ..location.clone() })
+}

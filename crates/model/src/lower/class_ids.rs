@@ -1,0 +1,121 @@
+//! Ids of event record classes, where readers do not tell all of them apart.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+
+use super::loss_table::{Loss, LossKind, LossTable};
+use crate::EventRecordClass;
+
+/// Gives the event record classes of a data stream class ids that readers tell apart.
+#[derive(Debug)]
+pub(super) struct ClassIds {
+    /// The largest id.
+    most: u128,
+    given: Mutex<Given>,
+}
+
+#[derive(Debug, Default)]
+struct Given {
+    ids: HashSet<u128>,
+    /// No id below it is free.
+    next: u128,
+}
+
+impl ClassIds {
+    /// None is given yet; readers look at this many bits.
+    pub(super) fn new(bits: u32) -> Self {
+        Self { most: ones(bits), given: Mutex::default() }
+    }
+
+    /// Has ids fit a field of this many bits, too.
+    pub(super) fn limit(&mut self, bits: u64) {
+        self.most = self.most.min(ones(u32::try_from(bits).unwrap_or(u32::MAX)));
+    }
+
+    /// Gives classes that are all known their ids: their own ones, or their numbers if one of them is too large.
+    pub(super) fn number(&mut self, classes: &mut [&mut EventRecordClass], losses: &mut LossTable) {
+        let renumbers = classes.iter().any(|class| class.id > self.most);
+        let given = self.given.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for (number, class) in (0..).zip(classes) {
+            let id = if renumbers { number } else { class.id };
+            rename(class, id, losses);
+            given.ids.insert(id);
+        }
+    }
+
+    /// Gives a class that is found later an id: its own one, or the first free one if that is too large or the id
+    /// of another class.
+    pub(super) fn give(&self, class: &mut EventRecordClass, losses: &mut LossTable) {
+        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        if class.id <= self.most && given.ids.insert(class.id) {
+            return;
+        }
+        while given.ids.contains(&given.next) && given.next < self.most {
+            given.next += 1;
+        }
+        let id = given.next;
+        if !given.ids.insert(id) {
+            // None is free: it keeps its own one, and its events are not written.
+            return;
+        }
+        rename(class, id, losses);
+    }
+}
+
+fn ones(bits: u32) -> u128 {
+    u128::MAX.checked_shr(128u32.saturating_sub(bits)).unwrap_or(0)
+}
+
+fn rename(class: &mut EventRecordClass, id: u128, losses: &mut LossTable) {
+    if id == class.id {
+        return;
+    }
+    let what = format!("id {} -> {id}", class.id);
+    let (name, field) = (class.name.clone().unwrap_or_default(), String::new());
+    losses.add(Loss { kind: LossKind::Renamed, class: name, field, what }, 1);
+    class.id = id;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn class(id: u128) -> EventRecordClass {
+        EventRecordClass { id, ..EventRecordClass::new("e", []) }
+    }
+
+    #[test]
+    fn ids_that_are_too_large_become_numbers() {
+        let mut losses = LossTable::default();
+        let mut number = |ids: &[u128]| {
+            let mut classes: Vec<_> = ids.iter().map(|id| class(*id)).collect();
+            let mut given = ClassIds::new(32);
+            given.number(&mut classes.iter_mut().collect::<Vec<_>>(), &mut losses);
+            classes.iter().map(|class| class.id).collect::<Vec<_>>()
+        };
+        assert_eq!(number(&[7, 3, 0xffff_ffff]), [7, 3, 0xffff_ffff]);
+        assert_eq!(number(&[0, 1, 1 << 32, 1 << 127]), [0, 1, 2, 3]);
+        assert_eq!(losses.count(LossKind::Renamed), 2);
+    }
+
+    #[test]
+    fn ids_of_classes_that_are_found_later_are_free_ones() {
+        let mut losses = LossTable::default();
+        let mut given = ClassIds::new(32);
+        given.number(&mut [&mut class(5), &mut class(6)], &mut losses);
+        given.limit(3);
+        let mut give = |id| {
+            let mut class = class(id);
+            given.give(&mut class, &mut losses);
+            class.id
+        };
+        assert_eq!([4, 1 << 40, 5, 2, 8].map(&mut give), [4, 0, 1, 2, 3]);
+        // No id is left after this one.
+        assert_eq!([1 << 33, 1 << 33].map(give), [7, 1 << 33]);
+        assert_eq!(losses.count(LossKind::Renamed), 4);
+        let all = ClassIds::new(128);
+        let mut class = class(u128::MAX);
+        all.give(&mut class, &mut losses);
+        assert_eq!(class.id, u128::MAX);
+    }
+}

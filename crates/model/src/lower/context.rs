@@ -1,0 +1,74 @@
+//! Specific contexts whose members become members of the payload.
+
+use std::sync::Arc;
+
+use super::capabilities::Capabilities;
+use crate::plan::Plan;
+use crate::plan::steps::Op;
+use crate::{
+    EventRecordClass, FieldClass, FieldKind, FieldLocation, Length, LocationStep, Scope, StringLength,
+};
+
+/// Returns `true` if the specific context of a class has to become a part of the payload: the format cannot have fields
+/// in it that other fields need.
+pub(super) fn joins_payload(
+    class: &EventRecordClass,
+    context: Option<&Plan>,
+    payload: Option<&Plan>,
+    capabilities: &Capabilities,
+) -> bool {
+    let Some(context) = context.filter(|_| !capabilities.context_dependencies) else { return false };
+    // Only members of structures can move.
+    let is_structure = |plan: &Plan| matches!(plan.root().op, Op::Structure { .. });
+    if !is_structure(context) || !payload.is_none_or(is_structure) {
+        return false;
+    }
+    let needs_any = |plan: &Plan| plan.nodes().any(|node| needs_field(&node.class.kind));
+    let needs_context = |plan: &Plan| {
+        let locations = plan.nodes().filter_map(|node| location_of(&node.class.kind));
+        locations.into_iter().any(|location| location.origin == Some(Scope::SpecificContext))
+    };
+    if !needs_any(context) && !payload.is_some_and(needs_context) {
+        return false;
+    }
+    // Members of the same name get other names, but not where a location goes by it.
+    let names = |root: &Option<Arc<FieldClass>>| -> Vec<String> {
+        match root.as_deref().map(|root| &root.kind) {
+            Some(FieldKind::Structure { members, .. }) => {
+                members.iter().map(|member| member.name.clone()).collect()
+            }
+            _ => Vec::new(),
+        }
+    };
+    let (own, others) = (names(&class.specific_context), names(&class.payload));
+    let mut locations = [Some(context), payload]
+        .into_iter()
+        .flatten()
+        .flat_map(Plan::nodes)
+        .filter_map(|node| location_of(&node.class.kind));
+    let clashes: Vec<&String> = own.iter().filter(|name| others.contains(name)).collect();
+    clashes.is_empty()
+        || !locations.any(|location| {
+            let has_name =
+                |step: &LocationStep| matches!(step, LocationStep::Member(name) if clashes.contains(&name));
+            location.path.iter().any(has_name)
+        })
+}
+
+/// Returns `true` if a field of this kind needs another one, or gets one that is written before it.
+fn needs_field(kind: &FieldKind) -> bool {
+    location_of(kind).is_some()
+        || matches!(kind, FieldKind::String { length: StringLength::Prefixed { .. }, .. })
+}
+
+/// The location of the field that a field of this kind needs.
+fn location_of(kind: &FieldKind) -> Option<&FieldLocation> {
+    match kind {
+        FieldKind::String { length: StringLength::Dynamic(location), .. }
+        | FieldKind::Blob { length: Length::Dynamic(location), .. }
+        | FieldKind::Array { length: Length::Dynamic(location), .. }
+        | FieldKind::Optional { selector: location, .. }
+        | FieldKind::Variant { selector: location, .. } => Some(location),
+        _ => None,
+    }
+}

@@ -1,0 +1,143 @@
+//! Fields of packet headers and event record headers that are the user's: they move to the context after the header.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::class_lowerer::ClassLowerer;
+use super::loss_table::{Loss, LossKind};
+use super::moves::{Fit, ScopeMoves};
+use super::trace_lowerer::TraceLowerer;
+use crate::plan::Plan;
+use crate::plan::steps::{NodeId, Op};
+use crate::{FieldClass, FieldKind, Role, Scope};
+
+/// A lowered header, and how fields of it move to a context.
+pub(super) struct Header {
+    pub(super) class: Option<Arc<FieldClass>>,
+    pub(super) moves: ScopeMoves,
+    /// The fields that are moved.
+    pub(super) moved: HashSet<NodeId>,
+}
+
+/// A lowered context, and how fields of a header move there.
+pub(super) struct Context {
+    pub(super) class: Option<Arc<FieldClass>>,
+    pub(super) moves: ScopeMoves,
+    /// Moves of fields of the header before those of the context.
+    pub(super) of_header: Option<ScopeMoves>,
+}
+
+impl TraceLowerer<'_> {
+    /// Lowers a header without the fields that the format cannot have there.
+    pub(super) fn header(&mut self, plan: Option<&Plan>, scope: Scope, clock: Option<u16>) -> Header {
+        let Some(plan) = plan else {
+            return Header { class: None, moves: ScopeMoves::default(), moved: HashSet::new() };
+        };
+        let mut moved = HashSet::new();
+        if !self.capabilities.user_header_fields && self.source.class.dialect != self.capabilities.target {
+            let only_clock = (!self.capabilities.several_clocks).then_some(clock);
+            collect_user_fields(plan, 0, only_clock, &mut moved);
+        }
+        let mut lowerer =
+            ClassLowerer::new(self.capabilities, plan, scope, clock, "", self.losses, self.options);
+        lowerer.left_out.clone_from(&moved);
+        let (class, moves) = lowerer.lower();
+        Header { class: Some(class), moves, moved }
+    }
+
+    /// Lowers the context after a header, with what is moved there.
+    pub(super) fn context_after(
+        &mut self,
+        (header, header_scope, header_plan): (&Header, Scope, Option<&Plan>),
+        (plan, scope): (Option<&Plan>, Scope),
+        clock: Option<u16>,
+    ) -> Context {
+        let header_plan = header_plan.filter(|_| !header.moved.is_empty());
+        let Some(header_plan) = header_plan else {
+            let (class, moves) = self.scope(plan, scope, clock, "").unzip();
+            return Context { class, moves: moves.unwrap_or_default(), of_header: None };
+        };
+        let minimum_alignment = match plan.map(|plan| &plan.root().class.kind) {
+            Some(FieldKind::Structure { minimum_alignment, .. }) => *minimum_alignment,
+            _ => 1,
+        };
+        let (mut members, mut next) = (Vec::new(), 1);
+        let capabilities = self.capabilities;
+        let mut lowerer =
+            ClassLowerer::new(capabilities, header_plan, header_scope, clock, "", self.losses, self.options);
+        // Others may need members of the context, by their names.
+        lowerer.reserved = plan.map(member_names).unwrap_or_default();
+        let of_header = Some(lowerer.lower_some_into(&header.moved, &mut next, &mut members));
+        let moves = match plan {
+            Some(plan) => ClassLowerer::new(capabilities, plan, scope, clock, "", self.losses, self.options)
+                .lower_members_into(&mut next, &mut members),
+            None => ScopeMoves { fit: Fit::Moved, ..ScopeMoves::default() },
+        };
+        let what = format!("fields without a role -> {}", scope.name());
+        let field = header_scope.short_name().to_owned();
+        let loss = Loss { kind: LossKind::Moved, class: String::new(), field, what };
+        self.losses.add(loss, header.moved.len() as u64);
+        let class = FieldClass::new(FieldKind::Structure { members, minimum_alignment });
+        Context { class: Some(Arc::new(class)), moves, of_header }
+    }
+}
+
+/// The names of the members of the structure that a plan is of.
+pub(super) fn member_names(plan: &Plan) -> HashSet<String> {
+    let Op::Structure { members, .. } = &plan.root().op else { return HashSet::new() };
+    members.iter().filter_map(|id| Some(plan.node(*id).name.as_deref()?.to_owned())).collect()
+}
+
+/// Collects the outermost fields with nothing in them that has a role or that others need, as far as they are there
+/// once in each header.
+/// `only_clock`: the clock that fields can be about, if that is but one.
+fn collect_user_fields(
+    plan: &Plan,
+    id: NodeId,
+    only_clock: Option<Option<u16>>,
+    found: &mut HashSet<NodeId>,
+) {
+    let Op::Structure { members, .. } = &plan.node(id).op else { return };
+    for id in members {
+        let node = plan.node(*id);
+        if matches!(node.op, Op::Structure { .. }) {
+            collect_user_fields(plan, *id, only_clock, found);
+        } else if !is_used(plan, *id, only_clock) && has_fields(plan, *id) {
+            found.insert(*id);
+        }
+    }
+}
+
+/// Returns `true` if a field or one in it has a role, or is needed by others.
+fn is_used(plan: &Plan, id: NodeId, only_clock: Option<Option<u16>>) -> bool {
+    let node = plan.node(id);
+    let mut roles = node.class.roles;
+    if roles.clock.is_some() && only_clock.is_some_and(|clock| clock != roles.clock) {
+        roles.remove(Role::Timestamp);
+        roles.remove(Role::PacketEndTimestamp);
+    }
+    !roles.is_empty()
+        || !node.saves().is_empty()
+        || inner(&node.op).iter().any(|id| is_used(plan, *id, only_clock))
+}
+
+/// Returns `true` if there is more in a field than structures, optionals and variants.
+fn has_fields(plan: &Plan, id: NodeId) -> bool {
+    match &plan.node(id).op {
+        op @ (Op::Structure { .. } | Op::Optional { .. } | Op::Variant(_)) => {
+            inner(op).iter().any(|id| has_fields(plan, *id))
+        }
+        _ => true,
+    }
+}
+
+/// The fields right within a field.
+fn inner(op: &Op) -> Vec<NodeId> {
+    match op {
+        Op::Structure { members, .. } | Op::Union { members } => members.to_vec(),
+        Op::StaticArray { element, .. } | Op::DynamicArray { element, .. } => vec![*element],
+        Op::Optional { field, .. } => vec![*field],
+        Op::Variant(variant) => variant.options.to_vec(),
+        _ => Vec::new(),
+    }
+}

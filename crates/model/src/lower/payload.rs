@@ -1,0 +1,89 @@
+//! Payloads that get more members than the source has in them: those of the context, and the message.
+
+use std::sync::Arc;
+
+use super::class_lowerer::ClassLowerer;
+use super::header::member_names;
+use super::loss_table::{Loss, LossKind, LossTable};
+use super::moves::{Fit, ScopeMoves};
+use super::trace_lowerer::TraceLowerer;
+use crate::plan::Plan;
+use crate::plan::steps::NodeId;
+use crate::{EventRecordClass, FieldClass, FieldKind, Meaning, Member, Scope};
+
+impl TraceLowerer<'_> {
+    /// Lowers the specific context of a class into its payload, before the members of that.
+    pub(super) fn joined(
+        &mut self,
+        class: &mut EventRecordClass,
+        context: Option<&Plan>,
+        payload: Option<&Plan>,
+        clock: Option<u16>,
+        name: &str,
+    ) -> (ScopeMoves, ScopeMoves) {
+        let (mut members, mut next, mut alignment) = (Vec::new(), 1, 1);
+        let mut lower = |plan: Option<&Plan>, scope, losses: &mut LossTable| {
+            let Some(plan) = plan else { return ScopeMoves::default() };
+            if let FieldKind::Structure { minimum_alignment, .. } = &plan.root().class.kind {
+                alignment = alignment.max(*minimum_alignment);
+            }
+            let mut lowerer =
+                ClassLowerer::new(self.capabilities, plan, scope, clock, name, losses, self.options);
+            lowerer.joins_payload = true;
+            if scope == Scope::SpecificContext {
+                lowerer.reserved = payload.map(member_names).unwrap_or_default();
+            }
+            lowerer.lower_members_into(&mut next, &mut members)
+        };
+        let context = lower(context, Scope::SpecificContext, self.losses);
+        let payload = lower(payload, Scope::Payload, self.losses);
+        let root = FieldClass::new(FieldKind::Structure { members, minimum_alignment: alignment });
+        (class.specific_context, class.payload) = (None, Some(Arc::new(root)));
+        let what = "specific context -> payload".to_owned();
+        let field = Scope::SpecificContext.short_name().to_owned();
+        self.losses.add(Loss { kind: LossKind::Moved, class: name.to_owned(), field, what }, 1);
+        (context, payload)
+    }
+
+    /// Adds a member to the payload that has the whole message; gives its node.
+    pub(super) fn add_message(&mut self, class: &mut EventRecordClass, moves: &mut ScopeMoves) -> NodeId {
+        let (mut members, minimum_alignment) = match class.payload.as_deref().map(|root| &root.kind) {
+            Some(FieldKind::Structure { members, minimum_alignment }) => {
+                (members.clone(), *minimum_alignment)
+            }
+            _ => (Vec::new(), 8),
+        };
+        let node = class.payload.as_deref().map_or(1, count_nodes);
+        let mut name = "log_message".to_owned();
+        while members.iter().any(|member| member.name == name) {
+            name.push('_');
+        }
+        class.meanings.insert(Scope::Payload, members.len(), Meaning::Message);
+        members.push(Member::new(name, FieldClass::string()));
+        class.payload = Some(Arc::new(FieldClass::new(FieldKind::Structure { members, minimum_alignment })));
+        if let Some(log) = &class.log {
+            class.log = Some(Arc::new(crate::LogRole { text: None, ..(**log).clone() }));
+        }
+        moves.fit = Fit::Moved;
+        let what = "message that is more than a field -> a member".to_owned();
+        let (class, field) = (class.name.clone().unwrap_or_default(), "payload".to_owned());
+        self.losses.add(Loss { kind: LossKind::Lowered, class, field, what }, 1);
+        node
+    }
+}
+
+/// Returns the number of nodes of the plan of a class.
+fn count_nodes(class: &FieldClass) -> NodeId {
+    let inner = match &class.kind {
+        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
+            members.iter().map(|member| count_nodes(&member.class)).fold(0, NodeId::saturating_add)
+        }
+        FieldKind::Array { element, .. } => count_nodes(element),
+        FieldKind::Optional { field, .. } => count_nodes(field),
+        FieldKind::Variant { options, .. } => {
+            options.iter().map(|option| count_nodes(&option.class)).fold(0, NodeId::saturating_add)
+        }
+        _ => 0,
+    };
+    inner.saturating_add(1)
+}
