@@ -101,7 +101,7 @@ fn describe(error: &OpenError) -> String {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "ctf"))]
 mod tests {
     use super::*;
 

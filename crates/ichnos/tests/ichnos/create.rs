@@ -283,6 +283,7 @@ fn events_that_are_read_are_written() {
 }
 
 /// Of an event that has no time nothing is written, like of one that gets none.
+#[cfg(feature = "jsonl")]
 #[test]
 fn events_that_are_read_have_a_time_if_there_is_a_clock() {
     let directory = tempfile::tempdir().unwrap();
