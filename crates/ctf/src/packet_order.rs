@@ -66,8 +66,14 @@ impl LeftOut {
 
 impl PacketOrder {
     /// Puts packets, which come file by file as they lie there, in the order of their begin times.
-    /// Notes which are out of place, and gives what is left out.
-    pub(crate) fn apply(self, packets: &mut Vec<PacketEntry>, files: &[StreamFile]) -> LeftOut {
+    /// Notes which are out of place, and gives what is left out. `begins_are_whole`: packets say all bits of their
+    /// begin, so that it can be compared even if clocks go on from packet to packet.
+    pub(crate) fn apply(
+        self,
+        packets: &mut Vec<PacketEntry>,
+        files: &[StreamFile],
+        begins_are_whole: bool,
+    ) -> LeftOut {
         if !packets.iter().all(|packet| packet.begin().is_some()) {
             return LeftOut::default();
         }
@@ -76,7 +82,7 @@ impl PacketOrder {
         }
         packets.sort_by_key(PacketEntry::begin);
         let left_out = drop_copies(packets, files);
-        if self.has_times && self.has_ends {
+        if self.has_ends && (self.has_times || begins_are_whole) {
             limit_ends(packets);
         }
         left_out

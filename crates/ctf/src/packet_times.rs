@@ -1,6 +1,6 @@
 //! When a packet begins and ends, as far as it is to be believed.
 
-use ichnos_model::ClockClass;
+use ichnos_model::{ClockClass, DataStreamClass, FieldKind, Role};
 
 use crate::packet::PacketInfo;
 use crate::packet_entry::PacketEntry;
@@ -43,6 +43,39 @@ impl PacketTimes {
             end
         };
         Self { begin, end, last, are_corrected: are_corrected || is_backwards }
+    }
+}
+
+/// Fields of a packet context that say a value of the default clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SaidTime {
+    /// Bits of the longest one of a fixed length; 0: there is none.
+    pub(crate) bits: u64,
+    /// True if there is one of a variable length.
+    pub(crate) is_variable: bool,
+}
+
+impl SaidTime {
+    /// Returns those of a data stream class that have a role.
+    pub(crate) fn of(stream: &DataStreamClass, role: Role) -> Self {
+        let mut said = Self::default();
+        let root = stream.packet_context.as_deref().map(|root| &root.kind);
+        let Some(FieldKind::Structure { members, .. }) = root else { return said };
+        for member in members {
+            let roles = member.class.roles;
+            if !roles.has(role) || roles.clock.is_some() && roles.clock != stream.default_clock {
+                continue;
+            }
+            match &member.class.kind {
+                // Longer ones cannot be written anew.
+                FieldKind::Integer { bits, .. } if bits.length <= 64 => {
+                    said.bits = said.bits.max(bits.length)
+                }
+                FieldKind::VariableLength { .. } => said.is_variable = true,
+                _ => {}
+            }
+        }
+        said
     }
 }
 

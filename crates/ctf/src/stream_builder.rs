@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ichnos_io::{Bytes, Entry, ScanProgress, ScanStep};
 use ichnos_model::decode::DecodeLimits;
 use ichnos_model::{
-    ClockArithmetic, Damage, DamageKind, DataStream, Diagnostic, FileDiagnostic, FileRole, Limits,
+    ClockArithmetic, Damage, DamageKind, DataStream, Diagnostic, FileDiagnostic, FileRole, Limits, Role,
     TextPosition, Trace,
 };
 
@@ -21,7 +21,7 @@ use crate::metadata::Dialect;
 use crate::packet::{Clocks, PacketDecoder};
 use crate::packet_entry::PacketEntry;
 use crate::packet_order::PacketOrder;
-use crate::packet_times::most_cycles;
+use crate::packet_times::{SaidTime, most_cycles};
 use crate::quirks::{AppliedQuirks, Quirk};
 use crate::seek::packets_stand_alone;
 use crate::stream_input::{StreamFile, StreamInput, StreamRules};
@@ -268,7 +268,9 @@ impl<'a> StreamBuilder<'a> {
             has_ends: !quirks.contains(&Quirk::LttngEventAfterPacket),
         };
         for ((_, id, _), mut found) in self.streams {
-            let mut put = order.apply(&mut found.packets, &found.files);
+            let class = self.trace.class.data_streams.get(found.class);
+            let begins_are_whole = class.is_some_and(|class| SaidTime::of(class, Role::Timestamp).bits == 64);
+            let mut put = order.apply(&mut found.packets, &found.files, begins_are_whole);
             let name = found.files.first().map(|file| file.name.clone()).unwrap_or_default();
             let Some(stream) = DataStream::new(Arc::clone(self.trace), found.class, id, name) else {
                 continue;

@@ -1,11 +1,12 @@
 //! How packets that are made of those of the source say when they begin and end.
 
 use ichnos_io::WriteOptions;
-use ichnos_model::{DataStreamClass, FieldKind, Role, TraceClass, Window};
+use ichnos_model::{DataStreamClass, Role, TraceClass, Window};
 
 use super::stream_rules::Timestamps;
 use crate::metadata::Dialect;
 use crate::packet::Clocks;
+use crate::packet_times::SaidTime;
 
 /// Whether clocks go on from packet to packet in the source, and in the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,7 +50,8 @@ impl PacketClock {
         goes_on: GoesOn,
         is_ctf: bool,
     ) -> Self {
-        let (begin, end) = (said(stream, Role::Timestamp), said(stream, Role::PacketEndTimestamp));
+        let (begin, end) =
+            (SaidTime::of(stream, Role::Timestamp), SaidTime::of(stream, Role::PacketEndTimestamp));
         let mut clock = Self {
             has_clock: stream.default_clock.is_some(),
             bits: begin.bits,
@@ -86,6 +88,13 @@ impl PacketClock {
         self.has_clock && (is_short || is_missing && differs)
     }
 
+    /// Returns `true` if what a packet says of its begin would be read as a later time, as the packet before ends later.
+    pub(super) fn goes_back(&self, begin: u64, before: u64) -> bool {
+        let GoesOn { source, output } = self.goes_on;
+        let has_other_times = output && !source && self.bits > 0;
+        has_other_times && begin < before && !self.can_begin(begin, before, Timestamps::default())
+    }
+
     /// Whether a packet can say that it begins at a value, behind one that ends at another.
     pub(super) fn can_begin(&self, begin: u64, before: u64, header: Timestamps) -> bool {
         let has_room = |value: u64| value.checked_shr(self.bits as u32).is_none_or(|rest| rest == 0);
@@ -97,33 +106,6 @@ impl PacketClock {
             has_room(begin) || self.bits == 0 && header.are_whole()
         }
     }
-}
-
-/// Which fields of a packet context say a value of the default clock.
-#[derive(Clone, Copy, Debug, Default)]
-struct Said {
-    /// Bits of the longest one of a fixed length; 0: there is none.
-    bits: u64,
-    is_variable: bool,
-}
-
-fn said(stream: &DataStreamClass, role: Role) -> Said {
-    let mut said = Said::default();
-    let root = stream.packet_context.as_deref().map(|root| &root.kind);
-    let Some(FieldKind::Structure { members, .. }) = root else { return said };
-    for member in members {
-        let roles = member.class.roles;
-        if !roles.has(role) || roles.clock.is_some() && roles.clock != stream.default_clock {
-            continue;
-        }
-        match &member.class.kind {
-            // Longer ones cannot be written anew.
-            FieldKind::Integer { bits, .. } if bits.length <= 64 => said.bits = said.bits.max(bits.length),
-            FieldKind::VariableLength { .. } => said.is_variable = true,
-            _ => {}
-        }
-    }
-    said
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! counters that say what was lost of it.
 
 use ichnos_io::EncodedPacket;
+use ichnos_model::lower::{Loss, LossKind};
 use ichnos_model::{DataStreamClass, FieldKind, Message, Packet, Role, Uuid, Window};
 
 use super::packets::{OpenPacket, Packets};
@@ -179,8 +180,11 @@ fn value_of(placed: &[Placed], role: Role) -> Option<u64> {
 
 impl Template {
     /// Encodes the header and the context of a packet; None: they cannot be written, which is noted as a loss.
-    pub(super) fn of(encoder: &mut StreamEncoder, packet: &Packet<'_>) -> Option<Self> {
-        let lanes = std::mem::replace(&mut encoder.lanes, vec![Packets::default()]);
+    pub(super) fn of(encoder: &mut StreamEncoder, packet: &Packet<'_>, around: Around) -> Option<Self> {
+        let goes_on = encoder.rules.clock.goes_on.output;
+        let end = around.end_before.filter(|_| goes_on && !encoder.rules.clock.adds_begin).unwrap_or(0);
+        let own = Packets { end, ..Packets::default() };
+        let lanes = std::mem::replace(&mut encoder.lanes, vec![own]);
         let (header, window) = (encoder.header, encoder.window);
         // Each part has its own.
         encoder.header = encoder.rules.header;
@@ -268,10 +272,21 @@ impl Template {
                 counters.discarded = first;
             }
         }
-        if let Some(digest) = encoder.digest.as_mut().filter(|_| own.0.is_some()) {
-            digest.add_discarded(losses.events);
-        }
         let (discarded, sequence) = counters.next(own, losses, around);
+        if let Some(now) = discarded {
+            let said = counters.discarded.and_then(|before| grown(before, now, widths.discarded));
+            let said = said.unwrap_or(now).min(losses.events);
+            if let Some(digest) = &mut encoder.digest {
+                digest.add_discarded(said);
+            }
+            // Of a field of few bits, they can be more than it counts to.
+            if said < losses.events {
+                let what = "discarded events: more than their counter can say".to_owned();
+                let loss = Loss { kind: LossKind::Dropped, class: String::new(), field: String::new(), what };
+                rules.lowered.lose(loss, losses.events - said);
+            }
+        }
+        let packets = &mut encoder.lanes[0];
         let open = self.begin(packets, open, uuid, (discarded, sequence));
         (counters.discarded, counters.sequence) = (discarded, sequence);
         *losses = Losses::default();

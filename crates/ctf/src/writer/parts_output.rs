@@ -489,7 +489,7 @@ impl PartsOutput for CtfParts {
         lane.template = match lane.encoder.rules.mirrors {
             true => {
                 let packet = lane.encoder.with_possible_times(packet);
-                Template::of(&mut lane.encoder, &packet)
+                Template::of(&mut lane.encoder, &packet, lane.around)
             }
             false => None,
         };

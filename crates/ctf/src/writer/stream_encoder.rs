@@ -22,6 +22,7 @@ use super::stream_rules::{HeaderRules, StreamRules};
 use super::untimed::{TimeSource, Untimed};
 use super::usage::ExcessElements;
 use super::written_digest::WrittenDigest;
+use crate::packet::update_clock;
 
 pub(super) use mirrored::{PacketRange, begin_in_window, close_unended};
 pub(super) use output_state::OutputState;
@@ -127,7 +128,7 @@ impl StreamEncoder {
         if let (Some(open), Some(cycles)) = (&mut self.lanes[lane].open, cycles) {
             open.has_right_times &= (open.now..=open.latest).contains(&cycles) || !self.rules.mirrors;
         }
-        let is_changed = self.make_room(lane, cycles, first);
+        let (is_changed, cycles) = self.make_room(lane, cycles, first);
         let rules = Arc::clone(&self.rules);
         let mut is_split = false;
         let mut timestamp_bit;
@@ -395,9 +396,14 @@ impl StreamEncoder {
 
     /// Returns `true` if the time of the event would be read as another one after a value of the clock.
     fn wraps(&self, now: u64, cycles: u64) -> bool {
+        self.read_after(now, cycles, false) != cycles
+    }
+
+    /// Returns the time that is read of an event after a value of the clock. `is_changed`: all timestamps say its time.
+    fn read_after(&self, now: u64, cycles: u64, is_changed: bool) -> u64 {
         match self.times.first() {
-            Some(_) => self.times.read_after(now) != cycles,
-            None => self.has_no_room(now, cycles),
+            Some(_) if !is_changed => self.times.read_after(now),
+            _ => update_clock(now, cycles, self.rules.timestamp.bits),
         }
     }
 
@@ -408,8 +414,8 @@ impl StreamEncoder {
     }
 
     /// Has a packet open in which there is room for an event of a time; `first`: the value of the clock after its first
-    /// timestamp. Returns `true` if all of its timestamps have to say the time of the event.
-    fn make_room(&mut self, lane: usize, cycles: Option<u64>, first: Option<u64>) -> bool {
+    /// timestamp. Returns `true` if all of its timestamps have to say the time of the event, and the time that is read.
+    fn make_room(&mut self, lane: usize, mut cycles: Option<u64>, first: Option<u64>) -> (bool, Option<u64>) {
         let rules = Arc::clone(&self.rules);
         let packets = &mut self.lanes[lane];
         let most = rules.packet_size.or((!rules.mirrors).then_some(PACKET));
@@ -454,8 +460,13 @@ impl StreamEncoder {
                 });
             let begin = if is_changed { cycles } else { first };
             let now = open.now;
-            if (is_full || wraps) && rules.mirrors && !rules.can_split(now, begin) {
+            // A packet that begins at a wrong time would have those behind it be read at wrong times, too.
+            let is_wrong = wraps
+                && !rules.repairs
+                && !cycles.is_some_and(|cycles| (now..=open.latest).contains(&cycles));
+            if (is_full || wraps) && rules.mirrors && (is_wrong || !rules.can_split(now, begin)) {
                 if wraps {
+                    cycles = cycles.map(|cycles| self.read_after(now, cycles, is_changed));
                     let what = "time: bits that the event record header has no room for";
                     self.lose(LossKind::Rounded, "", "", what);
                 }
@@ -481,7 +492,7 @@ impl StreamEncoder {
             let begin = cycles.unwrap_or(0).max(self.lanes[lane].end);
             self.lanes[lane].open_own(&rules, self.header, lane, begin);
         }
-        is_changed
+        (is_changed, cycles)
     }
 
     /// Moves what is complete into blocks.
@@ -598,6 +609,7 @@ impl Encoder for StreamEncoder {
         self.has_copies = true;
         let packets = &mut self.lanes[0];
         packets.has_packets = true;
+        packets.end = packets.end.max(packet.end.map_or(0, |end| end.cycles));
         self.collect(false);
         Ok(true)
     }

@@ -19,6 +19,8 @@ impl StreamEncoder {
     /// True if a packet can be copied as a whole, as far as its header and its time allow it.
     pub(in crate::writer) fn can_copy(&self, packet: &Packet<'_>) -> bool {
         let (rules, window) = (&*self.rules, self.window);
+        let goes_back =
+            packet.begin.is_some_and(|begin| rules.clock.goes_back(begin.cycles, self.lanes[0].end));
         let is_within = |time: Option<ClockValue>| {
             let Some(time) = time else { return window == Window::default() };
             window.begin.is_none_or(|begin| time.nanoseconds >= begin)
@@ -32,6 +34,7 @@ impl StreamEncoder {
             && self.lanes[0].inserted == 0
             && self.lanes[0].open.is_none()
             && is_whole
+            && !goes_back
             && is_within(packet.begin)
             && is_within(packet.end)
             && !packet.has_corrected_times
@@ -70,6 +73,13 @@ impl StreamEncoder {
         }
         let packets = &mut self.lanes[0];
         packets.out.begin_packet();
+        let before = packets.end;
+        if !rules.repairs && packet.begin.is_some_and(|begin| rules.clock.goes_back(begin.cycles, before)) {
+            self.lose_packet(
+                "it begins before the packet before ends, which its clock cannot say in this dialect",
+            );
+            return;
+        }
         let mut placed = Vec::new();
         let mut elements = EmptyElements::default();
         let begins_with = |scope| match scope {
