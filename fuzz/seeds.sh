@@ -7,7 +7,7 @@ fixtures=../crates/ctf/tests/fixtures
 ust=../examples/hello-lttng/trace/ust/uid/65534/64-bit
 ctf2=../examples/hello-ctf2/trace
 
-for target in tsdl prop1 prop2 spec2 packetized packets index trace generated roundtrip archive expression log legacy printf nettrace_v3 nettrace_v4 nettrace_v6 xtrace_metadata xtrace_reports jsonl; do
+for target in tsdl prop1 prop2 spec2 packetized packets index trace generated roundtrip archive expression log legacy printf nettrace_v3 nettrace_v4 nettrace_v6 xtrace_metadata xtrace_reports jsonl convert; do
 	mkdir -p corpus/$target
 done
 cp $fixtures/prop1/*.json metadata/prop1.json corpus/prop1
@@ -200,6 +200,12 @@ script = b"""{"ts":1,"name":"a","payload":{"x":1,"y":[1,2.5,null],"z":{"$blob":"
 """
 for i, (name, file) in enumerate({"written": written, "script": script}.items()):
     (corpus / "jsonl" / name).write_bytes(bytes([i]) + file)
+# Behind the number of the format, which follows those of `packets`, and that of the way.
+for first, name in enumerate(["packets"] * 2 + [None] * 6 + ["jsonl", "xtrace_reports", "log"]):
+    for i, path in enumerate(sorted((corpus / name).iterdir())[:40] if name else []):
+        file = path.read_bytes()
+        if name != "packets" or file[0] == first:
+            (corpus / "convert" / f"{first}-{path.name}").write_bytes(bytes([first, i % 48]) + file[1:])
 expressions = [
     'event == "hello:tick" && number % 3 == 0 || !(mood in ["BUSY", "CALM"])',
     'text =~ "^h.*\\d" and load > 1.5e0 and len(samples) >= 2 && first_two[-1] == 0x1',

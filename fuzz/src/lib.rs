@@ -8,6 +8,7 @@ pub mod jsonl;
 pub mod lttng;
 pub mod nettrace;
 pub mod roundtrip;
+pub mod verified;
 pub mod xtrace;
 pub mod xtrace_reports;
 

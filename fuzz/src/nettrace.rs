@@ -92,8 +92,7 @@ fn feed(mut bytes: &[u8], piece: usize) -> (usize, u64, String) {
 /// Writes seeds to the directory of a corpus, if the program was called with one.
 pub fn write_seeds(version: Version) {
     let form = version.form();
-    let directory = std::env::args().skip(1).map(PathBuf::from).find(|path| path.is_dir());
-    let Some(directory) = directory.filter(|path| path.to_string_lossy().contains("corpus")) else { return };
+    let Some(directory) = corpus() else { return };
     for (number, seed) in seeds(form).into_iter().enumerate() {
         for choice in 0..3u8 {
             let seed = [&[choice][..], &seed].concat();
@@ -103,6 +102,26 @@ pub fn write_seeds(version: Version) {
     let whole = File::new(form).end();
     let header = File::header(form).bytes.len();
     let _ = std::fs::write(directory.join("seed-trace"), [&[4][..], &whole[header..]].concat());
+}
+
+/// Writes whole files as seeds, behind two bytes: `first`, and one of a few numbers.
+pub fn write_seeds_of_files(first: u8) {
+    let Some(directory) = corpus() else { return };
+    for (version, form) in [Form::V4, Form::V6].into_iter().enumerate() {
+        let begin = File::new(form).bytes;
+        for (number, seed) in seeds(form).into_iter().enumerate() {
+            for choice in 0..5u8 {
+                let seed = [&[first, choice][..], &begin, &seed].concat();
+                let _ = std::fs::write(directory.join(format!("nettrace-{version}-{number}-{choice}")), seed);
+            }
+        }
+    }
+}
+
+/// The directory of a corpus, if the program was called with one.
+fn corpus() -> Option<PathBuf> {
+    let directory = std::env::args().skip(1).map(PathBuf::from).find(|path| path.is_dir())?;
+    directory.to_string_lossy().contains("corpus").then_some(directory)
 }
 
 /// Small files without their header and trace block.

@@ -75,6 +75,7 @@ fn output() -> PathBuf {
 /// Writes a trace of metadata and one data stream in a dialect, with packets as they are or others, and compares what
 /// is read.
 pub fn roundtrip(metadata: &[u8], stream: &[u8], choice: u8) {
+    crate::verified::verified(&[("metadata", metadata), ("stream", stream)], choice);
     let entry = |path: &str, bytes: &[u8]| Entry::of_bytes(path, Bytes::from(bytes.to_vec()));
     let entries = vec![entry("metadata", metadata), entry("stream", stream)];
     let tree = Tree { name: "trace".to_owned(), entries, problems: Vec::new() };

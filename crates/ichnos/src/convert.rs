@@ -252,10 +252,11 @@ impl Reader<'_> {
             trace.for_each_stream(&mut |summary| damages += summary.damage.len() as u64);
         }
         let (threads, limits, stop) = (options.threads, options.write.limits, options.stop);
+        let window = self.wanted().next().map(|(_, _, window)| window).unwrap_or_default();
         Verify::new(move |path, digest| {
             let mut written = digest.clone();
             written.damages += damages;
-            verify(path, &written, threads, limits, has_warnings, stop)
+            verify(path, &written, threads, limits, has_warnings, window, stop)
         })
     }
 

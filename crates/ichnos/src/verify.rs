@@ -6,18 +6,22 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use ichnos_io::CreateError;
-use ichnos_model::{Limits, Message, Severity, StreamCursor as _, StreamDigest, TraceDigest, Window};
+use ichnos_model::{
+    EventHashFn, Limits, Message, Severity, StreamCursor as _, StreamDigest, TraceDigest, Window,
+};
 
-use crate::{OpenError, OpenOptions, open};
+use crate::{OpenError, OpenOptions, Session, open};
 
 /// Compares the output at a path with what was written. It must be valid, too: with `has_warnings`, what it is made of has
-/// warnings, and it may have some. When `stop` is set, the comparison ends with an error.
+/// warnings, and it may have some. Packets of damaged data streams are copied to an output of a window even if some of
+/// their events have times outside of it. When `stop` is set, the comparison ends with an error.
 pub(crate) fn verify(
     path: &Path,
     written: &TraceDigest,
     threads: usize,
     limits: Limits,
     has_warnings: bool,
+    window: Window,
     stop: Option<&AtomicBool>,
 ) -> Result<(), CreateError> {
     let is_stopped = || stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
@@ -47,6 +51,26 @@ pub(crate) fn verify(
     if let Some(problem) = bad.next() {
         return mismatch(problem.to_string());
     }
+    let difference = |window| {
+        let read = read(&session, window, written.event_hash, threads, stop);
+        if is_stopped() { Err(CreateError::Stopped) } else { Ok(written.difference(&read)) }
+    };
+    let mut problem = difference(Window::default())?;
+    if problem.is_some() && written.damages > 0 && window != Window::default() {
+        problem = difference(window)?;
+    }
+    problem.map_or(Ok(()), mismatch)
+}
+
+/// The digest of all that is in traces in a window. It is not complete if `stop` is set.
+fn read(
+    session: &Session,
+    window: Window,
+    event_hash: Option<EventHashFn>,
+    threads: usize,
+    stop: Option<&AtomicBool>,
+) -> TraceDigest {
+    let is_stopped = || stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
     let mut read = TraceDigest::default();
     for trace in session.traces() {
         for damage in trace.damage() {
@@ -54,14 +78,14 @@ pub(crate) fn verify(
             read.first_damage.get_or_insert_with(|| damage.to_string());
         }
         let cursors: Vec<_> =
-            trace.cursors(Window::default()).into_iter().map(|cursor| Mutex::new(Some(cursor))).collect();
+            trace.cursors(window).into_iter().map(|cursor| Mutex::new(Some(cursor))).collect();
         let (next, all) = (AtomicUsize::new(0), Mutex::new(TraceDigest::default()));
         let work = || {
             while let Some(cursor) = cursors.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let Some(mut cursor) = cursor.lock().ok().and_then(|mut cursor| cursor.take()) else {
                     continue;
                 };
-                let mut digest = StreamDigest::new(written.event_hash);
+                let mut digest = StreamDigest::new(event_hash);
                 let mut take = |message: &Message<'_>| {
                     digest.message(message);
                     if is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -84,10 +108,7 @@ pub(crate) fn verify(
         });
         read.merge(all.into_inner().unwrap_or_default());
     }
-    if is_stopped() {
-        return Err(CreateError::Stopped);
-    }
-    written.difference(&read).map_or(Ok(()), mismatch)
+    read
 }
 
 /// An error of opening with the reasons.
@@ -110,8 +131,10 @@ mod tests {
         let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/hello-lttng"));
         let stop = AtomicBool::new(false);
         // It has events, which were not written.
-        let verify =
-            || verify(path, &TraceDigest::default(), 2, Limits::default(), true, Some(&stop)).unwrap_err();
+        let verify = || {
+            verify(path, &TraceDigest::default(), 2, Limits::default(), true, Window::default(), Some(&stop))
+                .unwrap_err()
+        };
         assert!(matches!(verify(), CreateError::Mismatch(_)));
         stop.store(true, Ordering::Relaxed);
         assert!(matches!(verify(), CreateError::Stopped));
