@@ -62,6 +62,8 @@ pub(super) struct StreamEncoder {
     moved_events: u64,
     /// True if packets were copied.
     has_copies: bool,
+    /// True if the source had a packet that is no packet of the output.
+    has_unwritten_packets: bool,
     times: EventTimes,
 }
 
@@ -86,6 +88,7 @@ impl StreamEncoder {
             written: ClassSet::default(),
             moved_events: 0,
             has_copies: false,
+            has_unwritten_packets: false,
             times: EventTimes::default(),
         }
     }
@@ -535,6 +538,13 @@ impl Encoder for StreamEncoder {
             Message::PacketBegin(packet) if self.rules.mirrors => {
                 let packet = self.with_possible_times(packet);
                 self.open_mirrored(&packet);
+            }
+            // Without fields that say its size, all of a data stream is one packet, which may say nothing else.
+            Message::PacketBegin(packet) => {
+                let is_first = !std::mem::replace(&mut self.has_unwritten_packets, true);
+                if !is_first || packet.begin.is_some() || packet.sequence_number.is_some() {
+                    self.lose(LossKind::Dropped, "", "packet", "packet without a context: its begin and its end");
+                }
             }
             Message::PacketEnd(packet) if self.rules.mirrors => {
                 let range = self.possible_range(packet);

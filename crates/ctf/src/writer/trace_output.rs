@@ -362,6 +362,15 @@ impl CtfOutput {
         let mut text = written.text.into_bytes();
         if self.target.is_packetized {
             text = packetized(&text, &class);
+            let most = self.options.limits.metadata_bytes;
+            if text.len() as u64 > most {
+                let problem = format!("its metadata in packets has more than {most} bytes, which readers refuse");
+                return Err(CreateError::Unsupported {
+                    trace: trace.path.clone(),
+                    dialect: self.target.dialect.title(),
+                    problems: vec![problem],
+                });
+            }
         }
         let mut files = vec![(trace.directory.join("metadata"), text)];
         if let Some(environment) = written.environment {
