@@ -133,8 +133,9 @@ fn signals() {
         ignored.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap_or("0").trim().to_owned();
     let ignores_hup = u64::from_str_radix(&ignored, 16).is_ok_and(|mask| mask & 1 != 0);
     let directory = trace("signals");
-    let times: Vec<u64> = (0..20_000).collect();
-    fs::write(directory.join("stream_a"), packet(&times, 0).repeat(20)).unwrap();
+    let packet_at = |begin: u64| packet(&(begin..begin + 20_000).collect::<Vec<_>>(), 0);
+    let packets: Vec<_> = (0..40).flat_map(|number| packet_at(number * 20_000)).collect();
+    fs::write(directory.join("stream_a"), packets).unwrap();
     for (signal, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
         if signal == "HUP" && ignores_hup {
             eprintln!("skipped: SIGHUP is ignored here");
@@ -170,6 +171,23 @@ fn signals() {
         send(&child);
         assert_eq!(child.wait().unwrap().code(), Some(code), "{signal}");
         assert!(names(&others).is_empty(), "{signal}: {:?}", names(&others));
+        // The same holds for traces and parts, with and without the comparison at the end.
+        for words in [
+            &["convert", "--packet-size=100"][..],
+            &["convert", "--verify", "--dialect=prop1"],
+            &["split", "--by=event", "--packet-size=100"],
+            &["split", "--by=time=1ms", "--verify"],
+        ] {
+            let mut child = command();
+            child.args(words).arg(&*directory).args([OsStr::new("-o"), others.join("out").as_os_str()]);
+            let mut child = child.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            while names(&others).is_empty() && child.try_wait().unwrap().is_none() {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            send(&child);
+            assert_eq!(child.wait().unwrap().code(), Some(code), "{signal}: {words:?}");
+            assert!(names(&others).is_empty(), "{signal}: {words:?}: {:?}", names(&others));
+        }
         // A socket goes away. Ctrl-C is the end that is expected there.
         let socket = others.join("log.sock");
         let mut child = command();

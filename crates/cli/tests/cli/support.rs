@@ -263,3 +263,24 @@ pub fn spec2(payload: &str, data: &[u8]) -> Files {
     let metadata: String = fragments.iter().map(|fragment| format!("\u{1e}{fragment}\n")).collect();
     vec![("metadata", metadata.into_bytes()), ("s", data.to_vec())]
 }
+
+/// Metadata of SPEC-2.0 with a clock of 1 GHz and a class of events `e`, of which these are the members of packet
+/// contexts, event record headers and payloads.
+pub fn metadata_of(context: &str, header: &str, payload: &str) -> String {
+    let structure = |members: &str| format!(r#"{{"type": "structure", "member-classes": [{members}]}}"#);
+    let fragments = [
+        r#"{"type": "preamble", "version": 2}"#.to_owned(),
+        r#"{"type": "clock-class", "id": "c", "frequency": 1000000000}"#.to_owned(),
+        format!(
+            r#"{{"type": "data-stream-class", "default-clock-class-id": "c",
+            "packet-context-field-class": {}, "event-record-header-field-class": {}}}"#,
+            structure(context),
+            structure(header)
+        ),
+        format!(
+            r#"{{"type": "event-record-class", "name": "e", "payload-field-class": {}}}"#,
+            structure(payload)
+        ),
+    ];
+    fragments.iter().map(|fragment| format!("\u{1e}{fragment}\n")).collect()
+}

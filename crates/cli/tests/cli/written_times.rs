@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Directory, Run, ichnos};
+use crate::support::{Directory, Run, ichnos, metadata_of};
 
 fn run(arguments: &[&str]) -> Run {
     ichnos(arguments.iter().copied())
@@ -13,31 +13,21 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
+/// Members of a field class of an integer of so many bits.
+fn bits(bits: u32) -> String {
+    format!(r#""type": "fixed-length-unsigned-integer", "length": {bits}, "byte-order": "little-endian""#)
+}
+
 /// A trace of SPEC-2.0 with these packet contexts (their members), and event records of a time of a variable length
 /// and an 8-bit value.
 fn trace(directory: &Path, name: &str, context: &str, stream: &[u8]) -> PathBuf {
     let path = directory.join(name);
     fs::create_dir(&path).unwrap();
-    let structure = |members: &str| format!(r#"{{"type": "structure", "member-classes": [{members}]}}"#);
     let time = r#"{"name": "time", "field-class": {"type": "variable-length-unsigned-integer",
         "roles": ["default-clock-timestamp"]}}"#;
     let value = r#"{"name": "v", "field-class": {"type": "fixed-length-unsigned-integer", "length": 8,
         "byte-order": "little-endian"}}"#;
-    let fragments = [
-        r#"{"type": "preamble", "version": 2}"#.to_owned(),
-        r#"{"type": "clock-class", "id": "c", "frequency": 1000000000}"#.to_owned(),
-        format!(
-            r#"{{"type": "data-stream-class", "default-clock-class-id": "c",
-            "packet-context-field-class": {}, "event-record-header-field-class": {}}}"#,
-            structure(context),
-            structure(time)
-        ),
-        format!(
-            r#"{{"type": "event-record-class", "name": "e", "payload-field-class": {}}}"#,
-            structure(value)
-        ),
-    ];
-    let metadata: String = fragments.iter().map(|fragment| format!("\u{1e}{fragment}\n")).collect();
+    let metadata = metadata_of(context, time, value);
     fs::write(path.join("metadata"), metadata).unwrap();
     fs::write(path.join("stream"), stream).unwrap();
     path
@@ -365,10 +355,7 @@ fn clocks_go_on_in_other_dialects() {
 #[test]
 fn what_is_left_out_moves_the_clock_on() {
     let directory = Directory::new("written-left-out");
-    let bits = |bits| {
-        format!(r#""type": "fixed-length-unsigned-integer", "length": {bits}, "byte-order": "little-endian""#)
-    };
-    let context = |begin| {
+    let context = |begin: u32| {
         [
             member("total", &bits(8), "packet-total-length"),
             member("begin", &bits(begin), "default-clock-timestamp"),
@@ -422,10 +409,7 @@ fn what_is_left_out_moves_the_clock_on() {
 #[test]
 fn packets_stay_the_same_by_way_of_prop1() {
     let directory = Directory::new("written-prop1-and-back");
-    let bits = |bits| {
-        format!(r#""type": "fixed-length-unsigned-integer", "length": {bits}, "byte-order": "little-endian""#)
-    };
-    let context = |begin| {
+    let context = |begin: u32| {
         [
             member("total", &bits(32), "packet-total-length"),
             member("content", &bits(32), "packet-content-length"),
@@ -464,7 +448,7 @@ fn packets_stay_the_same_by_way_of_prop1() {
             stream.extend(512_u32.to_le_bytes().into_iter().chain(content.to_le_bytes()).chain(body));
             stream.resize(stream.len().next_multiple_of(64), 0);
         }
-        let source = trace(&directory, &name, &context(bits), &stream);
+        let source = trace(&directory, &name, &context(bits as u32), &stream);
         let (there, back) = (directory.join(format!("{name}-prop1")), directory.join(format!("{name}-back")));
         run(&["convert", "--dialect", "prop1", text(&source), "-o", text(&there)]).expect(0, &[]);
         let words = ["convert", "--losses", "--dialect", "spec2", text(&there), "-o", text(&back)];

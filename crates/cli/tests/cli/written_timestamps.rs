@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Directory, ichnos};
+use crate::support::{Directory, ichnos, metadata_of};
 
 /// The words of a command, and the events that its output has.
 type Verb<'v> = (&'v [&'v str], &'v [(u64, u8)]);
@@ -43,24 +43,8 @@ fn trace(path: &Path, begin: Option<Bits>, header: &[Bits]) -> Vec<(u64, u8)> {
     let mut context = vec![integer("total", 32, r#""packet-total-length""#)];
     context.extend(begin.map(|bits| integer("begin", bits, time)));
     let fields = header.iter().enumerate().map(|(number, bits)| integer(&format!("t{number}"), *bits, time));
-    let structure = |members: &[String]| {
-        format!(r#"{{"type": "structure", "member-classes": [{}]}}"#, members.join(", "))
-    };
-    let fragments = [
-        r#"{"type": "preamble", "version": 2}"#.to_owned(),
-        r#"{"type": "clock-class", "id": "c", "frequency": 1000000000}"#.to_owned(),
-        format!(
-            r#"{{"type": "data-stream-class", "default-clock-class-id": "c",
-            "packet-context-field-class": {}, "event-record-header-field-class": {}}}"#,
-            structure(&context),
-            structure(&fields.collect::<Vec<_>>())
-        ),
-        format!(
-            r#"{{"type": "event-record-class", "name": "e", "payload-field-class": {}}}"#,
-            structure(&[integer("v", 8, "")])
-        ),
-    ];
-    let metadata: String = fragments.iter().map(|fragment| format!("\u{1e}{fragment}\n")).collect();
+    let fields: Vec<_> = fields.collect();
+    let metadata = metadata_of(&context.join(", "), &fields.join(", "), &integer("v", 8, ""));
     fs::write(path.join("metadata"), metadata).unwrap();
 
     let mut stream = vec![0; 4];

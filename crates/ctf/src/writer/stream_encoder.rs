@@ -543,7 +543,12 @@ impl Encoder for StreamEncoder {
             Message::PacketBegin(packet) => {
                 let is_first = !std::mem::replace(&mut self.has_unwritten_packets, true);
                 if !is_first || packet.begin.is_some() || packet.sequence_number.is_some() {
-                    self.lose(LossKind::Dropped, "", "packet", "packet without a context: its begin and its end");
+                    self.lose(
+                        LossKind::Dropped,
+                        "",
+                        "packet",
+                        "packet without a context: its begin and its end",
+                    );
                 }
             }
             Message::PacketEnd(packet) if self.rules.mirrors => {

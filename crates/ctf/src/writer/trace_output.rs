@@ -364,7 +364,8 @@ impl CtfOutput {
             text = packetized(&text, &class);
             let most = self.options.limits.metadata_bytes;
             if text.len() as u64 > most {
-                let problem = format!("its metadata in packets has more than {most} bytes, which readers refuse");
+                let problem =
+                    format!("its metadata in packets has more than {most} bytes, which readers refuse");
                 return Err(CreateError::Unsupported {
                     trace: trace.path.clone(),
                     dialect: self.target.dialect.title(),

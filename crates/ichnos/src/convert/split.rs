@@ -168,6 +168,12 @@ struct InStream {
     time_part: usize,
 }
 
+impl InStream {
+    fn new(stream: Arc<DataStream>, number: usize) -> Self {
+        Self { stream, number, has_packets: false, pending: Vec::new(), last: None, time_part: 0 }
+    }
+}
+
 struct Splitter<'r, 'o, 'c, 'b, 't> {
     reader: &'r Reader<'r>,
     options: &'o ConvertOptions<'c>,
@@ -437,14 +443,7 @@ impl Splitter<'_, '_, '_, '_, '_> {
                 if self.is_stopped() {
                     return Ok(());
                 }
-                let at = InStream {
-                    stream,
-                    number,
-                    has_packets: false,
-                    pending: Vec::new(),
-                    last: None,
-                    time_part: 0,
-                };
+                let at = InStream::new(stream, number);
                 (number, lane) = (number + 1, lane + 1);
                 if matches!(self.by, SplitBy::Streams) && !self.has_content(source, index) {
                     continue;
@@ -513,14 +512,7 @@ impl Splitter<'_, '_, '_, '_, '_> {
         let mut streams: HashMap<u32, InStream> = HashMap::new();
         for (number, stream) in self.reader.data_streams().into_iter().enumerate() {
             let key = stream.key;
-            let at = InStream {
-                stream,
-                number,
-                has_packets: false,
-                pending: Vec::new(),
-                last: None,
-                time_part: 0,
-            };
+            let at = InStream::new(stream, number);
             streams.insert(key, at);
         }
         self.output.begin_lane(Lane::All);
