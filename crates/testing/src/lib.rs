@@ -1,11 +1,13 @@
-//! What tests of several crates use: [random numbers](Random) of a seed, and [a limit of CPU time](in_cpu_time),
-//! which does not depend on the load of the machine.
+//! Helpers of the tests of several crates: [random numbers](Random) of a seed, [a limit of CPU time](in_cpu_time), which
+//! does not depend on the load of the machine, and [the memory](PrivateMemory) of other processes.
 #![forbid(unsafe_code)]
 // Helpers of tests are tests.
 #![allow(clippy::panic)]
 
 mod cpu_time;
+mod private_memory;
 mod random;
 
 pub use cpu_time::in_cpu_time;
+pub use private_memory::{PrivateMemory, private_memory};
 pub use random::{Random, cases};

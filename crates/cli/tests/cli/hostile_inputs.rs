@@ -27,7 +27,8 @@ struct Case {
     code: i32,
     /// A part of what must be said, on either output.
     says: &'static str,
-    /// Upper bounds of an optimised build: processor time in ms, and memory in MB of 10^6 bytes.
+    /// Upper bounds of an optimised build: processor time in ms, and private memory in MB of 10^6 bytes: twice as much
+    /// as was measured, at least.
     most: (u32, u32),
 }
 
@@ -145,9 +146,9 @@ fn cases() -> Vec<Case> {
         case("40 MB of zeros in 40 kB of gzip", |directory| {
             let zeros = vec![0; 4 << 20];
             write(directory, &[("t.gz", packed(&[], &zeros, 10, &[]))]);
-        }, (Pipes, "ichnos cat t.gz"), (2, "packed bytes become more than the limit of"), (200, 50)),
+        }, (Pipes, "ichnos cat t.gz"), (2, "packed bytes become more than the limit of"), (200, 80)),
         case("a packet of 200 MB in 600 kB of gzip", |directory| padded(directory, 200),
-            (Pipes, "ichnos cat --format=null --stats t.tar.gz"), (0, "3 events in"), (1000, 100)),
+            (Pipes, "ichnos cat --format=null --stats t.tar.gz"), (0, "3 events in"), (1000, 150)),
         case("320 MB of zeros in 10 kB of Zstandard", |directory| {
             let block = [2, 0, 16, 0].repeat(2_500);
             write(directory, &[("t.zst", [&[0x28, 0xb5, 0x2f, 0xfd, 0, 0x50][..], &block].concat())]);
@@ -156,7 +157,7 @@ fn cases() -> Vec<Case> {
             let mut encoder = liblzma::write::XzEncoder::new(Vec::new(), 0);
             encoder.write_all(&vec![0; 5 << 20]).unwrap();
             write(directory, &[("t.tar.xz", encoder.finish().unwrap().repeat(60))]);
-        }, (Pipes, "ichnos cat t.tar.xz"), (2, "packed bytes become more than the limit of"), (500, 80)),
+        }, (Pipes, "ichnos cat t.tar.xz"), (2, "packed bytes become more than the limit of"), (500, 120)),
         case("a zip archive whose members are the same bytes", |directory| {
             write(directory, &[("t.zip", overlapping_zip())]);
         }, (Pipes, "ichnos cat t.zip"), (2, "packed bytes become more than the limit of"), (100, 16)),
@@ -186,16 +187,16 @@ fn cases() -> Vec<Case> {
         case("450,000 environment entries", |directory| {
             let entries = names(450_000, |name| format!("{name}=1;"));
             write(directory, &tsdl(&format!("env{{{entries}}};stream{{}};event{{}};"), &[]));
-        }, (Pipes, "ichnos check ."), (1, "the description takes more than"), (500, 64)),
+        }, (Pipes, "ichnos check ."), (1, "the description takes more than"), (500, 80)),
         case("2 MB of labels of an enumeration in an archive of 20 kB", |directory| {
             let labels = names(1_000, |name| format!("{name},"));
             let first = format!("{HEAD}stream{{}};event{{fields:=struct{{enum:u{{");
             write(directory, &metadata(&first, &labels, 350, "x}e;};};"));
-        }, (Pipes, "ichnos check t.tar.gz"), (0, "no problems"), (500, 50)),
+        }, (Pipes, "ichnos check t.tar.gz"), (0, "no problems"), (500, 64)),
         case("10 MB of members of JSON objects in an archive", |directory| {
             let first = "\u{1e}{\"type\":\"preamble\",\"version\":2,\"attributes\":{\"a\":[";
             write(directory, &metadata(first, &names(1_000, |name| format!("{{\"{name}\":1}},")), 700, "0]}}\n"));
-        }, (Pipes, "ichnos info t.tar.gz"), (2, "the description takes more than"), (500, 128)),
+        }, (Pipes, "ichnos info t.tar.gz"), (2, "the description takes more than"), (500, 200)),
         case("a byte order mark before the metadata", |directory| {
             write(directory, &[("metadata", format!("\u{feff}{METADATA}").into()), ("stream", packet(&[1, 2], 0))]);
         }, (Pipes, "ichnos check ."), (0, "a byte order mark (U+FEFF) is in front of the metadata: it is skipped"), (100, 16)),
@@ -296,9 +297,9 @@ fn cases() -> Vec<Case> {
             write(directory, &tsdl(&format!("env{{{entries}}};stream{{}};event{{}};"), &[]));
         }, (Pipes, "ulimit -v 100000; ichnos info ."), (2, "there is not enough memory for the description"), (500, 80)),
         case("70 MB to unpack, and a full disk", |directory| padded(directory, 70),
-            (Pipes, "trap '' XFSZ; ulimit -f 100; ichnos info t.tar.gz"), (2, "unpacked data cannot be kept in a temporary file in"), (500, 80)),
+            (Pipes, "trap '' XFSZ; ulimit -f 100; ichnos info t.tar.gz"), (2, "unpacked data cannot be kept in a temporary file in"), (500, 150)),
         case("70 MB to unpack, and no directory for it", |directory| padded(directory, 70),
-            (Pipes, "ichnos info --temp-dir=/dev/null t.tar.gz"), (2, "unpacked data cannot be kept in a temporary file in /dev/null"), (500, 80)),
+            (Pipes, "ichnos info --temp-dir=/dev/null t.tar.gz"), (2, "unpacked data cannot be kept in a temporary file in /dev/null"), (500, 150)),
         case("a standard output that is closed", |directory| write(directory, &ten_events()),
             (Pipes, "ichnos cat . >&-"), (2, "the standard output is closed"), (100, 16)),
         case("a standard output that is full", |directory| write(directory, &ten_events()),
@@ -360,6 +361,7 @@ fn measured() {
 
     let Ok(name) = std::env::var(MEASURED) else { return };
     let case = cases().into_iter().find(|case| case.name == name).unwrap();
+    let memory = ichnos_testing::PrivateMemory::of_children(std::process::id());
     let mut command = Command::new("sh");
     if case.place == OtherUser {
         command = threads::other_user();
@@ -391,7 +393,7 @@ fn measured() {
         "code": code,
         "text": text,
         "milliseconds": milliseconds(usage.user_time()) + milliseconds(usage.system_time()),
-        "bytes": usage.max_rss() * 1024,
+        "bytes": memory.peak(),
     });
     fs::write("../result.json", result.to_string()).unwrap();
 }
@@ -407,9 +409,8 @@ fn hostile_inputs_do_what_the_page_says() {
     fs::set_permissions(&*bin, fs::Permissions::from_mode(0o755)).unwrap();
     let has_sanitizer = std::env::var_os("ASAN_OPTIONS").is_some();
     let is_shown = std::env::var_os("ICHNOS_COSTS").is_some();
-    // Without optimization, programs take some twenty times as long, and are larger: pages of the program itself are
-    // some 30 MB then, depending on what the system has read of it.
-    let (slower, larger) = if cfg!(debug_assertions) { (20, 28_000) } else { (1, 0) };
+    // Without optimization, programs take some twenty times as long.
+    let slower = if cfg!(debug_assertions) { 20 } else { 1 };
     let mut wrong = String::new();
     let mut table = String::from(
         "| input | command | exit code | it says | at most |\n\
@@ -462,7 +463,7 @@ fn hostile_inputs_do_what_the_page_says() {
         if milliseconds > u64::from(time) * slower {
             fail(format!("{milliseconds} ms, more than {slower} times {time}"));
         }
-        if !has_sanitizer && kilobytes > u64::from(memory) * 1000 + larger {
+        if !has_sanitizer && kilobytes > u64::from(memory) * 1000 {
             fail(format!("{kilobytes} kB, more than {memory} MB"));
         }
     }

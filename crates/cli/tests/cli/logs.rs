@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::path::PathBuf;
+#[cfg(target_os = "linux")]
+use std::process::Stdio;
 
 use ichnos_fuchsia::log::Encoder;
 use serde_json::{Value, json};
@@ -201,8 +203,6 @@ fn a_missing_byte_loses_one_record() {
 #[cfg(target_os = "linux")]
 #[test]
 fn classes_of_records_take_little_memory() {
-    use nix::sys::resource::{UsageWho, getrusage};
-
     const COUNT: usize = 8_000;
     if std::env::var_os("ASAN_OPTIONS").is_some() {
         eprintln!("skipped: the address sanitizer takes memory for itself");
@@ -227,16 +227,21 @@ fn classes_of_records_take_little_memory() {
         }
         fs::write(&file, bytes).unwrap();
     };
-    // The most memory of any child so far in kB, of which the file is a part.
+    // The most private memory in bytes.
     let run = |arguments: &[&str]| {
-        ichnos(arguments.iter().copied().chain([path(&file)])).expect(0, &[]);
-        getrusage(UsageWho::RUSAGE_CHILDREN).unwrap().max_rss()
+        let mut command = command();
+        command.args(arguments).arg(&file).stdin(Stdio::null()).stdout(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let memory = ichnos_testing::PrivateMemory::of(child.id());
+        assert!(child.wait().unwrap().success());
+        memory.peak()
     };
     write(3_000);
-    let before = run(&["cat", "-fnull"]).max(run(&["info", "--count"]));
+    let verbs = [&["cat", "-fnull"][..], &["info", "--count"]];
+    let before = verbs.map(run);
     write(COUNT);
-    for arguments in [&["cat", "-fnull"][..], &["info", "--count"]] {
-        let each = (run(arguments) - before) * 1024 / (COUNT as i64 - 3_000);
+    for (arguments, before) in verbs.into_iter().zip(before) {
+        let each = run(arguments).saturating_sub(before) / (COUNT as u64 - 3_000);
         eprintln!("{arguments:?}: {each} bytes");
         assert!(each <= 2_000, "{arguments:?}: {each} bytes");
     }

@@ -266,9 +266,7 @@ fn files(size: usize) -> Vec<(String, Make)> {
 
 /// Private memory of this process, in KiB.
 fn private_memory() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
-    line.split_whitespace().next()?.parse().ok()
+    Some(ichnos_testing::private_memory(std::process::id())? / 1024)
 }
 
 /// Opening and reading any of them takes less than 64 MB, in a process of its own.

@@ -1,0 +1,124 @@
+//! Private memory of other processes.
+
+use std::collections::HashMap;
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// The most private memory of any process that a process starts, while this value exists. Pages of files, the program's
+/// own file among them, are no part of it: how many of those are in memory depends on the machine.
+///
+/// ```
+/// use ichnos_testing::PrivateMemory;
+///
+/// let memory = PrivateMemory::of_children(std::process::id());
+/// std::process::Command::new("true").status()?;
+/// # #[cfg(target_os = "linux")]
+/// assert!(memory.peak() < 100_000_000);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct PrivateMemory {
+    state: Arc<State>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    is_over: AtomicBool,
+    peak: AtomicU64,
+}
+
+impl PrivateMemory {
+    /// Watches the processes that a process has started, and those that they have started.
+    #[must_use]
+    pub fn of_children(process: u32) -> Self {
+        Self::watch(process, false)
+    }
+
+    /// Watches a process and those that it has started.
+    #[must_use]
+    pub fn of(process: u32) -> Self {
+        Self::watch(process, true)
+    }
+
+    fn watch(process: u32, with_itself: bool) -> Self {
+        let state = Arc::new(State::default());
+        let watched = Arc::clone(&state);
+        let thread = std::thread::spawn(move || {
+            while !watched.is_over.load(Ordering::Relaxed) {
+                let mut all = descendants(process);
+                all.extend(with_itself.then_some(process));
+                let now = all.into_iter().filter_map(private_memory).max();
+                watched.peak.fetch_max(now.unwrap_or(0), Ordering::Relaxed);
+                std::thread::sleep(Duration::from_micros(500));
+            }
+        });
+        Self { state, thread: Some(thread) }
+    }
+
+    /// Returns the most bytes up to now; 0 if the system does not tell.
+    #[must_use]
+    pub fn peak(&self) -> u64 {
+        self.state.peak.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for PrivateMemory {
+    fn drop(&mut self) {
+        self.state.is_over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The private memory of a process in bytes; None: there is no such process, or the system does not tell.
+#[must_use]
+pub fn private_memory(process: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
+    Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
+}
+
+/// The processes that a process has started, and those that they have started.
+fn descendants(process: u32) -> Vec<u32> {
+    let mut parents: HashMap<u32, Vec<u32>> = HashMap::new();
+    for item in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(number) = item.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        let Ok(stat) = fs::read_to_string(item.path().join("stat")) else { continue };
+        // Behind the name, which can have any characters, come the state and the parent.
+        let fields = stat.rsplit_once(')').map(|(_, rest)| rest.split_whitespace());
+        if let Some(parent) =
+            fields.and_then(|mut fields| fields.nth(1)).and_then(|parent| parent.parse().ok())
+        {
+            parents.entry(parent).or_default().push(number);
+        }
+    }
+    let mut found = parents.remove(&process).unwrap_or_default();
+    let mut next = 0;
+    while let Some(process) = found.get(next) {
+        found.extend(parents.remove(process).unwrap_or_default());
+        next += 1;
+    }
+    found
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_of_a_child_is_measured() {
+        let mut shell = std::process::Command::new("sh");
+        // A shell that keeps some megabytes for a while, started by another one.
+        shell.args(["-c", "sh -c 'x=$(head -c 8000000 /dev/zero | tr \"\\0\" a); sleep 0.3'; true"]);
+        let mut child = shell.spawn().unwrap();
+        let memory = PrivateMemory::of(child.id());
+        assert!(child.wait().unwrap().success());
+        assert!((8_000_000..100_000_000).contains(&memory.peak()), "{}", memory.peak());
+        assert!(private_memory(std::process::id()).unwrap() > 0);
+    }
+}
