@@ -4,10 +4,10 @@
 Commands that are compared run in turns, so that other work on the machine affects all of them. Printed
 are medians of wall-clock time and CPU time in seconds, medians of the ratios of the pairs, and the most
 memory that a run had (RssAnon: without the mapped files of the trace). With `writing`, traces are written,
-beside the one that is read, and events selected: that takes a trace of `make_trace.py ... rare`."""
+beside the one that is read, and events selected: that takes a trace of `make_trace.py ... rare`. Needs the fastest build, `cargo build --profile dist`."""
 import json, os, shutil, statistics, subprocess, sys, tempfile, time
 
-OURS, THEIRS = "target/release/ichnos", "babeltrace2"
+OURS, THEIRS = "target/dist/ichnos", "babeltrace2"
 CAT = [OURS, "cat", "--threads=1"]
 PEER = {
     "read all": (CAT + ["--format=null"], [THEIRS, "--output-format=dummy"]),
