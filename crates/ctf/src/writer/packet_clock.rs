@@ -88,11 +88,16 @@ impl PacketClock {
         self.has_clock && (is_short || is_missing && differs)
     }
 
+    /// Returns `true` if a few bits say when packets begin, and their meaning depends on when the packet before ends, which
+    /// it does not in the source.
+    pub(super) fn depends_on_ends(&self) -> bool {
+        let GoesOn { source, output } = self.goes_on;
+        output && !source && !self.adds_begin && (1..64).contains(&self.bits)
+    }
+
     /// Returns `true` if what a packet says of its begin would be read as a later time, as the packet before ends later.
     pub(super) fn goes_back(&self, begin: u64, before: u64) -> bool {
-        let GoesOn { source, output } = self.goes_on;
-        let has_other_times = output && !source && self.bits > 0;
-        has_other_times && begin < before && !self.can_begin(begin, before, Timestamps::default())
+        self.depends_on_ends() && begin < before
     }
 
     /// Whether a packet can say that it begins at a value, behind one that ends at another.

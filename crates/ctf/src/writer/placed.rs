@@ -23,6 +23,11 @@ impl Placed {
         }
     }
 
+    /// Returns `true` if its value is as much of another value as it has bits for.
+    pub(super) fn has_lower_bits_of(&self, value: u64) -> bool {
+        (self.value ^ value) & 1_u64.checked_shl(self.bits() as u32).map_or(u64::MAX, |end| end - 1) == 0
+    }
+
     /// Writes a field anew.
     pub(super) fn patch(&self, out: &mut BitWriter, value: u64) {
         match self.layout {

@@ -131,8 +131,17 @@ impl StreamEncoder {
         if let (Some(open), Some(cycles)) = (&mut self.lanes[lane].open, cycles) {
             open.has_right_times &= (open.now..=open.latest).contains(&cycles) || !self.rules.mirrors;
         }
-        let (is_changed, cycles) = self.make_room(lane, cycles, first);
+        let (is_changed, mut cycles) = self.make_room(lane, cycles, first);
         let rules = Arc::clone(&self.rules);
+        if !rules.timestamp.are_there
+            && rules.clock.adds_begin
+            && let Some(open) = &self.lanes[lane].open
+            && cycles.is_some_and(|cycles| cycles != open.now)
+        {
+            // All that is known of its time is the begin of the packet, which is not always possible in damaged ones.
+            cycles = Some(open.now);
+            self.lose(LossKind::Rounded, event.name(), "", "time: that of its packet");
+        }
         let mut is_split = false;
         let mut timestamp_bit;
         loop {

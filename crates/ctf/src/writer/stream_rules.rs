@@ -121,6 +121,8 @@ pub(super) struct HeaderRules {
 /// How event records say their time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timestamps {
+    /// True if event records have fields that say their time, or parts of it.
+    pub(super) are_there: bool,
     /// Bits of the shortest field of a fixed length that does; 64 if none is shorter.
     pub(super) bits: u64,
     /// Whether there are fields of a variable length that do: they take what all of the time needs.
@@ -133,8 +135,13 @@ pub(super) struct Timestamps {
 
 impl Timestamps {
     /// Timestamps that have all bits of the time.
-    pub(super) const WHOLE: Self =
-        Self { bits: 64, are_variable: false, are_several: false, scope: Scope::EventRecordHeader };
+    pub(super) const WHOLE: Self = Self {
+        are_there: true,
+        bits: 64,
+        are_variable: false,
+        are_several: false,
+        scope: Scope::EventRecordHeader,
+    };
 
     /// Whether event records say all of the time.
     pub(super) fn are_whole(self) -> bool {
@@ -150,7 +157,7 @@ impl Timestamps {
         let found = scopes.into_iter().find_map(|(scope, root)| {
             let mut found = Self { scope, ..Self::default() };
             let most = found.collect(root.as_deref()?, class.default_clock);
-            found.are_several = most > 1;
+            (found.are_there, found.are_several) = (most > 0, most > 1);
             (most > 0).then_some(found)
         });
         found.unwrap_or_default()
@@ -188,6 +195,6 @@ impl Default for Timestamps {
     /// Timestamps of event records without a time.
     fn default() -> Self {
         let scope = Scope::EventRecordHeader;
-        Self { bits: 64, are_variable: false, are_several: false, scope }
+        Self { are_there: false, bits: 64, are_variable: false, are_several: false, scope }
     }
 }

@@ -15,12 +15,13 @@ use ichnos_model::{
 };
 use std::sync::Arc;
 
+/// Loss of a time that the reader has corrected.
+const DAMAGED_TIME: &str = "time of a damaged packet: one that fits between the packets around it";
+
 impl StreamEncoder {
     /// True if a packet can be copied as a whole, as far as its header and its time allow it.
     pub(in crate::writer) fn can_copy(&self, packet: &Packet<'_>) -> bool {
         let (rules, window) = (&*self.rules, self.window);
-        let goes_back =
-            packet.begin.is_some_and(|begin| rules.clock.goes_back(begin.cycles, self.lanes[0].end));
         let is_within = |time: Option<ClockValue>| {
             let Some(time) = time else { return window == Window::default() };
             window.begin.is_none_or(|begin| time.nanoseconds >= begin)
@@ -34,7 +35,7 @@ impl StreamEncoder {
             && self.lanes[0].inserted == 0
             && self.lanes[0].open.is_none()
             && is_whole
-            && !goes_back
+            && !rules.clock.depends_on_ends()
             && is_within(packet.begin)
             && is_within(packet.end)
             && !packet.has_corrected_times
@@ -133,8 +134,7 @@ impl StreamEncoder {
         }
         if changed_times > 0 && !rules.repairs {
             // The reader knows what fits between the packets around it.
-            let what = "time of a damaged packet: one that fits between the packets around it";
-            self.lose(LossKind::Rounded, "", Scope::PacketContext.short_name(), what);
+            self.lose(LossKind::Rounded, "", Scope::PacketContext.short_name(), DAMAGED_TIME);
         }
         let packets = &mut self.lanes[0];
         let mut begin = cycles(packet.begin).unwrap_or(0).max(earliest);
@@ -278,7 +278,7 @@ impl StreamEncoder {
         let rules = Arc::clone(&self.rules);
         let packets = &mut self.lanes[0];
         let Some(open) = packets.open.take() else { return };
-        let mut end = None;
+        let (mut end, mut is_changed) = (None, false);
         if rules.repairs {
             self.close_repaired(open);
             return;
@@ -299,11 +299,20 @@ impl StreamEncoder {
             end = packet.end.map(|end| open.end_behind_events(end.cycles));
         } else if !rules.is_ctf && rules.default_clock.is_some() {
             end = Some(packet.end.map_or(open.now, |end| end.cycles.max(open.now)));
+        } else if rules.clock.depends_on_ends() {
+            // The end that a damaged packet says may be one behind the begin of the next one.
+            end = packet.end.map(|end| end.cycles.max(open.now));
+            let says_other = |placed: &Placed| end.is_some_and(|end| !placed.has_lower_bits_of(end));
+            let mut ends = open.placed.iter().filter(|placed| placed.role == Role::PacketEndTimestamp);
+            is_changed = ends.any(says_other);
         }
         // The next one cannot begin before.
         let said = end.or(packet.end.map(|end| end.cycles)).unwrap_or(0);
         packets.end = packets.end.max(said);
         packets.close(open, end);
+        if is_changed {
+            self.lose(LossKind::Rounded, "", Scope::PacketContext.short_name(), DAMAGED_TIME);
+        }
     }
 
     /// The time of an event, or that of the event before if it cannot be.
