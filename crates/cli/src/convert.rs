@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal as _;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use ichnos::convert::{ConvertError, ConvertOptions, Select, Target};
@@ -11,7 +11,7 @@ use ichnos::model::{Damage, DataStream, StreamSummary, Window};
 use ichnos::{Reader, Session};
 
 use crate::args::{Align, Arithmetic, Convert, Cut, Filter, Global, Merge, Repair, Writing};
-use crate::damage;
+use crate::damage::Damages;
 use crate::exit::{Exit, Failure};
 use crate::filtering;
 use crate::input;
@@ -20,7 +20,7 @@ use crate::output_path::OutputPath;
 use crate::report::Report;
 use crate::scan;
 use crate::selection::Selection;
-use crate::style::{self, safe};
+use crate::style::safe;
 use crate::unmatched;
 use crate::write_progress::WriteProgress;
 use crate::write_report::{self, InputReport};
@@ -155,14 +155,9 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     if !selection.wants_all_events() {
         options.select = Some(&make);
     }
-    let found = Mutex::new(Vec::new());
+    let found = Mutex::new(Damages::default());
     let most = args.reading.limits().report.damage;
-    let count = AtomicU64::new(0);
-    let note = |damage: &Damage| {
-        if count.fetch_add(1, Ordering::Relaxed) < most {
-            found.lock().unwrap_or_else(PoisonError::into_inner).push(damage.clone());
-        }
-    };
+    let note = |damage: &Damage| found.lock().unwrap_or_else(PoisonError::into_inner).add(damage, most);
     options.damage = Some(&note);
     let mut written = convert(&reader, writer, path.filter(|_| !writing.dry_run), &options);
     if is_kept
@@ -170,17 +165,14 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
         && options.write.dialect.take().is_some()
     {
         report.notice(&format!("{error}; the output is {}", default_dialect(writer)));
+        *found.lock().unwrap_or_else(PoisonError::into_inner) = Damages::default();
         written = convert(&reader, writer, path.filter(|_| !writing.dry_run), &options);
     }
     drop(options);
     drop(progress);
-    let count = count.into_inner();
     let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    found.sort_by(|a, b| (&a.file, a.bit).cmp(&(&b.file, b.bit)));
-    found.iter().for_each(|damage| report.warning(&damage::line(damage)));
-    if count > found.len() as u64 {
-        report.warning(&style::count(count - found.len() as u64, "more damaged place"));
-    }
+    found.warn(report);
+    let count = found.count;
     // To leave out what is damaged is what is wanted of a repair.
     let damaged = damaged || count > 0 && !edit.repairs;
     let (written, failed) = match written {
@@ -198,7 +190,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
         }
         Err(error) => return Err(Failure::new(error.to_string())),
     };
-    let read = InputReport { left_out: edit.repairs.then_some(&found[..]), repeated_packets };
+    let read = InputReport { left_out: edit.repairs.then_some(&found.list[..]), repeated_packets };
     write_report::print(&args.writing, &written, &read, report)?;
     let is_empty = written.events == 0 && written.copied_packets == 0;
     // Nothing of what there was is left.

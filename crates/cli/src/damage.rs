@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use ichnos::model::{Damage, DamageKind};
 
 use crate::limits;
+use crate::report::Report;
 use crate::style::count;
 
 /// Damaged places: the first ones, and how many there are.
@@ -21,6 +22,15 @@ impl Damages {
             self.list.push(damage.clone());
         }
         self.count += 1;
+    }
+
+    /// Prints a warning for each place in the list, in the order of files, and one for all others.
+    pub(crate) fn warn(&mut self, report: Report) {
+        self.list.sort_by(|a, b| (&a.file, a.bit).cmp(&(&b.file, b.bit)));
+        self.list.iter().for_each(|damage| report.warning(&line(damage)));
+        if self.left_out() > 0 {
+            report.warning(&count(self.left_out(), "more damaged place"));
+        }
     }
 
     /// How many are not in the list.

@@ -5,14 +5,15 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ichnos::convert::{ConvertError, ConvertOptions, Select, SplitBy as By, SplitTargets, Target};
 use ichnos::io::{CreateError, FileNames, ListWritten, OutputDirectory, TraceWriter, WriteReport};
-use ichnos::model::{DataStream, Event, FieldRef, FieldValue, Message, Window};
+use ichnos::model::{Damage, DataStream, Event, FieldRef, FieldValue, Message, Window};
 use ichnos::{Reader, Session};
 
 use crate::args::{Arithmetic, Global, Split, SplitBy};
+use crate::damage::Damages;
 use crate::exit::{Exit, Failure};
 use crate::output_path::OutputPath;
 use crate::report::Report;
@@ -68,7 +69,8 @@ pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit,
     let window = selection.prepare(&session, report)?;
     input::report_empty_traces(&session, report);
     interrupt::watch_writing(report);
-    let splitter = Splitter { session: &session, selection, window };
+    let most_damages = args.convert.reading.limits().report.damage;
+    let splitter = Splitter { session: &session, selection, window, damages: Mutex::default(), most_damages };
     let times = splitter.times(&args.by)?;
     if interrupt::is_requested() {
         return Ok(interrupt::exit());
@@ -94,6 +96,7 @@ pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit,
         drop(directory.take());
         directory = create()?;
         parts = Parts::new(&args.by, &times, writer);
+        *splitter.damages() = Damages::default();
         written = splitter.write(args, &times, target, &mut parts, directory.as_ref(), &progress);
     }
     let mut written = match written {
@@ -113,6 +116,8 @@ pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit,
         Err(Problem::Convert(error)) => return Err(Failure::new(error.to_string())),
     };
     drop(progress);
+    splitter.damages().warn(report);
+    let damaged = damaged || splitter.damages().count > 0;
     if let SplitBy::Field(field) = &args.by
         && parts.have_no_value()
     {
@@ -244,9 +249,16 @@ struct Splitter<'a> {
     session: &'a Session,
     selection: Selection,
     window: Window,
+    /// What could not be read.
+    damages: Mutex<Damages>,
+    most_damages: u64,
 }
 
 impl Splitter<'_> {
+    fn damages(&self) -> MutexGuard<'_, Damages> {
+        self.damages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// A reader of some of the selected data streams in a time.
     fn reader(&self, streams: Streams) -> Result<Reader<'_>, Failure> {
         self.selection.reader_of(self.session, self.window, |stream| match streams {
@@ -417,6 +429,8 @@ impl Splitter<'_> {
         }
         let mut options = ConvertOptions::default();
         convert::set_options(&mut options, &args.convert, target);
+        let note = |damage: &Damage| self.damages().add(damage, self.most_damages);
+        options.damage = Some(&note);
         let make = || -> Select<'_> {
             let mut selection = self.selection.clone();
             let mut counter = progress.counter();

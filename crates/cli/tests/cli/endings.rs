@@ -372,3 +372,48 @@ fn conversions_are_interrupted() {
         assert!(interrupted < whole / 2, "{interrupted:?} of {whole:?}");
     }
 }
+
+/// Damage that shows without decoding events is reported by all verbs, and other damage by those that decode them.
+#[test]
+fn each_verb_reports_damage() {
+    let truncated = damaged("verdict-truncated");
+    let wrong = trace("verdict-wrong");
+    let mut bytes = fs::read(wrong.join("stream_a")).unwrap();
+    // The last event of the first packet says that it is of another class.
+    let size = packet(&[1, 2, 3], 0).len();
+    bytes[size - 24] = 0xee;
+    fs::write(wrong.join("stream_a"), bytes).unwrap();
+    let out = Directory::new("verdict-out");
+    for (directory, is_seen_in_copies) in [(&truncated, true), (&wrong, false)] {
+        let expected = run("cat", directory, &["--format=null"]).expect(3, &[]).err;
+        let warnings = |text: &str| text.lines().filter(|line| line.starts_with("warning: ")).count();
+        for (verb, options, copies) in [
+            ("convert", &[][..], true),
+            ("convert", &["--packet-size=64"], false),
+            ("cut", &["--begin=+1ns"], false),
+            ("filter", &["event.id >= 0"], false),
+            ("split", &["--by=stream"], true),
+            ("split", &["--by=time=1s"], true),
+            ("split", &["--by=size=100"], true),
+            ("split", &["--by=event"], false),
+        ] {
+            if copies && !is_seen_in_copies {
+                continue;
+            }
+            let path = out.join("t");
+            let output = format!("--output={}", path.display());
+            let (first, options) = match verb {
+                "filter" => (&options[..1], &options[1..]),
+                _ => (&options[..0], options),
+            };
+            let mut words = vec![verb];
+            words.extend(first);
+            words.push(directory.to_str().unwrap());
+            words.extend(options);
+            words.extend(["--force", &output]);
+            let run = ichnos(&words);
+            assert_eq!(run.code, 3, "{words:?}: {}", run.err);
+            assert_eq!(warnings(&run.err), warnings(&expected), "{words:?}: {}\n{expected}", run.err);
+        }
+    }
+}
