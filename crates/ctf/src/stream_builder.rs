@@ -249,8 +249,10 @@ impl<'a> StreamBuilder<'a> {
             let diagnostic = Diagnostic::warning(TextPosition::default(), message);
             self.diagnostics.push(FileDiagnostic::new(file, diagnostic));
         };
-        // Tracers leave empty files behind where nothing happened: only strict reading reports them.
-        if let Some((file, count)) = self.empty.take().filter(|_| self.strict) {
+        // Tracers leave empty files behind where nothing happened: only strict reading reports them. In PROP-1.0, a data
+        // stream has any number of packets ("Layer 2").
+        let is_wrong = self.strict && dialect != Dialect::Prop1;
+        if let Some((file, count)) = self.empty.take().filter(|_| is_wrong) {
             let more = if count > 1 { format!("; so are {} more files", count - 1) } else { String::new() };
             warning(file, format!("the data stream is empty, but must have a packet at least{more}"));
         }

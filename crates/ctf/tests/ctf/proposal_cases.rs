@@ -620,12 +620,17 @@ fn packets_have_more_than_8_bits() {
 
 #[test]
 fn data_streams_have_a_packet() {
-    let metadata = prop1(&[TRACE, STREAM, &event(&[("a", &int(8))])]);
+    let payload = members(&[("a", &unsigned(8, ""))]);
+    let event = format!(r#"{{"type": "event-record-class", "payload-field-class": {payload}}}"#);
+    let of_prop2 = prop2(&[r#"{"type": "data-stream-class"}"#, &event]);
     let files: [(&str, &[u8]); 3] = [("a", &[]), ("b", &[0x41, 0x42]), ("c", &[])];
-    let found = said(&metadata, &files, true);
+    let found = said(&of_prop2, &files, true);
     let expected = "the data stream is empty, but must have a packet at least; so are 1 more files";
     assert!(matches!(found.as_slice(), [one] if one.contains(expected)), "{found:?}");
-    assert_eq!(said(&metadata, &files, false), Vec::<String>::new());
+    assert_eq!(said(&of_prop2, &files, false), Vec::<String>::new());
+    // PROP-1.0, "Layer 2": a sequence of zero or more packets.
+    let of_prop1 = prop1(&[TRACE, STREAM, &self::event(&[("a", &int(8))])]);
+    assert_eq!(said(&of_prop1, &files, true), Vec::<String>::new());
 }
 
 #[test]
