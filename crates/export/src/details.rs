@@ -5,6 +5,7 @@ mod fields;
 mod resume;
 mod text;
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -80,6 +81,10 @@ impl Default for DetailsOptions {
     }
 }
 
+/// Largest number of data streams of a trace up to which each of its stream beginnings lists all. Of more,
+/// it lists those that are new: otherwise, the text would grow with the square of their number.
+const LISTED_EACH_TIME: usize = 1024;
+
 /// A trace that was met.
 #[derive(Debug)]
 struct TraceState {
@@ -89,10 +94,12 @@ struct TraceState {
     without_id: u128,
     /// Whether its classes were written.
     written: bool,
+    /// Number of its data streams that a stream beginning has listed: the first ones.
+    listed: usize,
 }
 
 /// A data stream of a trace that was met.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct ListedStream {
     id: u128,
     class_id: u128,
@@ -155,6 +162,8 @@ pub struct Details<W> {
     palette: Palette,
     scratch: Scratch,
     traces: Vec<TraceState>,
+    /// Indexes of `traces`, by address.
+    trace_indexes: HashMap<usize, usize>,
     streams: StreamTable<StreamState, StreamClassState, ClassState>,
     beginnings: Vec<Beginning>,
     written: bool,
@@ -180,6 +189,7 @@ impl<W: TextWriter> Details<W> {
             options,
             scratch: Scratch::default(),
             traces: Vec::new(),
+            trace_indexes: HashMap::new(),
             streams: StreamTable::default(),
             beginnings: Vec::new(),
             written: false,
@@ -205,7 +215,7 @@ impl<W: TextWriter> Details<W> {
     /// # Errors
     /// If it cannot write.
     pub fn flush(&mut self) -> io::Result<()> {
-        self.write_beginnings();
+        self.write_beginnings()?;
         self.output.flush()
     }
 
@@ -223,18 +233,17 @@ impl<W: TextWriter> Details<W> {
 
     /// Lists a data stream that begins; gives the index of its trace, and its id.
     fn list(&mut self, stream: &DataStream) -> (usize, u128) {
-        let found = self.traces.iter().position(|part| Arc::ptr_eq(&part.trace, &stream.trace));
-        let index = found.unwrap_or(self.traces.len());
-        if found.is_none() {
+        let index = *self.trace_indexes.entry(Arc::as_ptr(&stream.trace).addr()).or_insert_with(|| {
             let trace = Arc::clone(&stream.trace);
-            self.traces.push(TraceState { trace, streams: Vec::new(), without_id: 0, written: false });
-        }
+            let streams = Vec::new();
+            self.traces.push(TraceState { trace, streams, without_id: 0, written: false, listed: 0 });
+            self.traces.len() - 1
+        });
         let trace = &mut self.traces[index];
         // Data streams without an id are numbered.
         let id = stream.id.unwrap_or(trace.without_id);
         trace.without_id += u128::from(stream.id.is_none());
         trace.streams.push(ListedStream { id, class_id: stream.class().id });
-        trace.streams.sort_by_key(|stream| (stream.id, stream.class_id));
         (index, id)
     }
 
@@ -338,18 +347,19 @@ impl<W: TextWriter> Details<W> {
         push_all(&mut self.output.buffer, &[bold, bright_yellow, title, reset]);
     }
 
-    fn write_beginnings(&mut self) {
+    fn write_beginnings(&mut self) -> io::Result<()> {
         for beginning in std::mem::take(&mut self.beginnings) {
-            self.write_beginning(&beginning);
+            self.write_beginning(&beginning)?;
         }
+        Ok(())
     }
 
-    fn write_beginning(&mut self, beginning: &Beginning) {
+    fn write_beginning(&mut self, beginning: &Beginning) -> io::Result<()> {
         let key = beginning.key;
         let Some((trace, has_clock)) =
             self.streams.get(key).map(|(part, class)| (part.trace, class.has_clock))
         else {
-            return;
+            return Ok(());
         };
         let bounds = self.begin();
         self.write_classes(trace);
@@ -369,24 +379,33 @@ impl<W: TextWriter> Details<W> {
                 self.write_stream(beginning, trace);
             }
         }
-        // These lines are not waited for: the next message writes them out.
-        let _ = self.end_quietly(bounds);
-    }
-
-    fn end_quietly(&mut self, (start, body): (usize, usize)) -> bool {
-        if self.output.buffer.len() == body {
-            self.output.buffer.truncate(start);
-            return false;
-        }
-        self.written = true;
-        true
+        self.end(bounds)
     }
 
     /// Writes the properties of a data stream and its trace.
-    fn write_stream(&mut self, beginning: &Beginning, trace: usize) {
+    fn write_stream(&mut self, beginning: &Beginning, index: usize) {
+        let Some(part) = self.traces.get_mut(index) else { return };
+        if part.streams.len() <= LISTED_EACH_TIME {
+            part.listed = 0;
+        }
+        part.streams[part.listed..].sort_unstable();
+        let listed = std::mem::replace(&mut part.listed, part.streams.len());
+        let trace = Arc::clone(&part.trace);
+        let streams = std::mem::take(&mut part.streams);
+        self.write_properties(beginning, &trace, &streams, listed);
+        self.traces[index].streams = streams;
+    }
+
+    /// Writes the properties of a data stream and its trace, and lists the `streams` of the trace but for the
+    /// first ones, which were `listed` before.
+    fn write_properties(
+        &mut self,
+        beginning: &Beginning,
+        trace: &Trace,
+        streams: &[ListedStream],
+        listed: usize,
+    ) {
         let options = self.options.clone();
-        let part = &self.traces[trace];
-        let (trace, listed) = (Arc::clone(&part.trace), part.streams.clone());
         let class = &trace.class;
         let mut lines = self.lines();
         lines.indent = 2;
@@ -407,7 +426,7 @@ impl<W: TextWriter> Details<W> {
         let uid = property::trace_uid(class).filter(|_| options.uid);
         let namespace = property::trace_namespace(class);
         lines.identity(namespace, uid.as_deref(), None);
-        if class.environment.is_empty() && listed.is_empty() {
+        if class.environment.is_empty() && streams.is_empty() {
             lines.push("\n");
             return;
         }
@@ -433,7 +452,14 @@ impl<W: TextWriter> Details<W> {
             }
             lines.indent = 4;
         }
-        for stream in listed {
+        if listed > 0 {
+            lines.indent();
+            lines.property("Streams listed above");
+            lines.push(": ");
+            lines.unsigned(listed as u128);
+            lines.push("\n");
+        }
+        for stream in streams.iter().skip(listed) {
             lines.indent();
             lines.object("Stream");
             lines.push(" (ID ");
@@ -574,7 +600,7 @@ impl<W: TextWriter> Sink for Details<W> {
             return Ok(ControlFlow::Continue(()));
         }
         if !self.beginnings.is_empty() {
-            self.write_beginnings();
+            self.write_beginnings()?;
         }
         match message {
             Message::Event(event) => self.event(event)?,

@@ -380,6 +380,30 @@ fn streams_list_each_other() {
     assert_eq!(out.text().matches(listed).count(), 2);
 }
 
+/// Beyond 1,024 data streams, a stream beginning lists those that no other one has listed.
+#[test]
+fn many_streams_are_listed_once() {
+    let fixture = Fixture::new(structure(vec![]));
+    let out = Shared::default();
+    let mut sink = Details::new(out.clone(), DetailsOptions::default());
+    for id in 0..3000 {
+        let trace = Arc::clone(&fixture.stream.trace);
+        let stream = DataStream::new(trace, 0, Some(id), "many").unwrap();
+        send(&mut sink, &Message::StreamBegin(&stream));
+        send(&mut sink, &Message::StreamEnd(&stream));
+    }
+    sink.finish().unwrap();
+    let text = out.text();
+    assert_eq!(text.matches("    Stream (ID 1023, Class ID 0)\n").count(), 1);
+    assert_eq!(text.matches("    Stream (ID 1022, Class ID 0)\n").count(), 2);
+    assert!(
+        text.contains("    Streams listed above: 2999\n    Stream (ID 2999, Class ID 0)\n\n"),
+        "{text:.300}"
+    );
+    let lines = text.matches("    Stream (ID ").count();
+    assert_eq!(lines, (1..=1024).sum::<usize>() + 3000 - 1024);
+}
+
 #[test]
 fn chunks() {
     let fixture = Fixture::new(structure(vec![("a", u8_class())]));
