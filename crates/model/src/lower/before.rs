@@ -8,7 +8,7 @@ use super::capabilities::VariantSelection;
 use super::class_lowerer::ClassLowerer;
 use super::loss_table::LossKind;
 use super::moves::Fit;
-use super::names::{identifier, is_identifier, unique};
+use super::names::{UniqueNames, identifier, is_identifier};
 use crate::plan::steps::{NodeId, Op, Slot};
 use crate::{
     BitField, ByteOrder, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length,
@@ -196,10 +196,10 @@ pub(super) fn option_names(
     options: &[VariantOption],
     is_reserved: fn(&str) -> bool,
 ) -> impl Iterator<Item = Cow<'_, str>> {
-    let mut names = HashSet::new();
+    let mut names = UniqueNames::default();
     options.iter().enumerate().map(move |(index, option)| match &option.name {
-        Some(name) => Cow::Owned(unique(&identifier(name.trim_start_matches('_'), is_reserved), &mut names)),
-        None => Cow::Owned(unique(&format!("option{index}"), &mut names)),
+        Some(name) => Cow::Owned(names.take(&identifier(name.trim_start_matches('_'), is_reserved))),
+        None => Cow::Owned(names.take(&format!("option{index}"))),
     })
 }
 

@@ -9,7 +9,7 @@ use super::before::{Before, option_names};
 use super::class_lowerer::ClassLowerer;
 use super::loss_table::LossKind;
 use super::moves::{Fit, MoveKind, NONE, NodeMove, ScopeMoves};
-use super::names::unique;
+use super::names::UniqueNames;
 use crate::plan::steps::{NodeId, Op, Plan, align};
 use crate::{
     Attributes, DisplayBase, FieldClass, FieldKind, FieldLocation, IntegerRange, Length, LocationStep,
@@ -61,14 +61,14 @@ impl<'a> ClassLowerer<'a> {
     }
 
     /// The names that members behind these cannot have.
-    fn taken(&mut self, members: &[Member]) -> HashSet<String> {
+    fn taken(&mut self, members: &[Member]) -> UniqueNames {
         let mut names = std::mem::take(&mut self.reserved);
         names.extend(members.iter().map(|member| member.name.clone()));
         names
     }
 
     /// Appends what a member becomes.
-    fn member(&mut self, id: NodeId, out: &mut Vec<Member>, names: &mut HashSet<String>) {
+    fn member(&mut self, id: NodeId, out: &mut Vec<Member>, names: &mut UniqueNames) {
         let node = self.plan.node(id);
         let is_top = node.parent == Some(0);
         let is_padding = matches!(node.class.kind, FieldKind::Padding(_)) && !self.capabilities.padding;
@@ -87,7 +87,7 @@ impl<'a> ClassLowerer<'a> {
             None if self.is_role_name(source) => Cow::Owned(format!("{source}_field")),
             None => self.name(source),
         };
-        let name = unique(&wanted, names);
+        let name = names.take(&wanted);
         if name != source {
             self.note(Fit::SameBits);
             self.lose(LossKind::Renamed, format!("`{source}` -> `{name}`"));
@@ -112,7 +112,8 @@ impl<'a> ClassLowerer<'a> {
         else {
             return None;
         };
-        members.get(ids.iter().position(|other| *other == id)?)
+        // Nodes are numbered in the order of the members.
+        members.get(ids.binary_search(&id).ok()?)
     }
 
     fn role_name(&self, class: &FieldClass) -> Option<&'static str> {
@@ -142,7 +143,7 @@ impl<'a> ClassLowerer<'a> {
         let wrap = self.allocate();
         self.moves[id as usize].wrap = wrap;
         // The names of members of structures: converted once more, the structure stays the same.
-        let (mut members, mut names) = (Vec::new(), HashSet::from(["value".to_owned()]));
+        let (mut members, mut names) = (Vec::new(), UniqueNames::from_iter(["value".to_owned()]));
         let location = self.say_before(id, false, "value", &mut members, &mut names);
         let class = self.class(id, location);
         members.push(Member::new("value", class));
@@ -157,17 +158,17 @@ impl<'a> ClassLowerer<'a> {
         is_member: bool,
         name: &str,
         out: &mut Vec<Member>,
-        names: &mut HashSet<String>,
+        names: &mut UniqueNames,
     ) -> Option<FieldLocation> {
         let mut location = None;
         if let Some(before) = self.before(id, is_member) {
-            let extra = unique(&format!("{name}_{}", before.name()), names);
+            let extra = names.take(&format!("{name}_{}", before.name()));
             out.push(self.extra(id, before, &extra));
             let path = vec![LocationStep::Member(extra)];
             location = Some(FieldLocation { path, ..FieldLocation::of_values() });
         }
         if let Some(field) = self.hoisted(id) {
-            let extra = unique(&format!("{name}_{}", Before::Length.name()), names);
+            let extra = names.take(&format!("{name}_{}", Before::Length.name()));
             out.push(self.extra(field, Before::Length, &extra));
             self.moves[id as usize].hoisted = self.moves[field as usize].extra;
             self.hoists.push((field, extra));
@@ -234,7 +235,7 @@ impl<'a> ClassLowerer<'a> {
             }
             FieldKind::Structure { minimum_alignment, .. } => {
                 let mut members = Vec::new();
-                let mut names = HashSet::new();
+                let mut names = UniqueNames::default();
                 if let Op::Structure { members: ids, .. } = &node.op {
                     for id in ids {
                         self.member(*id, &mut members, &mut names);
@@ -304,7 +305,7 @@ impl<'a> ClassLowerer<'a> {
             FieldKind::Union { alignment, .. } if self.capabilities.unions => {
                 let Op::Union { members: ids } = &node.op else { return source.clone() };
                 let mut members = Vec::new();
-                let mut names = HashSet::new();
+                let mut names = UniqueNames::default();
                 for id in ids {
                     self.member(*id, &mut members, &mut names);
                 }

@@ -7,7 +7,7 @@ use super::absolute::absolute_location;
 use super::capabilities::Capabilities;
 use super::loss_table::{Loss, LossKind, LossTable};
 use super::moves::{Fit, NONE, NodeMove};
-use super::names::identifier;
+use super::names::{UniqueNames, identifier};
 use super::options::LowerOptions;
 use crate::plan::steps::{NodeId, Op, Plan};
 use crate::{FieldClass, FieldLocation, LocationStep, Scope};
@@ -32,7 +32,7 @@ pub(super) struct ClassLowerer<'a> {
     pub(super) fit: Fit,
     pub(super) path: Vec<String>,
     /// Names that members get that come later.
-    pub(super) reserved: HashSet<String>,
+    pub(super) reserved: UniqueNames,
     /// Fields that are left out.
     pub(super) left_out: HashSet<NodeId>,
     /// True if fields are in another scope than in the source, so that locations begin at the root.
@@ -67,7 +67,7 @@ impl<'a> ClassLowerer<'a> {
             next: 0,
             fit: Fit::Same,
             path: Vec::new(),
-            reserved: HashSet::new(),
+            reserved: UniqueNames::default(),
             left_out: HashSet::new(),
             is_elsewhere: false,
             joins_payload: false,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::class_lowerer::ClassLowerer;
 use super::loss_table::{Loss, LossKind};
 use super::moves::{Fit, ScopeMoves};
+use super::names::UniqueNames;
 use super::trace_lowerer::TraceLowerer;
 use crate::plan::Plan;
 use crate::plan::steps::{NodeId, Op};
@@ -83,8 +84,8 @@ impl TraceLowerer<'_> {
 }
 
 /// The names of the members of the structure that a plan is of.
-pub(super) fn member_names(plan: &Plan) -> HashSet<String> {
-    let Op::Structure { members, .. } = &plan.root().op else { return HashSet::new() };
+pub(super) fn member_names(plan: &Plan) -> UniqueNames {
+    let Op::Structure { members, .. } = &plan.root().op else { return UniqueNames::default() };
     members.iter().filter_map(|id| Some(plan.node(*id).name.as_deref()?.to_owned())).collect()
 }
 

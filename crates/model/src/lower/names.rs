@@ -1,7 +1,7 @@
 //! Names as formats can have them.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// Whether a name is an identifier of C.
 pub(super) fn is_identifier(name: &str) -> bool {
@@ -25,13 +25,59 @@ pub(super) fn identifier(name: &str, is_reserved: impl Fn(&str) -> bool) -> Cow<
     Cow::Owned(identifier)
 }
 
-/// The name, or one like it that there is not yet.
-pub(super) fn unique(name: &str, names: &mut HashSet<String>) -> String {
-    let mut unique = name.to_owned();
-    let mut number = 2u64;
-    while !names.insert(unique.clone()) {
-        unique = format!("{name}_{number}");
-        number += 1;
+/// Names that differ, for instance those of the members of a structure.
+#[derive(Debug, Default)]
+pub(super) struct UniqueNames {
+    taken: HashSet<String>,
+    /// Smallest number that was not tried yet as a suffix of a name.
+    next_numbers: HashMap<String, u64>,
+}
+
+impl UniqueNames {
+    /// Takes the name, or the first of `name_2`, `name_3` ... that is not taken.
+    pub(super) fn take(&mut self, name: &str) -> String {
+        if self.taken.insert(name.to_owned()) {
+            return name.to_owned();
+        }
+        let number = self.next_numbers.entry(name.to_owned()).or_insert(2);
+        loop {
+            let unique = format!("{name}_{number}");
+            *number += 1;
+            if self.taken.insert(unique.clone()) {
+                return unique;
+            }
+        }
     }
-    unique
+}
+
+impl Extend<String> for UniqueNames {
+    fn extend<I: IntoIterator<Item = String>>(&mut self, names: I) {
+        self.taken.extend(names);
+    }
+}
+
+impl FromIterator<String> for UniqueNames {
+    fn from_iter<I: IntoIterator<Item = String>>(names: I) -> Self {
+        Self { taken: names.into_iter().collect(), next_numbers: HashMap::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_names_get_numbers_that_are_free() {
+        let mut names: UniqueNames = ["a_2".to_owned()].into_iter().collect();
+        let taken: Vec<String> = ["a", "a", "b", "a", "a_3", "b"].map(|name| names.take(name)).into();
+        assert_eq!(taken, ["a", "a_3", "b", "a_4", "a_3_2", "b_2"]);
+    }
+
+    /// Takes minutes if each name tries all numbers.
+    #[test]
+    fn very_many_equal_names() {
+        let mut names = UniqueNames::default();
+        let last = (0..200_000).map(|_| names.take("a")).last();
+        assert_eq!(last.as_deref(), Some("a_200000"));
+    }
 }

@@ -1,12 +1,11 @@
 //! What is lowered beside field classes: the trace, its clocks, its data stream classes.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::annotations::strip;
 use super::capabilities::{Capabilities, Environment};
 use super::loss_table::{Loss, LossKind, LossTable};
-use super::names::{identifier, unique};
+use super::names::{UniqueNames, identifier};
 use crate::{ClockOrigin, EventRecordClass, FieldClass, FieldKind, Member, TraceClass, Value};
 
 /// Lowers what is not in field classes and event record classes.
@@ -187,16 +186,11 @@ fn strip_members(class: &mut Arc<FieldClass>) -> bool {
 
 /// Gives clocks ids that are identifiers and differ.
 fn rename_clocks(class: &mut TraceClass, is_reserved: fn(&str) -> bool, losses: &mut LossTable) {
-    let mut names = HashSet::new();
+    let mut names = UniqueNames::default();
     for clock in &mut class.clocks {
         let source = clock.name.clone().unwrap_or_else(|| clock.id.clone());
-        let wanted = identifier(&source, is_reserved).into_owned();
-        let mut name = wanted.clone();
-        let mut number = 2u64;
-        while !names.insert(name.clone()) {
-            name = format!("{wanted}_{number}");
-            number += 1;
-        }
+        let wanted = identifier(&source, is_reserved);
+        let name = names.take(&wanted);
         if name != source {
             let what = format!("clock `{source}` -> `{name}`");
             losses.add(Loss { kind: LossKind::Renamed, class: String::new(), field: String::new(), what }, 1);
@@ -209,9 +203,9 @@ fn rename_clocks(class: &mut TraceClass, is_reserved: fn(&str) -> bool, losses: 
 /// Gives clocks ids that differ, and names where others refer to them by these: lines of any program can have two clocks
 /// of one id.
 fn distinguish_clocks(class: &mut TraceClass, by_name: bool, losses: &mut LossTable) {
-    let (mut ids, mut names) = (HashSet::new(), HashSet::new());
-    let mut distinguish = |source: &mut String, taken: &mut HashSet<String>| {
-        let name = unique(source, taken);
+    let (mut ids, mut names) = (UniqueNames::default(), UniqueNames::default());
+    let mut distinguish = |source: &mut String, taken: &mut UniqueNames| {
+        let name = taken.take(source);
         if name != *source {
             let what = format!("clock `{source}` -> `{name}`");
             losses.add(Loss { kind: LossKind::Renamed, class: String::new(), field: String::new(), what }, 1);
@@ -243,7 +237,7 @@ fn lower_environment(class: &mut TraceClass, capabilities: &Capabilities, losses
             && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))
     };
     let is_small = |integer: i128| (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&integer);
-    let mut names = HashSet::new();
+    let mut names = UniqueNames::default();
     for (name, value) in std::mem::take(&mut class.environment) {
         let fits = match (environment, &value) {
             (Environment::None, _) => false,
@@ -260,9 +254,7 @@ fn lower_environment(class: &mut TraceClass, capabilities: &Capabilities, losses
         if environment == Environment::Simple && !is_identifier(&name) {
             lowered = identifier(&name, capabilities.is_reserved).into_owned();
         }
-        while !names.insert(lowered.clone()) {
-            lowered.push('_');
-        }
+        lowered = names.take(&lowered);
         if lowered != name {
             lose(LossKind::Renamed, format!("environment entry `{name}` -> `{lowered}`"));
         }
