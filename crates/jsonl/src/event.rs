@@ -472,7 +472,7 @@ impl EventReader {
                 }
             };
             let [specific_context, payload] =
-                [&look.context, &look.payload].map(|shape| shape.as_ref().map(|shape| shape.class().into()));
+                [&look.context, &look.payload].map(|shape| shape.as_ref().map(Shape::class));
             let mut class = EventRecordClass { id, specific_context, payload, ..class };
             class.meanings = undescribed_meanings(&meanings, &class, look.common);
             class

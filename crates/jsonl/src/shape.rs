@@ -1,6 +1,6 @@
 //! Classes of values that no line describes: what they look like.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use ichnos_model::{
     BitField, ByteOrder, FieldClass, FieldKind, FieldLocation, IntegerProperties, Length, Member,
@@ -157,40 +157,40 @@ impl Shape {
         }
     }
 
-    /// The class of such values.
-    pub(crate) fn class(&self) -> FieldClass {
+    /// The class of such values. Classes of the most frequent values are shared, as there can be very many of them.
+    pub(crate) fn class(&self) -> Arc<FieldClass> {
+        static SIGNED: LazyLock<Arc<FieldClass>> = LazyLock::new(|| Arc::new(FieldClass::signed(64)));
+        static UNSIGNED: LazyLock<Arc<FieldClass>> = LazyLock::new(|| Arc::new(FieldClass::unsigned(64)));
+        static FLOAT: LazyLock<Arc<FieldClass>> = LazyLock::new(|| Arc::new(FieldClass::float(64)));
+        static TEXT: LazyLock<Arc<FieldClass>> = LazyLock::new(|| Arc::new(FieldClass::string()));
         let of_values = || Length::Dynamic(Box::new(FieldLocation::of_values()));
-        match self {
-            Self::Null => FieldClass::new(FieldKind::Null { alignment: 1 }),
-            Self::Boolean => {
-                FieldClass::new(FieldKind::Boolean(BitField::new(8, ByteOrder::LittleEndian, 8)))
+        let kind = match self {
+            Self::Signed => return Arc::clone(&SIGNED),
+            Self::Unsigned => return Arc::clone(&UNSIGNED),
+            Self::Float => return Arc::clone(&FLOAT),
+            Self::Text | Self::Any => return Arc::clone(&TEXT),
+            Self::Optional(inner) => return Arc::new(FieldClass::optional(inner.class())),
+            Self::Object(members) => {
+                let member = |(name, shape): &(String, Self)| Member::new(name.clone(), shape.class());
+                return Arc::new(FieldClass::structure(members.iter().map(member)));
             }
-            Self::Signed => FieldClass::signed(64),
-            Self::Unsigned => FieldClass::unsigned(64),
+            Self::Null => FieldKind::Null { alignment: 1 },
+            Self::Boolean => FieldKind::Boolean(BitField::new(8, ByteOrder::LittleEndian, 8)),
             Self::Wide(length) => {
                 let integer = IntegerProperties { signed: true, ..IntegerProperties::default() };
-                let bits = BitField::new(*length, ByteOrder::LittleEndian, 8);
-                FieldClass::new(FieldKind::Integer { bits, integer })
+                FieldKind::Integer { bits: BitField::new(*length, ByteOrder::LittleEndian, 8), integer }
             }
-            Self::Float => FieldClass::float(64),
-            Self::Text | Self::Any => FieldClass::string(),
-            Self::Blob(media) => FieldClass::new(FieldKind::Blob {
-                length: of_values(),
-                media_type: media.clone(),
-                alignment: 8,
-            }),
-            Self::Array(element) => FieldClass::new(FieldKind::Array {
-                element: Arc::new(element.class()),
+            Self::Blob(media) => {
+                FieldKind::Blob { length: of_values(), media_type: media.clone(), alignment: 8 }
+            }
+            Self::Array(element) => FieldKind::Array {
+                element: element.class(),
                 length: of_values(),
                 minimum_alignment: 1,
                 element_aligns: true,
-            }),
-            Self::Optional(inner) => FieldClass::optional(inner.class()),
-            Self::Object(members) => {
-                let member = |(name, shape): &(String, Self)| Member::new(name.clone(), shape.class());
-                FieldClass::structure(members.iter().map(member))
-            }
-        }
+            },
+        };
+        Arc::new(FieldClass::new(kind))
     }
 
     /// How many classes it is.
