@@ -263,6 +263,8 @@ fn find(directory: &Path, text: &str) -> Result<Vec<PathBuf>, String> {
         next.sort();
         found = next;
     }
+    // Opening a pipe that a pattern matches by chance would wait until somebody writes to it.
+    found.retain(|path| path.metadata().is_ok_and(|found| found.is_file() || found.is_dir()));
     match found.is_empty() {
         true => Err(format!("no file or directory matches `{}`", path.display())),
         false => Ok(found),
@@ -315,6 +317,19 @@ mod tests {
             ]
         );
         assert!(manifest.place_of_clock("mono").unwrap().ends_with("m.toml:5:12"));
+    }
+
+    #[test]
+    fn patterns_match_files_and_directories_only() {
+        let directory = tempfile::tempdir().unwrap();
+        let made = std::process::Command::new("mkfifo").arg(directory.path().join("n1")).status();
+        assert!(made.unwrap().success());
+        std::os::unix::fs::symlink("n1", directory.path().join("n2")).unwrap();
+        std::os::unix::net::UnixListener::bind(directory.path().join("n3")).unwrap();
+        fs::write(directory.path().join("n4"), "").unwrap();
+        assert_eq!(find(directory.path(), "n*"), Ok(vec![directory.path().join("n4")]));
+        assert!(find(directory.path(), "n[1-3]").unwrap_err().starts_with("no file or directory matches"));
+        assert_eq!(find(directory.path(), "n1"), Ok(vec![directory.path().join("n1")]));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use ichnos_model::{DataStream, Event, Message, Sink, Value};
 
-use self::cells::{Cells, CommonKeys, ScopeCells};
+use self::cells::{Cells, CommonKeys, ScopeCells, find};
 pub use self::columns::{CsvColumn, CsvColumns};
 use self::columns::{Property, Source};
 use crate::number;
@@ -59,12 +59,40 @@ impl Default for CsvOptions {
     }
 }
 
+/// Cells that are the same for all events of a data stream.
+#[derive(Debug)]
+struct StreamState {
+    stream: Box<[u8]>,
+    trace: Box<[u8]>,
+}
+
 /// What is known of a data stream class.
 #[derive(Debug)]
 struct StreamClassState {
     time: TimeWriter,
-    host: Option<Box<str>>,
+    host: Box<[u8]>,
     keys: CommonKeys,
+}
+
+/// The columns that events of a class can have, and where their cells come from.
+#[derive(Debug)]
+struct ClassState {
+    name: Box<[u8]>,
+    cells: Vec<ClassCell>,
+    /// Number of separators after the last cell.
+    trailing: usize,
+    scopes: Vec<ScopeCells>,
+    /// Number of cells that are fields.
+    fields: usize,
+}
+
+/// A cell that events of a class can have.
+#[derive(Debug)]
+struct ClassCell {
+    /// Number of separators between the cell before and this one.
+    separators: usize,
+    /// `None`: the next field.
+    property: Option<Property>,
 }
 
 /// Writes a line with the names of columns, and a line of cells for each event; the documentation of the project has
@@ -80,7 +108,7 @@ pub struct Csv<W> {
     output: Output<W>,
     options: CsvOptions,
     cells: Cells,
-    streams: StreamTable<(), StreamClassState, Vec<ScopeCells>>,
+    streams: StreamTable<StreamState, StreamClassState, ClassState>,
 }
 
 impl<W> std::fmt::Debug for Csv<W> {
@@ -119,11 +147,16 @@ impl<W: TextWriter> Csv<W> {
 
     #[cold]
     fn add_stream(&mut self, stream: &DataStream) {
-        self.streams.insert(stream, (), || StreamClassState {
-            time: TimeWriter::new(self.options.time, stream.clock()),
+        let options = &self.options;
+        let state = StreamState {
+            stream: property_cell(&stream.name, options),
+            trace: property_cell(&stream.trace.path, options),
+        };
+        self.streams.insert(stream, state, || StreamClassState {
+            time: TimeWriter::new(options.time, stream.clock()),
             host: match stream.trace.class.environment("hostname") {
-                Some(Value::Text(name)) => Some(name.as_str().into()),
-                _ => None,
+                Some(Value::Text(name)) => property_cell(name, options),
+                _ => Box::default(),
             },
             keys: CommonKeys::default(),
         });
@@ -134,58 +167,99 @@ impl<W: TextWriter> Csv<W> {
             self.add_stream(event.stream);
         }
         let options = &self.options;
-        let Some(((), known, classes)) = self.streams.get_mut(event.stream) else { return Ok(()) };
-        let scopes = classes.of(event, || cells::find(event, &options.columns, &mut known.keys));
-        self.cells.clear(options.columns.len());
-        for scope in scopes {
+        let Some((stream, known, classes)) = self.streams.get_mut(event.stream) else { return Ok(()) };
+        let class = classes.of(event, || ClassState::new(event, options, &mut known.keys));
+        self.cells.clear(class.fields);
+        for scope in &class.scopes {
             self.output.failures.note(scope.write(event, &mut self.cells));
         }
         let out = &mut self.output.buffer;
         let line = out.len();
-        for (i, column) in options.columns.iter().enumerate() {
-            if i > 0 {
-                out.push(options.form.separator());
+        let mut field = 0;
+        for cell in &class.cells {
+            push_separators(out, cell.separators, options);
+            if let Some(property) = cell.property {
+                push_property(out, event, property, stream, known, class);
+                continue;
             }
-            match &column.source {
-                Source::Property(property) => push_property(out, event, *property, known, options),
-                Source::Field(_) => {
-                    if let Some(cell) = self.cells.get(i) {
-                        push_cell(out, cell, options);
-                    }
-                }
+            match self.cells.get(field) {
+                Some((number, true)) => out.extend_from_slice(number),
+                Some((text, false)) => push_cell(out, text, options),
+                None => {}
             }
+            field += 1;
         }
+        push_separators(out, class.trailing, options);
         end_line(out, line, options);
         self.output.flush_if_full()
     }
+}
+
+impl ClassState {
+    /// Finds out which columns have cells. All other ones of a wide table take only their separators.
+    fn new(event: &Event<'_>, options: &CsvOptions, keys: &mut CommonKeys) -> Self {
+        let (scopes, columns) = find(event, &options.columns, keys);
+        let mut cells = Vec::new();
+        let mut before = 0;
+        let mut fields = columns.iter().copied().peekable();
+        for (index, column) in options.columns.iter().enumerate() {
+            let property = match column.source {
+                Source::Property(property) => Some(property),
+                Source::Field(_) if fields.next_if_eq(&index).is_some() => None,
+                Source::Field(_) => continue,
+            };
+            cells.push(ClassCell { separators: index - before, property });
+            before = index;
+        }
+        let trailing = options.columns.len().saturating_sub(1) - before;
+        Self { name: property_cell(event.name(), options), cells, trailing, scopes, fields: columns.len() }
+    }
+}
+
+/// Appends separators of columns.
+#[inline]
+fn push_separators(out: &mut Vec<u8>, count: usize, options: &CsvOptions) {
+    match count {
+        0 => {}
+        1 => out.push(options.form.separator()),
+        _ => out.resize(out.len() + count, options.form.separator()),
+    }
+}
+
+/// The cell of a property; nothing if that has no text.
+fn property_cell(text: &str, options: &CsvOptions) -> Box<[u8]> {
+    let mut cell = Vec::new();
+    if !text.is_empty() {
+        push_cell(&mut cell, text.as_bytes(), options);
+    }
+    cell.into()
 }
 
 fn push_property(
     out: &mut Vec<u8>,
     event: &Event<'_>,
     property: Property,
+    stream: &StreamState,
     known: &mut StreamClassState,
-    options: &CsvOptions,
+    class: &ClassState,
 ) {
-    let text = match (property, event.clock) {
+    let cell = match (property, event.clock) {
         (Property::Time, Some(clock)) => return known.time.push_bare(out, clock.nanoseconds),
         (Property::Nanoseconds, Some(clock)) => return number::push_i128(out, clock.nanoseconds),
         (Property::Cycles, Some(clock)) => return number::push_unsigned(out, clock.cycles),
         (Property::Time | Property::Nanoseconds | Property::Cycles, None) => return,
         (Property::Id, _) => return number::push_id(out, event.class.id),
         (Property::LogLevel, _) => match (property::log_level(event.class), event.class.log_level) {
-            (Some(level), _) => level.attribute,
+            (Some(level), _) => level.attribute.as_bytes(),
             (None, Some(level)) => return number::push_signed(out, level),
             (None, None) => return,
         },
-        (Property::Name, _) => event.name(),
-        (Property::Host, _) => known.host.as_deref().unwrap_or_default(),
-        (Property::Stream, _) => &event.stream.name,
-        (Property::Trace, _) => &event.stream.trace.path,
+        (Property::Name, _) => &class.name,
+        (Property::Host, _) => &known.host,
+        (Property::Stream, _) => &stream.stream,
+        (Property::Trace, _) => &stream.trace,
     };
-    if !text.is_empty() {
-        push_cell(out, text.as_bytes(), options);
-    }
+    out.extend_from_slice(cell);
 }
 
 impl CsvForm {

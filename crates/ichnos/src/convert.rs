@@ -408,19 +408,22 @@ impl Reader<'_> {
         // Where packets get other times than before, those of the next one matter.
         let write = &options.write;
         let looks_ahead = write.repair || write.packet_size.is_some() || window != Window::default();
-        let mut ahead = None;
-        if looks_ahead {
-            // The packet behind the last one belongs to another job.
+        // Begins with the first packet: a data stream without packets is not read twice.
+        let begin_ahead = || {
+            // The packet after the last one belongs to another job.
             let packets = job.packets.clone().unwrap_or_else(all);
             let packets = packets.start..packets.end.saturating_add(1);
-            ahead = trace.packet_cursor(job.stream, window, packets);
-            ahead = ahead.or_else(|| trace.cursor(job.stream, window));
-            to_next_packet(&mut ahead);
-        }
+            let ahead = trace.packet_cursor(job.stream, window, packets);
+            let mut ahead = ahead.or_else(|| trace.cursor(job.stream, window));
+            to_next_packet(&mut ahead, &is_stopped);
+            ahead
+        };
+        let mut ahead = None;
         let mut has_message = cursor.next_head().is_some();
         while has_message && !is_stopped() {
             if looks_ahead && matches!(cursor.current(), Some(Message::PacketBegin(_))) {
-                to_next_packet(&mut ahead);
+                let ahead = ahead.get_or_insert_with(begin_ahead);
+                to_next_packet(ahead, &is_stopped);
                 match ahead.as_ref().and_then(|ahead| ahead.current()) {
                     Some(Message::PacketBegin(next)) => encoder.look_ahead(Some(&next)),
                     _ => encoder.look_ahead(None),
@@ -429,7 +432,7 @@ impl Reader<'_> {
             if let (Some(Message::PacketBegin(packet)), Some(window)) = (cursor.current(), options.packets_in)
                 && !overlaps(&packet, window)
             {
-                has_message = pass_packet(&mut cursor);
+                has_message = pass_packet(&mut cursor, &is_stopped);
                 continue;
             }
             if let Some(Message::PacketBegin(packet)) = cursor.current()
@@ -437,7 +440,7 @@ impl Reader<'_> {
             {
                 has_message = match options.verify {
                     true => pass_copied_packet(&mut cursor, &mut |message| encoder.copied_message(message)),
-                    false => pass_packet(&mut cursor),
+                    false => pass_packet(&mut cursor, &is_stopped),
                 };
                 if !give(&mut *encoder, take) {
                     return Ok(events);
@@ -502,12 +505,12 @@ fn overlaps(packet: &Packet<'_>, window: Window) -> bool {
 }
 
 /// Moves to the beginning of the next packet; None if there is none.
-fn to_next_packet(cursor: &mut Option<BoxedCursor>) {
+fn to_next_packet(cursor: &mut Option<BoxedCursor>, is_stopped: &dyn Fn() -> bool) {
     if let Some(cursor) = cursor {
         // Where it cannot be skipped, its events are read and not used.
         cursor.skip_packet();
         while let Some(head) = cursor.next_head() {
-            if head.kind == MessageKind::PacketBegin {
+            if head.kind == MessageKind::PacketBegin || is_stopped() {
                 return;
             }
         }
@@ -516,12 +519,15 @@ fn to_next_packet(cursor: &mut Option<BoxedCursor>) {
 }
 
 /// Moves behind the packet whose beginning is the current message; false if nothing follows.
-fn pass_packet(cursor: &mut BoxedCursor) -> bool {
+fn pass_packet(cursor: &mut BoxedCursor, is_stopped: &dyn Fn() -> bool) -> bool {
     // Where it cannot be skipped, its events are read and not used.
     cursor.skip_packet();
     while let Some(head) = cursor.next_head() {
         if head.kind == MessageKind::PacketEnd {
             return cursor.next_head().is_some();
+        }
+        if is_stopped() {
+            break;
         }
     }
     false

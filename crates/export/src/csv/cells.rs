@@ -15,24 +15,33 @@ use crate::time::push_date;
 #[derive(Debug, Default)]
 pub(super) struct Cells {
     text: Vec<u8>,
-    /// Begin and end in the text, by column; None: there is no such field in the event.
-    places: Vec<Option<(usize, usize)>>,
+    /// By number of the cell; `None`: the event has no such field.
+    places: Vec<Option<Place>>,
     scratch: Scratch,
     counts: Vec<u64>,
 }
 
+/// Place of a cell in the text.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    begin: usize,
+    end: usize,
+    /// Set for digits and the like, which are never quoted.
+    is_plain: bool,
+}
+
 impl Cells {
-    /// Begins a line of this many columns.
-    pub(super) fn clear(&mut self, columns: usize) {
+    /// Begins a line of this many cells.
+    pub(super) fn clear(&mut self, cells: usize) {
         self.text.clear();
         self.places.clear();
-        self.places.resize(columns, None);
+        self.places.resize(cells, None);
     }
 
-    /// The text of a cell; None: there is no such field in the event.
-    pub(super) fn get(&self, column: usize) -> Option<&[u8]> {
-        let (begin, end) = self.places.get(column).copied().flatten()?;
-        self.text.get(begin..end)
+    /// The text of a cell, with `true` if nothing in it is to be quoted; `None`: the event has no such field.
+    pub(super) fn get(&self, cell: usize) -> Option<(&[u8], bool)> {
+        let place = self.places.get(cell).copied().flatten()?;
+        Some((self.text.get(place.begin..place.end)?, place.is_plain))
     }
 }
 
@@ -59,7 +68,8 @@ struct Pass {
 
 #[derive(Debug)]
 struct Want {
-    column: usize,
+    /// Number of the cell.
+    cell: usize,
     target: Target,
     /// Indexes in `counted`, and the element that is wanted.
     elements: Vec<(usize, u64)>,
@@ -83,10 +93,15 @@ impl CommonKeys {
     }
 }
 
-/// Finds the cells that the events of a class have.
-pub(super) fn find(event: &Event<'_>, columns: &[CsvColumn], common: &mut CommonKeys) -> Vec<ScopeCells> {
+/// Finds the cells that the events of a class can have; gives them with the indexes of their columns.
+pub(super) fn find(
+    event: &Event<'_>,
+    columns: &[CsvColumn],
+    common: &mut CommonKeys,
+) -> (Vec<ScopeCells>, Vec<usize>) {
     let trees = Trees::of_event(event);
     let mut scopes: Vec<ScopeCells> = Vec::new();
+    let mut found = Vec::new();
     for (column, CsvColumn { source, .. }) in columns.iter().enumerate() {
         let Source::Field(path) = source else { continue };
         for target in path.resolve(&trees) {
@@ -98,7 +113,10 @@ pub(super) fn find(event: &Event<'_>, columns: &[CsvColumn], common: &mut Common
                     scopes.len() - 1
                 }
             };
-            scopes[place].add(column, target);
+            if found.last() != Some(&column) {
+                found.push(column);
+            }
+            scopes[place].add(found.len() - 1, target);
         }
     }
     for scope in &mut scopes {
@@ -109,11 +127,11 @@ pub(super) fn find(event: &Event<'_>, columns: &[CsvColumn], common: &mut Common
         let nodes = event.plan(scope.scope).map_or(0, |plan| Plan::nodes(plan).count());
         scope.passes.iter_mut().for_each(|pass| pass.complete(nodes));
     }
-    scopes
+    (scopes, found)
 }
 
 impl ScopeCells {
-    fn add(&mut self, column: usize, target: Target) {
+    fn add(&mut self, cell: usize, target: Target) {
         let is_apart = |pass: &Pass| {
             !pass.wants.iter().any(|want| want.target.is_around(&target) || target.is_around(&want.target))
         };
@@ -124,7 +142,7 @@ impl ScopeCells {
                 self.passes.len() - 1
             }
         };
-        self.passes[place].wants.push(Want { column, target, elements: Vec::new() });
+        self.passes[place].wants.push(Want { cell, target, elements: Vec::new() });
     }
 
     /// Writes the cells; false if the scope cannot be decoded.
@@ -155,7 +173,7 @@ impl Target {
 impl Pass {
     /// Sorts what is wanted of this number of fields.
     fn complete(&mut self, nodes: usize) {
-        self.wants.sort_by_key(|want| (want.target.node, want.column));
+        self.wants.sort_by_key(|want| (want.target.node, want.cell));
         // Of a context of thousands of fields, not all are kept for each of thousands of classes.
         let is_dense = nodes / 16 <= self.wants.len() + 16;
         self.by_node = vec![0; if is_dense { nodes } else { 0 }];
@@ -194,7 +212,7 @@ impl Pass {
 struct CellWriter<'a> {
     json: FieldWriter<'a>,
     pass: &'a Pass,
-    places: &'a mut Vec<Option<(usize, usize)>>,
+    places: &'a mut Vec<Option<Place>>,
     /// Of what is counted, how many there were.
     counts: &'a mut Vec<u64>,
     /// Where the field begins that is being written as a whole, and what it is wanted for.
@@ -219,11 +237,12 @@ impl<'a> CellWriter<'a> {
     }
 
     /// Keeps what was written from `begin` on, for what is wanted of the field. `names`: it is names.
-    fn keep(&mut self, wants: &[Want], begin: usize, names: bool) {
+    #[inline]
+    fn keep(&mut self, wants: &[Want], begin: usize, names: bool, is_plain: bool) {
         let end = self.json.out().len();
         for want in wants.iter().filter(|want| want.target.names == names && is_at(want, self.counts)) {
-            if let Some(place @ None) = self.places.get_mut(want.column) {
-                *place = Some((begin, end));
+            if let Some(place @ None) = self.places.get_mut(want.cell) {
+                *place = Some(Place { begin, end, is_plain });
             }
         }
     }
@@ -234,7 +253,17 @@ impl<'a> CellWriter<'a> {
         let wants = self.begin(field)?;
         let begin = self.json.out().len();
         write(&mut self.json);
-        self.keep(wants, begin, false);
+        self.keep(wants, begin, false, false);
+        Some(wants)
+    }
+
+    /// The same for a cell in which nothing is to be quoted.
+    #[inline]
+    fn plain(&mut self, field: Field<'_>, write: impl FnOnce(&mut Vec<u8>)) -> Option<&'a [Want]> {
+        let wants = self.begin(field)?;
+        let begin = self.json.out().len();
+        write(self.json.out());
+        self.keep(wants, begin, false, true);
         Some(wants)
     }
 
@@ -249,7 +278,7 @@ impl<'a> CellWriter<'a> {
             out.extend_from_slice(name.as_bytes());
         }
         if out.len() > begin {
-            self.keep(wants, begin, true);
+            self.keep(wants, begin, true, false);
         }
     }
 
@@ -280,7 +309,7 @@ impl<'a> CellWriter<'a> {
         if self.depth == 0
             && let Some((begin, wants)) = self.whole.take()
         {
-            self.keep(wants, begin, false);
+            self.keep(wants, begin, false, false);
         }
     }
 }
@@ -303,9 +332,9 @@ impl Visitor for CellWriter<'_> {
     #[inline]
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
         within_json!(self, unsigned(field, value));
-        let wants = self.value(field, |json| {
-            if !push_date(json.out(), field.class().integer(), value.into()) {
-                number::push_unsigned(json.out(), value);
+        let wants = self.plain(field, |out| {
+            if !push_date(out, field.class().integer(), value.into()) {
+                number::push_unsigned(out, value);
             }
         });
         self.integer_names(field, wants, value.into());
@@ -314,9 +343,9 @@ impl Visitor for CellWriter<'_> {
     #[inline]
     fn signed(&mut self, field: Field<'_>, value: i64) {
         within_json!(self, signed(field, value));
-        let wants = self.value(field, |json| {
-            if !push_date(json.out(), field.class().integer(), value.into()) {
-                number::push_signed(json.out(), value);
+        let wants = self.plain(field, |out| {
+            if !push_date(out, field.class().integer(), value.into()) {
+                number::push_signed(out, value);
             }
         });
         self.integer_names(field, wants, value.into());
@@ -324,7 +353,7 @@ impl Visitor for CellWriter<'_> {
 
     fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
         within_json!(self, wide(field, value));
-        let wants = self.value(field, |json| value.write_decimal(json.out()));
+        let wants = self.plain(field, |out| value.write_decimal(out));
         let Some(wants) = wants.filter(|wants| wants.iter().any(|want| want.target.names)) else { return };
         match &field.class().kind {
             FieldKind::BitMap { flags, .. } => self.names(wants, flags.flags_of_wide(value)),
@@ -338,17 +367,17 @@ impl Visitor for CellWriter<'_> {
     fn boolean(&mut self, field: Field<'_>, value: bool, bits: u64) {
         within_json!(self, boolean(field, value, bits));
         let text: &[u8] = if value { b"true" } else { b"false" };
-        self.value(field, |json| json.out().extend_from_slice(text));
+        self.plain(field, |out| out.extend_from_slice(text));
     }
 
     fn bit_array(&mut self, field: Field<'_>, bits: u64) {
         within_json!(self, bit_array(field, bits));
-        self.value(field, |json| number::push_unsigned(json.out(), bits));
+        self.plain(field, |out| number::push_unsigned(out, bits));
     }
 
     fn bit_map(&mut self, field: Field<'_>, bits: u64) {
         within_json!(self, bit_map(field, bits));
-        let wants = self.value(field, |json| number::push_unsigned(json.out(), bits));
+        let wants = self.plain(field, |out| number::push_unsigned(out, bits));
         if let Some(wants) = wants.filter(|wants| wants.iter().any(|want| want.target.names))
             && let FieldKind::BitMap { flags, .. } = &field.class().kind
         {
@@ -397,7 +426,7 @@ impl Visitor for CellWriter<'_> {
 
     fn guid(&mut self, field: Field<'_>, value: Uuid) {
         within_json!(self, guid(field, value));
-        self.value(field, |json| number::push_uuid(json.out(), value));
+        self.plain(field, |out| number::push_uuid(out, value));
     }
 
     fn null(&mut self, field: Field<'_>) {

@@ -477,7 +477,7 @@ impl Splitter<'_, '_, '_, '_, '_> {
                         true => pass_copied_packet(&mut cursor, &mut |message| {
                             output.copied_message(part, message)
                         }),
-                        false => pass_packet(&mut cursor),
+                        false => pass_packet(&mut cursor, &|| self.options.is_stopped()),
                     };
                     continue;
                 }
