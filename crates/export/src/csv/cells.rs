@@ -5,7 +5,8 @@ use std::sync::Arc;
 use ichnos_model::plan::Plan;
 use ichnos_model::{Event, Field, FieldKind, Real, Scope, Text, Uuid, Visitor, Wide};
 
-use super::columns::{CsvColumn, Source, Target, Trees};
+use super::columns::{CsvColumn, Property, Source, Target, Trees};
+use super::line::Line;
 use crate::jsonl::fields::{FieldWriter, Scratch};
 use crate::jsonl::keys::{Keys, mappings};
 use crate::number;
@@ -31,11 +32,10 @@ struct Place {
 }
 
 impl Cells {
-    /// Begins a line of this many cells.
-    pub(super) fn clear(&mut self, cells: usize) {
+    /// Ends a line.
+    pub(super) fn clear(&mut self) {
         self.text.clear();
         self.places.clear();
-        self.places.resize(cells, None);
     }
 
     /// The text of a cell, with `true` if nothing in it is to be quoted; `None`: the event has no such field.
@@ -93,17 +93,23 @@ impl CommonKeys {
     }
 }
 
-/// Finds the cells that the events of a class can have; gives them with the indexes of their columns.
+/// Finds the cells that the events of a class can have, and the column of each; a cell that is no field has a property.
 pub(super) fn find(
     event: &Event<'_>,
     columns: &[CsvColumn],
     common: &mut CommonKeys,
-) -> (Vec<ScopeCells>, Vec<usize>) {
+) -> (Vec<ScopeCells>, Vec<(usize, Option<Property>)>) {
     let trees = Trees::of_event(event);
     let mut scopes: Vec<ScopeCells> = Vec::new();
-    let mut found = Vec::new();
+    let mut cells: Vec<(usize, Option<Property>)> = Vec::new();
     for (column, CsvColumn { source, .. }) in columns.iter().enumerate() {
-        let Source::Field(path) = source else { continue };
+        let path = match source {
+            Source::Field(path) => path,
+            Source::Property(property) => {
+                cells.push((column, Some(*property)));
+                continue;
+            }
+        };
         for target in path.resolve(&trees) {
             let scope = target.scope;
             let place = match scopes.iter().position(|known| known.scope == scope) {
@@ -113,10 +119,10 @@ pub(super) fn find(
                     scopes.len() - 1
                 }
             };
-            if found.last() != Some(&column) {
-                found.push(column);
+            if cells.last() != Some(&(column, None)) {
+                cells.push((column, None));
             }
-            scopes[place].add(found.len() - 1, target);
+            scopes[place].add(cells.len() - 1, target);
         }
     }
     for scope in &mut scopes {
@@ -127,7 +133,7 @@ pub(super) fn find(
         let nodes = event.plan(scope.scope).map_or(0, |plan| Plan::nodes(plan).count());
         scope.passes.iter_mut().for_each(|pass| pass.complete(nodes));
     }
-    (scopes, found)
+    (scopes, cells)
 }
 
 impl ScopeCells {
@@ -156,10 +162,40 @@ impl ScopeCells {
             counts.clear();
             counts.resize(pass.counted.len(), 0);
             let json = FieldWriter::new(text, scratch, &self.keys);
-            let mut writer = CellWriter { json, pass, places, counts, whole: None, depth: 0 };
+            let to = Destination::Places(places);
+            let mut writer = CellWriter { json, pass, to, counts, whole: None, depth: 0 };
             event.visit(self.scope, &mut writer)?;
         }
         Ok(())
+    }
+
+    /// Writes the cells into a line, if they are in order.
+    pub(super) fn write_to_line(
+        &self,
+        event: &Event<'_>,
+        out: &mut Vec<u8>,
+        line: &mut Line<'_>,
+        cells: &mut Cells,
+    ) -> Result<(), ichnos_model::decode::DecodeError> {
+        let Cells { text, scratch, counts, .. } = cells;
+        for pass in &self.passes {
+            let json = FieldWriter::new(out, scratch, &self.keys);
+            let to = Destination::Line { line: &mut *line, scratch: text };
+            let mut writer = CellWriter { json, pass, to, counts, whole: None, depth: 0 };
+            event.visit(self.scope, &mut writer)?;
+        }
+        Ok(())
+    }
+
+    /// Whether one pass writes all cells in the order of their columns, beginning with cell number `next`, which
+    /// becomes the last one.
+    pub(super) fn is_in_order(&self, next: &mut usize) -> bool {
+        let [pass] = &self.passes[..] else { return false };
+        let is_alone = |[first, second]: &[Want; 2]| {
+            first.target.node != second.target.node || first.target.names != second.target.names
+        };
+        let in_order = |want: &Want| want.cell >= std::mem::replace(next, want.cell);
+        pass.counted.is_empty() && pass.wants.array_windows().all(is_alone) && pass.wants.iter().all(in_order)
     }
 }
 
@@ -173,7 +209,7 @@ impl Target {
 impl Pass {
     /// Sorts what is wanted of this number of fields.
     fn complete(&mut self, nodes: usize) {
-        self.wants.sort_by_key(|want| (want.target.node, want.cell));
+        self.wants.sort_by_key(|want| (want.target.node, want.target.names, want.cell));
         // Of a context of thousands of fields, not all are kept for each of thousands of classes.
         let is_dense = nodes / 16 <= self.wants.len() + 16;
         self.by_node = vec![0; if is_dense { nodes } else { 0 }];
@@ -208,11 +244,19 @@ impl Pass {
     }
 }
 
+/// Destination of cells.
+enum Destination<'a, 'l> {
+    /// They are kept until all are there.
+    Places(&'a mut Vec<Option<Place>>),
+    /// They come in the order of their columns.
+    Line { line: &'a mut Line<'l>, scratch: &'a mut Vec<u8> },
+}
+
 /// Writes the cells of a pass.
-struct CellWriter<'a> {
+struct CellWriter<'a, 'l> {
     json: FieldWriter<'a>,
     pass: &'a Pass,
-    places: &'a mut Vec<Option<Place>>,
+    to: Destination<'a, 'l>,
     /// Of what is counted, how many there were.
     counts: &'a mut Vec<u64>,
     /// Where the field begins that is being written as a whole, and what it is wanted for.
@@ -221,7 +265,7 @@ struct CellWriter<'a> {
     depth: usize,
 }
 
-impl<'a> CellWriter<'a> {
+impl<'a> CellWriter<'a, '_> {
     /// A field begins: counts elements, and gives what is wanted of it.
     #[inline]
     fn begin(&mut self, field: Field<'_>) -> Option<&'a [Want]> {
@@ -239,21 +283,42 @@ impl<'a> CellWriter<'a> {
     /// Keeps what was written from `begin` on, for what is wanted of the field. `names`: it is names.
     #[inline]
     fn keep(&mut self, wants: &[Want], begin: usize, names: bool, is_plain: bool) {
-        let end = self.json.out().len();
-        for want in wants.iter().filter(|want| want.target.names == names && is_at(want, self.counts)) {
-            if let Some(place @ None) = self.places.get_mut(want.cell) {
-                *place = Some(Place { begin, end, is_plain });
+        let out = self.json.out();
+        match &mut self.to {
+            Destination::Line { line, scratch } if !is_plain => line.quote(out, begin, scratch),
+            Destination::Line { .. } => {}
+            Destination::Places(places) => {
+                let place = Place { begin, end: out.len(), is_plain };
+                for want in wants.iter().filter(|want| want.target.names == names && is_at(want, self.counts))
+                {
+                    if places.len() <= want.cell {
+                        places.resize(want.cell + 1, None);
+                    }
+                    places[want.cell].get_or_insert(place);
+                }
             }
         }
+    }
+
+    /// Begins the cell of a field, or of its `names`; gives its offset, `None` if there is nothing to write.
+    #[inline]
+    fn begin_cell(&mut self, wants: &[Want], names: bool) -> Option<usize> {
+        let out = self.json.out();
+        if let Destination::Line { line, .. } = &mut self.to {
+            let want = wants.iter().find(|want| want.target.names == names)?;
+            line.begin_cell(out, want.cell).then_some(())?;
+        }
+        Some(out.len())
     }
 
     /// A field that has none within it: `write` writes the cell.
     #[inline]
     fn value(&mut self, field: Field<'_>, write: impl FnOnce(&mut FieldWriter<'a>)) -> Option<&'a [Want]> {
         let wants = self.begin(field)?;
-        let begin = self.json.out().len();
-        write(&mut self.json);
-        self.keep(wants, begin, false, false);
+        if let Some(begin) = self.begin_cell(wants, false) {
+            write(&mut self.json);
+            self.keep(wants, begin, false, false);
+        }
         Some(wants)
     }
 
@@ -261,16 +326,17 @@ impl<'a> CellWriter<'a> {
     #[inline]
     fn plain(&mut self, field: Field<'_>, write: impl FnOnce(&mut Vec<u8>)) -> Option<&'a [Want]> {
         let wants = self.begin(field)?;
-        let begin = self.json.out().len();
-        write(self.json.out());
-        self.keep(wants, begin, false, true);
+        if let Some(begin) = self.begin_cell(wants, false) {
+            write(self.json.out());
+            self.keep(wants, begin, false, true);
+        }
         Some(wants)
     }
 
     /// Writes names with `|` between them, if they are wanted and there are some.
     fn names<'n>(&mut self, wants: &[Want], names: impl Iterator<Item = &'n str>) {
+        let Some(begin) = self.begin_cell(wants, true) else { return };
         let out = self.json.out();
-        let begin = out.len();
         for (i, name) in names.enumerate() {
             if i > 0 {
                 out.push(b'|');
@@ -294,7 +360,8 @@ impl<'a> CellWriter<'a> {
     fn enter(&mut self, field: Field<'_>, begin: impl FnOnce(&mut FieldWriter<'a>)) {
         if self.depth == 0 {
             let Some(wants) = self.begin(field) else { return };
-            self.whole = Some((self.json.out().len(), wants));
+            let Some(begin) = self.begin_cell(wants, false) else { return };
+            self.whole = Some((begin, wants));
         }
         self.depth += 1;
         begin(&mut self.json);
@@ -328,7 +395,7 @@ macro_rules! within_json {
     };
 }
 
-impl Visitor for CellWriter<'_> {
+impl Visitor for CellWriter<'_, '_> {
     #[inline]
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
         within_json!(self, unsigned(field, value));
