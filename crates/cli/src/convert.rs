@@ -190,7 +190,9 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
         }
         Err(error) => return Err(Failure::new(error.to_string())),
     };
-    let read = InputReport { left_out: edit.repairs.then_some(&found.list[..]), repeated_packets };
+    let reads_copied_packets = writing.verify || edit.repairs;
+    let left_out = edit.repairs.then_some(&found.list[..]);
+    let read = InputReport { left_out, repeated_packets, reads_copied_packets };
     write_report::print(&args.writing, &written, &read, report)?;
     let is_empty = written.events == 0 && written.copied_packets == 0;
     // Nothing of what there was is left.

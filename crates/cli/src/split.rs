@@ -141,7 +141,8 @@ pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit,
     }
     let wants = |stream: &DataStream| splitter.selection.wants_file(&stream.name);
     let repeated_packets = convert::repeated_packets(&session, wants);
-    let read = InputReport { repeated_packets, ..InputReport::default() };
+    let reads_copied_packets = args.convert.writing.verify;
+    let read = InputReport { repeated_packets, reads_copied_packets, ..InputReport::default() };
     write_report::print(&args.convert.writing, &written, &read, report)?;
     Ok(if damaged || lacks_all { Exit::Damaged } else { Exit::Success })
 }

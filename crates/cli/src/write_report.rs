@@ -22,6 +22,8 @@ pub(crate) struct InputReport<'a> {
     pub(crate) left_out: Option<&'a [Damage]>,
     /// How many packets are in several files, as those of overlapping snapshots.
     pub(crate) repeated_packets: u64,
+    /// Set if the events of copied packets were read, too, so that damage in them is reported.
+    pub(crate) reads_copied_packets: bool,
 }
 
 /// Prints what was written, and what was lost.
@@ -69,13 +71,19 @@ pub(crate) fn print(
         let more = if is_listed { "" } else { "; --losses lists them" };
         report.notice(&format!("not carried over as it was: {}{more}", counts.join(", ")));
     }
-    report.note(&format!(
-        "{}, {} of them copied; {} encoded; {}",
+    let is_unread = written.copied_packets > 0 && !read.reads_copied_packets;
+    let line = format!(
+        "{}, {} of them copied{}; {} encoded; {}",
         count(written.packets, "packet"),
         grouped(written.copied_packets),
+        if is_unread { " without reading their events (--verify reads them)" } else { "" },
         count(written.events, "event"),
         count(written.bytes, "byte"),
-    ));
+    );
+    match is_unread {
+        true => report.notice(&line),
+        false => report.note(&line),
+    }
     Ok(())
 }
 

@@ -57,6 +57,13 @@ impl ConvertOptions<'_> {
     fn is_stopped(&self) -> bool {
         self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
+
+    /// Reports the damage that a message is about, if it is about one.
+    fn report_damage(&self, message: &Message<'_>) {
+        if let (Message::Damage(damage), Some(take)) = (message, self.damage) {
+            take(damage);
+        }
+    }
 }
 
 /// Whether an event is written.
@@ -284,9 +291,7 @@ impl Reader<'_> {
                 }
                 events += 1;
             }
-            if let (Message::Damage(damage), Some(take)) = (message, options.damage) {
-                take(damage);
-            }
+            options.report_damage(message);
             let result = encoder.message(message).and_then(|()| match encoder.take() {
                 Some(block) => {
                     written += block.bytes.len() as u64;
@@ -439,7 +444,10 @@ impl Reader<'_> {
                 && encoder.copy_packet(&packet)?
             {
                 has_message = match options.verify {
-                    true => pass_copied_packet(&mut cursor, &mut |message| encoder.copied_message(message)),
+                    true => pass_copied_packet(&mut cursor, &mut |message| {
+                        options.report_damage(message);
+                        encoder.copied_message(message);
+                    }),
                     false => pass_packet(&mut cursor, &is_stopped),
                 };
                 if !give(&mut *encoder, take) {
@@ -462,12 +470,9 @@ impl Reader<'_> {
                         }
                         events += 1;
                     }
-                    Message::Damage(damage) => {
-                        is_first = false;
-                        options.damage.iter().for_each(|take| take(damage));
-                    }
                     _ => is_first = false,
                 }
+                options.report_damage(message);
                 result = encoder.message(message);
                 // What has no packets ends at its end only.
                 is_over = result.is_err() || !give(&mut *encoder, take) || is_stopped();

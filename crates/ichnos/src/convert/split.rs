@@ -377,8 +377,8 @@ impl Splitter<'_, '_, '_, '_, '_> {
                 }
                 self.output.end_packet(packet)?;
             }
-            Message::Damage(damage) => {
-                self.options.damage.iter().for_each(|take| take(damage));
+            Message::Damage(_) => {
+                self.options.report_damage(message);
                 if let Some(part) = at.last.or_else(|| self.parts.keys().next().copied()) {
                     let part = self.part(part)?;
                     self.output.message(part, message)?;
@@ -475,7 +475,8 @@ impl Splitter<'_, '_, '_, '_, '_> {
                     let output = &mut self.output;
                     has_message = match self.options.verify {
                         true => pass_copied_packet(&mut cursor, &mut |message| {
-                            output.copied_message(part, message)
+                            self.options.report_damage(message);
+                            output.copied_message(part, message);
                         }),
                         false => pass_packet(&mut cursor, &|| self.options.is_stopped()),
                     };
@@ -526,8 +527,8 @@ impl Splitter<'_, '_, '_, '_, '_> {
             };
             match (key.and_then(|key| streams.get_mut(&key)), message) {
                 (Some(at), _) => result = self.message(message, at),
-                (None, Message::Damage(damage)) => {
-                    self.options.damage.iter().for_each(|take| take(damage));
+                (None, Message::Damage(_)) => {
+                    self.options.report_damage(message);
                     if let Some(part) = self.parts.values().next().copied() {
                         result = self.output.message(part, message).map_err(ConvertError::from);
                     }
