@@ -63,6 +63,8 @@ pub enum Meaning {
     /// The identifier of the task that the operation is part of, which OpenTelemetry calls a trace: as for
     /// [`Meaning::OperationId`], which is then unique within the task only.
     TaskId,
+    /// The title of the task: a string. The first one counts.
+    TaskTitle,
     /// The identifier of the operation that the event belongs to or begins: a number, a string, a GUID, or
     /// bytes. If several members have one, the last of them counts.
     OperationId,
@@ -100,7 +102,7 @@ pub enum CauseKind {
 
 impl Meaning {
     /// All meanings.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::Process,
         Self::ProcessName,
         Self::Thread,
@@ -119,6 +121,7 @@ impl Meaning {
         Self::RolledOut,
         Self::Stack,
         Self::TaskId,
+        Self::TaskTitle,
         Self::OperationId,
         Self::Cause(CauseKind::Parent),
         Self::Cause(CauseKind::Predecessor),
@@ -153,6 +156,7 @@ impl Meaning {
             Self::RolledOut => "rolled-out",
             Self::Stack => "stack",
             Self::TaskId => "task-id",
+            Self::TaskTitle => "task-title",
             Self::OperationId => "operation-id",
             Self::Cause(CauseKind::Parent) => "parent",
             Self::Cause(CauseKind::Predecessor) => "predecessor",

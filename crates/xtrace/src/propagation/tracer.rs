@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::reporter::Reporter;
-use crate::option::Registry;
+use crate::option::{Registry, Severity};
 use crate::report::plain_lines;
 
 /// Where reports go, and what all of them have in common: usually there is one in a program, or one for each of its
@@ -11,6 +11,7 @@ use crate::report::plain_lines;
 pub struct Tracer {
     reporter: Box<dyn Reporter>,
     registry: Registry,
+    threshold: Severity,
     common: Vec<(String, String)>,
     /// The same as text, if nothing in it must be escaped.
     plain: Option<Vec<u8>>,
@@ -23,12 +24,17 @@ impl fmt::Debug for Tracer {
 }
 
 impl Tracer {
+    /// The threshold where neither the metadata nor the program set one: [`Severity::INFO`], so that spans and events
+    /// of `tracing` at INFO are reported. The original libraries have [`Severity::NOTICE`].
+    pub const DEFAULT_THRESHOLD: Severity = Severity::INFO;
+
     /// A tracer whose reports go to a reporter. They have the name of this machine, `Host`, where the system has one.
     #[must_use]
     pub fn new(reporter: impl Reporter + 'static) -> Self {
         let tracer = Self {
             reporter: Box::new(reporter),
             registry: Registry::standard(),
+            threshold: Self::DEFAULT_THRESHOLD,
             common: Vec::new(),
             plain: Some(Vec::new()),
         };
@@ -66,6 +72,20 @@ impl Tracer {
     pub fn with_registry(mut self, registry: Registry) -> Self {
         self.registry = registry;
         self
+    }
+
+    /// The same with another threshold for tasks whose metadata have none: [`DEFAULT_THRESHOLD`](Self::DEFAULT_THRESHOLD)
+    /// otherwise. A threshold in the metadata takes precedence.
+    #[must_use]
+    pub fn with_threshold(mut self, threshold: Severity) -> Self {
+        self.threshold = threshold;
+        self
+    }
+
+    /// The threshold for tasks whose metadata have none.
+    #[must_use]
+    pub fn threshold(&self) -> Severity {
+        self.threshold
     }
 
     pub(super) fn reporter(&self) -> &dyn Reporter {

@@ -221,8 +221,11 @@ fn meaning_of(key: Key<'_>, message: Option<&[u8]>) -> Option<Meaning> {
     if Role::of(key.name) != Role::Other {
         return Some(Meaning::Rendered);
     }
-    if key.is_array {
-        return None;
+    match key.name {
+        b"Tag" => return Some(Meaning::Tag),
+        b"Title" if message != Some(key.name) => return Some(Meaning::TaskTitle),
+        _ if key.is_array => return None,
+        _ => {}
     }
     Some(match key.name {
         name if Some(name) == message => Meaning::Message,

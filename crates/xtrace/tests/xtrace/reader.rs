@@ -161,7 +161,7 @@ fn what_lines_mean() {
 fn meanings_of_members() {
     let text = format!(
         "{HEAD}X-Trace: 10CAFEBABE01020304\nHost: h\nAgent: a\nClass: c\nSource: s:1\nOperation: o\nLabel: l\n\
-         ThreadName: t\nProcessName: p\nSeverity: 4\nOther: x\nRepeated: 1\nRepeated: 2\n"
+         ThreadName: t\nProcessName: p\nTitle: i\nTag: g\nSeverity: 4\nOther: x\nRepeated: 1\nRepeated: 2\n"
     );
     let trace = open_all(&[("a", text.as_bytes())], &options(false));
     let mut cursor = trace.cursors(Window::default()).remove(0);
@@ -192,6 +192,8 @@ fn meanings_of_members() {
             Meaning::Message,
             Meaning::Thread,
             Meaning::ProcessName,
+            Meaning::TaskTitle,
+            Meaning::Tag,
             Meaning::Rendered
         ]
     );
