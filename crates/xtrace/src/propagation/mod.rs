@@ -38,6 +38,7 @@ mod context;
 mod current;
 mod event;
 mod future;
+mod queued_reporter;
 mod random;
 mod reporter;
 mod tracer;
@@ -50,6 +51,7 @@ pub use event::Event;
 #[cfg(feature = "tracing")]
 pub(crate) use event::Reporting;
 pub use future::{InContext, WithContext};
+pub use queued_reporter::{Acknowledgements, QueueCounts, QueueOptions, QueuedReporter};
 pub use random::{forget_random_bytes, random_op_id};
 pub use reporter::{Collected, MAX_REPORT, PORT, Reporter, TcpReporter, UdpReporter, WriterReporter};
 pub use tracer::Tracer;
