@@ -132,7 +132,7 @@ where
         let entered = context.enter();
         let future = self.inner.call(request);
         drop(entered);
-        ServerFuture { future: future.in_context(context), layer: self.layer.clone() }
+        ServerFuture { future: future.in_context(context.clone()), context, layer: self.layer.clone() }
     }
 }
 
@@ -143,6 +143,7 @@ pin_project! {
     pub struct ServerFuture<F> {
         #[pin]
         future: WithContext<F>,
+        context: SharedContext,
         layer: ServerLayer,
     }
 }
@@ -154,10 +155,10 @@ where
     type Output = F::Output;
 
     fn poll(self: Pin<&mut Self>, waker: &mut task::Context<'_>) -> Poll<F::Output> {
-        let mut this = self.project();
-        let mut result = ready!(this.future.as_mut().poll(waker));
+        let this = self.project();
+        let mut result = ready!(this.future.poll(waker));
         let tracer = &this.layer.tracer;
-        this.future.context().with(|context| match &mut result {
+        this.context.with(|context| match &mut result {
             Ok(response) => {
                 let event = context.event(tracer, "server sends response");
                 let _ = event.field("Status", response.status().as_u16()).send();

@@ -7,7 +7,8 @@
 //! - [`Context::fork`] and [`Context::join`]: executions that go on at the same time, and that come together;
 //! - [`Context::down`] and [`Context::up_from`]: to a layer below, and back;
 //! - [`Context::metadata`] and [`Context::receive`]: to and from other processes;
-//! - [`Context::enter`], [`InContext::in_context`]: the current context of a thread, and of a future.
+//! - [`Context::enter`], [`InContext::in_context`]: the current context of a thread, and of a future;
+//! - [`InContext::in_forked_context`]: takes it along into a task of an executor, such as `tokio::spawn`.
 //!
 //! A [`Tracer`] knows where reports go ([`Reporter`]) and what all of them have in common.
 //!

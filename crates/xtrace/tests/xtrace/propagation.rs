@@ -14,7 +14,7 @@ use ichnos_testing::{Random, cases};
 use ichnos_xtrace::option::{ChainId, Definition, Propagation, Registry, Severity};
 use ichnos_xtrace::propagation::{
     Collected, DifferentTask, Entered, InContext, Reporter, SharedContext, TcpReporter, UdpReporter,
-    WriterReporter,
+    WithContext, WriterReporter,
 };
 use ichnos_xtrace::{Context, Edge, EdgeKind, Metadata, OpId, TaskId, Tracer};
 
@@ -566,6 +566,40 @@ fn the_context_of_a_future_is_only_there_while_it_is_polled() {
         "r2 next end",
     ];
     assert_eq!(edges(&parsed(&collected)), expected);
+}
+
+/// Executors poll futures in threads that have no current context.
+#[test]
+fn spawned_futures_take_the_context_along() {
+    let (collected, tracer) = tracer();
+    let tracer = Arc::new(tracer);
+    let work = |label: &'static str| {
+        let tracer = Arc::clone(&tracer);
+        async move {
+            Context::with_current(|context| context.event(&tracer, label).send().unwrap());
+        }
+    };
+    let spawn = |future: WithContext<_>| {
+        std::thread::scope(|scope| {
+            let poll = || {
+                let mut future = pin!(future);
+                while future.as_mut().poll(&mut task::Context::from_waker(Waker::noop())).is_pending() {}
+            };
+            scope.spawn(poll).join().unwrap();
+        });
+    };
+    spawn(work("nowhere").in_current_context());
+    spawn(work("nowhere").in_forked_context());
+    let entered = Context::start().enter();
+    let event = |label| entered.context().with(|context| context.event(&tracer, label).send().unwrap());
+    event("begin");
+    // That of the call counts, wherever the future is polled.
+    let (current, fork) = (work("current").in_current_context(), work("fork").in_forked_context());
+    drop(Context::start().enter());
+    spawn(fork);
+    spawn(current);
+    event("end");
+    assert_eq!(edges(&parsed(&collected)), ["begin next current", "begin next fork", "current next end"]);
 }
 
 /// Reporters may be called from several threads at once.
