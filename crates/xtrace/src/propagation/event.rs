@@ -143,7 +143,12 @@ impl Report {
             lines.edge(out, edge);
         }
         let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        lines.timestamp_millis(out, time.as_secs() * 1000 + u64::from(time.subsec_millis()));
+        if tracer.has_nanoseconds() {
+            // Until the year 2554.
+            lines.timestamp_nanos(out, u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        } else {
+            lines.timestamp_millis(out, time.as_secs() * 1000 + u64::from(time.subsec_millis()));
+        }
         match tracer.plain() {
             Some(plain) => out.extend_from_slice(plain),
             None => {

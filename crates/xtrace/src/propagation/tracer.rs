@@ -12,6 +12,7 @@ pub struct Tracer {
     reporter: Box<dyn Reporter>,
     registry: Registry,
     threshold: Severity,
+    has_nanoseconds: bool,
     common: Vec<(String, String)>,
     /// The same as text, if nothing in it must be escaped.
     plain: Option<Vec<u8>>,
@@ -35,6 +36,7 @@ impl Tracer {
             reporter: Box::new(reporter),
             registry: Registry::standard(),
             threshold: Self::DEFAULT_THRESHOLD,
+            has_nanoseconds: false,
             common: Vec::new(),
             plain: Some(Vec::new()),
         };
@@ -82,6 +84,14 @@ impl Tracer {
         self
     }
 
+    /// The same with times in nanoseconds, as far as the clock of the system has them: seconds with nine digits behind the
+    /// point. Without, there are three digits, as the original libraries write.
+    #[must_use]
+    pub fn with_nanoseconds(mut self) -> Self {
+        self.has_nanoseconds = true;
+        self
+    }
+
     /// The threshold for tasks whose metadata have none.
     #[must_use]
     pub fn threshold(&self) -> Severity {
@@ -90,6 +100,10 @@ impl Tracer {
 
     pub(super) fn reporter(&self) -> &dyn Reporter {
         &*self.reporter
+    }
+
+    pub(super) fn has_nanoseconds(&self) -> bool {
+        self.has_nanoseconds
     }
 
     pub(super) fn registry(&self) -> &Registry {

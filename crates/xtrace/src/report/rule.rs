@@ -69,7 +69,7 @@ rules! {
     EdgeLength, "edge-length", false,
         "the identifier of an edge is as long as that of the operation";
     Timestamp, "timestamp", true,
-        "a time is a number of seconds or milliseconds since 1970";
+        "a time is a number of seconds, milliseconds, microseconds or nanoseconds since 1970";
     Number, "number", false,
         "the values of `Severity` and `ChainId` are numbers";
     JsonSyntax, "json-syntax", true,

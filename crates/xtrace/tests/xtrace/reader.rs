@@ -1,6 +1,7 @@
 //! Reports behind the model of ichnos: each report is an event, with all of its lines, and with what they mean.
 
 use std::fs;
+use std::time::SystemTime;
 
 use ichnos_io::{Entry, Format, FormatOptions, ReadOptions, Tree};
 use ichnos_model::{
@@ -8,8 +9,9 @@ use ichnos_model::{
     Window,
 };
 use ichnos_testing::{Random, cases};
-use ichnos_xtrace::XTrace;
-use ichnos_xtrace::report::{ReportRule, ReportWriter};
+use ichnos_xtrace::propagation::Collected;
+use ichnos_xtrace::report::{ReportRule, ReportWriter, parse_timestamp};
+use ichnos_xtrace::{Context, Tracer, XTrace};
 
 use crate::reports::{Lines, of_text};
 use crate::support::traces;
@@ -155,6 +157,61 @@ fn what_lines_mean() {
                     predecessors=0000000000000001 predecessors=FFFFFFFFFFFFFFFE;; \
                     TaskID=00000000000000ff EventID=-1 ParentEventID=1 ParentEventID=-2 Timestamp=1500";
     assert_eq!(read(json, true), [expected]);
+}
+
+/// Times in all notations are read to the nanosecond, and those that a tracer writes come back.
+#[test]
+fn times_are_exact() {
+    for (value, expected) in [
+        // Milliseconds of the original libraries, microseconds of the Ruby library, and nanoseconds.
+        ("1364280059.495", "1364280059495000000"),
+        ("1364280059.12345", "1364280059123450000"),
+        ("   12.34567", "12345670000"),
+        ("1364280059.123456789", "1364280059123456789"),
+        ("1364280059.000000001", "1364280059000000001"),
+        ("1364280059.1234567891234", "1364280059123456789"),
+        ("1364280059.123456789[sent]", "1364280059123456789"),
+        // Integers of later systems.
+        ("1384989800278", "1384989800278000000"),
+        ("1384989800278123456", "1384989800278123456"),
+    ] {
+        let text = format!("{HEAD}X-Trace: 10CAFEBABE01020304\nTimestamp: {value}\n");
+        let found = read(&text, true);
+        assert!(found.len() == 1 && found[0].starts_with(&format!("{expected};")), "{value}: {found:?}");
+        // As text in JSON, and as a number.
+        let is_number = !value.contains([' ', '[']);
+        for quote in [Some("\""), is_number.then_some("")].into_iter().flatten() {
+            let json =
+                format!("{{\"X-Trace\": \"10CAFEBABE01020304\", \"Timestamp\": {quote}{value}{quote}}}");
+            let found = read(&json, true);
+            assert!(found.len() == 1 && found[0].starts_with(&format!("{expected};")), "{json}: {found:?}");
+        }
+    }
+    cases(1_000, |random| {
+        let nanos = random.number() >> random.index(64);
+        let mut text = Vec::new();
+        let mut report = ReportWriter::of_lines(&mut text);
+        report.timestamp_nanos(nanos);
+        let line = text.rsplit(|byte| *byte == b' ').next().unwrap().trim_ascii_end();
+        assert_eq!(parse_timestamp(line), Some(nanos));
+    });
+    let now = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_nanos();
+    for (has_nanoseconds, digits) in [(false, 3), (true, 9)] {
+        let collected = Collected::default();
+        let mut tracer = Tracer::new(collected.clone());
+        if has_nanoseconds {
+            tracer = tracer.with_nanoseconds();
+        }
+        let before = now();
+        Context::start().event(&tracer, "event").send().unwrap();
+        let report = collected.take().remove(0);
+        let fraction = report.lines().find_map(|line| line.strip_prefix("Timestamp: ")?.split_once('.'));
+        assert_eq!(fraction.unwrap().1.len(), digits);
+        let found = read(&report, true);
+        let time: u128 = found[0].split(';').next().unwrap().parse().unwrap();
+        let unit = 10u128.pow(9 - digits as u32);
+        assert!((before / unit * unit..=now()).contains(&time), "{time}");
+    }
 }
 
 #[test]
