@@ -7,6 +7,7 @@ use std::sync::Arc;
 use ichnos_model::{DynamicClass, EventValues, FieldValue, Scope, Trace};
 
 use super::class::Role;
+use super::reported_operations::{OperationKey, ReportedOperations};
 use super::shape::{KeySequence, Shape, Shapes};
 use crate::dialect::Version2;
 use crate::hex;
@@ -43,12 +44,26 @@ impl Said {
     }
 }
 
+/// What is needed to check a file.
+#[derive(Clone, Debug)]
+pub(super) struct Checking {
+    operations: Arc<ReportedOperations>,
+    /// The number of the file.
+    file: u32,
+}
+
+impl Checking {
+    pub(super) fn new(operations: &Arc<ReportedOperations>, file: &Arc<str>) -> Self {
+        Self { operations: Arc::clone(operations), file: operations.add_file(file) }
+    }
+}
+
 /// Makes events of reports, in memory that is reused.
 #[derive(Debug)]
 pub(super) struct EventMaker {
     trace: Arc<Trace>,
-    /// Tell all rules that are broken.
-    check: bool,
+    /// What all rules that are broken are told with; None if only those that matter are.
+    check: Option<Checking>,
     shapes: Shapes,
     keys: KeySequence,
     lines: Vec<Value>,
@@ -62,7 +77,7 @@ pub(super) struct EventMaker {
 }
 
 impl EventMaker {
-    pub(super) fn new(trace: Arc<Trace>, check: bool, most_shapes: usize) -> Self {
+    pub(super) fn new(trace: Arc<Trace>, check: Option<Checking>, most_shapes: usize) -> Self {
         Self {
             trace,
             check,
@@ -79,7 +94,7 @@ impl EventMaker {
 
     /// Reports a broken rule, if it matters or all are wanted.
     pub(super) fn fault(&mut self, rule: ReportRule, offset: usize, statement: impl FnOnce() -> String) {
-        if rule.is_fatal() || self.check {
+        if rule.is_fatal() || self.check.is_some() {
             let statement = statement();
             self.faults.push_back(ReportFault::new(rule, offset, statement));
         }
@@ -112,6 +127,7 @@ impl EventMaker {
         let Some(shape) = self.shapes.get(&self.keys, &self.trace) else { return false };
         self.class = Some(Arc::clone(&shape.class));
         self.understand(&shape, bytes, offset);
+        self.check_operation(bytes, offset);
         self.push_contexts(&shape);
         self.push_payload(&shape, bytes);
         true
@@ -129,6 +145,28 @@ impl EventMaker {
         if !self.said.has_metadata && self.said.operation.is_none() {
             let rule = ReportRule::MetadataMissing;
             self.fault(rule, offset, || format!("{}, but there is none", rule.statement()));
+        }
+    }
+
+    /// Looks whether the operation has another report already.
+    fn check_operation(&mut self, bytes: &[u8], offset: usize) {
+        let Some(Checking { operations, file }) = &self.check else { return };
+        let (Some(task), Some(op)) = (self.said.task, self.said.operation) else { return };
+        // An operation of zeros is none.
+        if !op.is_valid() {
+            return;
+        }
+        let values = self.lines.iter().map(|line| bytes.get(line.range.clone()).unwrap_or_default());
+        let digest = operations.digest(self.keys.keys().zip(values));
+        let key = OperationKey { task, op, chain: self.said.chain };
+        if let Some((first, at)) = operations.add(&key, digest, *file, offset as u64) {
+            let rule = ReportRule::OperationOnce;
+            self.fault(rule, offset, || {
+                format!(
+                    "{}, but operation {op} of task {task} has another one at {first}: byte {at}",
+                    rule.statement()
+                )
+            });
         }
     }
 
@@ -209,7 +247,7 @@ impl EventMaker {
     fn edge(&mut self, value: &[u8], offset: usize) {
         let edge = std::str::from_utf8(value).ok().and_then(|text| text.parse::<Edge>().ok());
         let Some(edge) = edge else { return self.found(ReportRule::Edge, offset, value) };
-        if self.check
+        if self.check.is_some()
             && let Some(operation) = self.said.operation
             && operation.as_bytes().len() != edge.op.as_bytes().len()
         {

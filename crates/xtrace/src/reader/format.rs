@@ -12,7 +12,8 @@ use ichnos_model::{
 
 use super::class;
 use super::collect::COLLECT;
-use super::event_maker::EventMaker;
+use super::event_maker::{Checking, EventMaker};
+use super::reported_operations::ReportedOperations;
 use super::source::{FIRST, Form, ReportSource};
 use crate::find_identifiers;
 
@@ -55,8 +56,9 @@ impl Format for XTrace {
     fn open(&self, trees: &[&Tree], options: &ReadOptions) -> OpenedTraces {
         let mut opened = OpenedTraces::default();
         let mut read = HashMap::new();
+        let operations = options.check.then(Arc::<ReportedOperations>::default);
         for tree in trees {
-            match open(tree, options, &mut read, &mut opened.notices) {
+            match open(tree, options, operations.as_ref(), &mut read, &mut opened.notices) {
                 Ok(Some(trace)) => opened.traces.push(Box::new(trace)),
                 Ok(None) => {}
                 Err(error) => {
@@ -108,6 +110,7 @@ fn recognise(entry: &Entry, options: &ReadOptions) -> Option<Form> {
 fn open(
     tree: &Tree,
     options: &ReadOptions,
+    operations: Option<&Arc<ReportedOperations>>,
     read: &mut HashMap<FileId, String>,
     notices: &mut Vec<String>,
 ) -> Result<Option<RecordTrace>, PlanError> {
@@ -150,9 +153,15 @@ fn open(
             read.insert(identity, name.clone());
         }
         is_empty = false;
-        let (trace, file, check) = (Arc::clone(&trace), Arc::<str>::from(&*name), options.check);
+        let (trace, file) = (Arc::clone(&trace), Arc::<str>::from(&*name));
+        let check = operations.map(|operations| Checking::new(operations, &file));
         opened = opened.with_stream(0, &name, bytes.len() as u64, move || {
-            ReportSource::new(&file, &bytes, form, EventMaker::new(Arc::clone(&trace), check, most_shapes))
+            ReportSource::new(
+                &file,
+                &bytes,
+                form,
+                EventMaker::new(Arc::clone(&trace), check.clone(), most_shapes),
+            )
         });
     }
     Ok((!is_empty || !is_repeated).then_some(opened))

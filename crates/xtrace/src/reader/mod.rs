@@ -40,6 +40,7 @@ mod collect;
 mod event_maker;
 mod format;
 mod log_text;
+mod reported_operations;
 mod shape;
 mod source;
 

@@ -64,6 +64,8 @@ rules! {
         "metadata keep all rules of the document";
     MetadataValid, "metadata-valid", true,
         "metadata of reports are valid: the task is not all zeros";
+    OperationOnce, "operation-once", false,
+        "an operation has one report, of which there may be copies";
     Edge, "edge", true,
         "an edge is an identifier, followed by a kind (`next`, `down`, `up`) and a chain (`0x` and four digits), or not";
     EdgeLength, "edge-length", false,

@@ -314,9 +314,66 @@ fn rules_are_told() {
             "json-value at 37",
             "-; task_id=CAFEBABE operation_id=01020304;; X-Trace=10CAFEBABE01020304 a=true",
             "json-syntax at 54",
+            "operation-once at 57",
             "-; task_id=CAFEBABE operation_id=01020304;; X-Trace=10CAFEBABE01020304"
         ]
     );
+}
+
+/// Different reports of one operation are told, in whichever files they are; copies are not.
+#[test]
+fn operations_have_one_report() {
+    let report =
+        |metadata: &str, label: &str| format!("{HEAD}X-Trace: {metadata}\nLabel: {label}\nTag: t\n\n");
+    let one = report("10CAFEBABE01020304", "one");
+    let first = [
+        one.clone(),
+        one.clone(),
+        one.replace('\n', "\r\n"),
+        report("10CAFEBABE01020305", "other operation"),
+        report("10CAFEBABF01020304", "other task"),
+        report("14CAFEBABE0102030404C1020001", "other chain"),
+        report("14CAFEBABE0102030404C1020002", "other chain"),
+        // There is no operation yet.
+        report("10CAFEBABE00000000", "a"),
+        report("10CAFEBABE00000000", "b"),
+    ]
+    .concat();
+    let json = br#"[{"Tag": ["t"], "Label": "one", "X-Trace": "10CAFEBABE01020304"}]"#;
+    let second =
+        [report("10CAFEBABE01020305", "other operation"), report("10CAFEBABE01020304", "two")].concat();
+    let third = report("14CAFEBABE0102030404C1020002", "in its chain");
+    let files: [(&str, &[u8]); 4] =
+        [("a", first.as_bytes()), ("b", json), ("c", second.as_bytes()), ("d", third.as_bytes())];
+    let trace = open_all(&files, &options(true));
+    // A second reading tells the same.
+    for _ in 0..2 {
+        let mut found = Vec::new();
+        for mut cursor in trace.cursors(Window::default()) {
+            while cursor.next_head().is_some() {
+                if let Some(Message::Damage(damage)) = cursor.current() {
+                    assert_eq!(damage.kind.rule().unwrap().name, "operation-once");
+                    let statement = &damage.kind.rule().unwrap().statement;
+                    found.push(format!("{} {}: {statement}", damage.file, damage.bit / 8));
+                }
+            }
+        }
+        let rule = "an operation has one report, of which there may be copies";
+        assert_eq!(
+            found,
+            [
+                format!(
+                    "x/c {}: {rule}, but operation 01020304 of task CAFEBABE has another one at x/a: byte 0",
+                    second.rfind(HEAD).unwrap()
+                ),
+                format!(
+                    "x/d 0: {rule}, but operation 01020304 of task CAFEBABE has another one at x/a: byte {}",
+                    first.find("14CAFEBABE0102030404C1020002").unwrap() - HEAD.len() - "X-Trace: ".len()
+                ),
+            ]
+        );
+    }
+    assert_eq!(words(&*open_all(&files, &options(false)), Window::default()).len(), 13);
 }
 
 /// The lines of an event, whatever its class is.
@@ -442,7 +499,7 @@ fn files_of_directories() {
     let window = Window { end: Some(6_499_999_999), ..Window::default() };
     assert_eq!(words(&*trace, window).len(), 1);
     // Times need not be in order: no rule is broken, and a window has all of its events.
-    let at = |time: u64| format!("{HEAD}X-Trace: 10CAFEBABE01020304\nTimestamp: {time}\n\n");
+    let at = |time: u64| format!("{HEAD}X-Trace: 10CAFEBABE0102030{time}\nTimestamp: {time}\n\n");
     let text = [6, 9, 7, 1, 8].map(at).concat();
     let trace = open_all(&[("a", text.as_bytes())], &options(true));
     let window = Window { begin: Some(6_000_000_000), end: Some(8_000_000_000) };
