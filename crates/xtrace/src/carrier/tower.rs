@@ -91,7 +91,7 @@ impl ServerLayer {
         let mut context = incoming.unwrap_or_else(start);
         let mut event = context.event(&self.tracer, "server receives request");
         if begins {
-            event = event.title(format!("{method} {path}"));
+            event.add("Title", format_args!("{method} {path}"));
         }
         let _ = event.text("Method", method.as_bytes()).text("Path", path.as_bytes()).send();
         context

@@ -170,7 +170,7 @@ impl Delivery {
     /// Looks which of the reports that were sent makes a collector close its connection that was there before and after
     /// that: returns true if it is found, else fewer of them are sent the next time.
     fn is_unwanted(&mut self, result: &Result<Option<Answer>, Failure>, reports: u64) -> bool {
-        if !matches!(result, Err(Failure::Closed)) || !self.asks {
+        if !matches!(result, Err(Failure::Closed)) {
             return false;
         }
         self.closed_at_reports += 1;

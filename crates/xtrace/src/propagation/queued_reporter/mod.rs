@@ -83,7 +83,7 @@ impl QueueOptions {
     /// seconds by default. The reports are then sent again.
     #[must_use]
     pub fn with_patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+        self.patience = patience.max(Duration::from_millis(1));
         self
     }
 
@@ -122,7 +122,8 @@ impl QueueOptions {
 ///   fails: what is under way when such a collector ends is lost. Once a collector has answered, all are asked. See
 ///   [`Acknowledgements`].
 /// - Dropping the reporter delivers what waits, for at most two seconds ([`QueueOptions::with_shutdown`]).
-///   [`flush`](Self::flush) waits as long as wanted.
+///   [`flush`](Self::flush) waits as long as wanted: call it before [`std::process::exit`], which drops nothing.
+/// - A process that was made by `fork` alone has no such thread, and starts a reporter of its own.
 ///
 /// Keep it in an [`Arc`] to flush it or to read its counts:
 ///
