@@ -15,7 +15,7 @@ use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::http::{Headers, extract, inject};
+use super::http::{Headers, X_TRACE, extract, inject};
 use crate::option::Severity;
 use crate::propagation::{Context, InContext, SharedContext, Tracer, WithContext};
 
@@ -86,11 +86,12 @@ impl ServerLayer {
     fn receive<B>(&self, request: &Request<B>) -> Context {
         let (method, path) = parts(request);
         let incoming = extract(request.headers(), self.headers);
-        let begins = incoming.is_none();
+        // A task that began elsewhere was titled there, unless it comes from a system that knows W3C Trace Context alone.
+        let is_titled = incoming.is_some() && request.headers().contains_key(X_TRACE);
         let start = || Context::start_with_threshold(self.threshold.unwrap_or(self.tracer.threshold()));
         let mut context = incoming.unwrap_or_else(start);
         let mut event = context.event(&self.tracer, "server receives request");
-        if begins {
+        if !is_titled {
             event.add("Title", format_args!("{method} {path}"));
         }
         let _ = event.text("Method", method.as_bytes()).text("Path", path.as_bytes()).send();

@@ -149,6 +149,15 @@ fn requests_are_titled() {
     request.headers_mut().insert(X_TRACE, "10CAFEBABE01020304".parse().unwrap());
     let reports = server(request);
     assert_eq!((reports.len(), reports[0].get("Title")), (2, None));
+    // Of a system that has no titles.
+    let layer = layer.clone().with_headers(Headers::XTraceAndW3c);
+    let handler = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(Response::new(())) });
+    let mut request = post("/orders/9");
+    let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    request.headers_mut().insert(TRACE_PARENT, parent.parse().unwrap());
+    block_on(layer.layer(handler).oneshot(request)).unwrap();
+    let of_w3c = parsed(&collected);
+    assert_eq!((of_w3c[0].get("Title"), of_w3c[0].edges.len()), (Some("POST /orders/9"), 1));
     // Nothing was said of a threshold: the one of each program counts, and none is added.
     assert_eq!(Severity::of(reports[0].metadata.as_ref()), Ok(None));
     let reports = server(post(&format!("/{}", "x".repeat(60_000))));
