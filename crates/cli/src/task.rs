@@ -7,7 +7,7 @@ mod show;
 
 use std::io::{BufWriter, Write as _};
 
-use ichnos::export::{GraphFormat, TaskCollector, TaskGraph, TaskOptions, Tasks, TerminalText};
+use ichnos::export::{GraphFormat, TaskCollector, TaskGraph, TaskOptions, Tasks, TerminalText, duration};
 
 use crate::args::{Arithmetic, Global, Task, TaskGraphArgs, TaskGraphFormat, TaskReading, TaskVerb};
 use crate::collecting::{self, Collecting};
@@ -37,6 +37,7 @@ pub(crate) fn run(args: &Task, global: &Global, report: Report) -> Result<Exit, 
 struct Found {
     tasks: Tasks,
     damaged: bool,
+    corrects_clocks: bool,
 }
 
 impl Found {
@@ -69,6 +70,7 @@ fn read(
         options.find_mentions = ichnos::FORMATS.iter().filter_map(|format| format.find_mentions()).collect();
     }
     options.with_events = with_events;
+    options.correct_clocks = !args.no_correct_clocks;
     let mut pass = Collecting::new(TaskCollector::new(options), selection, args.reading.strict);
     match pass.run(&session, window, progress, report)? {
         Some(found) => damaged |= found,
@@ -86,7 +88,7 @@ fn read(
         let help = "`ichnos cat --format jsonl` shows which members of events mean an operation";
         report.warning_with_help("no event says of which task or operation it is", help);
     }
-    Ok(Ok(Found { tasks, damaged }))
+    Ok(Ok(Found { tasks, damaged, corrects_clocks: !args.no_correct_clocks }))
 }
 
 /// The task that an identifier on the command line stands for.
@@ -118,16 +120,38 @@ fn find(tasks: &Tasks, id: &str) -> Result<usize, Failure> {
     }
 }
 
-/// The graph of a task, with clocks corrected if that is asked for.
-fn graph<'t>(tasks: &'t Tasks, task: usize, correct_clocks: bool, report: Report) -> TaskGraph<'t> {
-    let mut graph = tasks.graph(task);
-    if correct_clocks && !graph.correct_clocks() {
-        report.warning(
-            "the clocks cannot be corrected: operations of different machines cause each other so that some come before \
-             their causes whatever the clocks are, or there are too many machines",
-        );
-    }
+/// The graph of a task. Warns of edges that go back in time on clocks that cannot be corrected.
+fn graph(found: &Found, task: usize, report: Report) -> TaskGraph<'_> {
+    let graph = found.tasks.graph(task);
+    warn_of_unknown_machines(found, 1, graph.backward_edges_without_machine(), report);
     graph
+}
+
+/// Warns of edges that go back in time between operations without a machine.
+fn warn_of_unknown_machines(found: &Found, tasks: u64, edges: u64, report: Report) {
+    if edges > 0 && found.corrects_clocks {
+        let edges = count(edges, "edge");
+        let of = if tasks > 1 { format!(" of {}", count(tasks, "task")) } else { String::new() };
+        report.warning(&format!(
+            "clocks not corrected: {edges}{of} back in time between operations that do not name a machine"
+        ));
+    }
+}
+
+/// The machines whose clocks were corrected, and by how much; None if there are none.
+fn clock_corrections(graph: &TaskGraph<'_>) -> Option<String> {
+    const MOST: usize = 8;
+    let corrections = graph.clock_corrections();
+    let shown = corrections.iter().take(MOST).map(|(machine, offset)| {
+        let machine = if machine.is_empty() { "(no name)".to_owned() } else { text(machine) };
+        let sign = if *offset > 0 { "+" } else { "" };
+        format!("{machine} {sign}{}", duration(*offset))
+    });
+    let mut shown: Vec<String> = shown.collect();
+    if let Some(more) = corrections.len().checked_sub(MOST).filter(|more| *more > 0) {
+        shown.push(format!("{more} more"));
+    }
+    (!shown.is_empty()).then(|| format!("clocks corrected: {}", shown.join(", ")))
 }
 
 fn write_graph(args: &TaskGraphArgs, global: &Global, report: Report) -> Result<Exit, Failure> {
@@ -140,7 +164,7 @@ fn write_graph(args: &TaskGraphArgs, global: &Global, report: Report) -> Result<
     if found.tasks.is_empty() {
         return Ok(found.exit());
     }
-    let graph = graph(&found.tasks, find(&found.tasks, &args.choice.id)?, args.choice.correct_clocks, report);
+    let graph = graph(&found, find(&found.tasks, &args.choice.id)?, report);
     let format = match args.format() {
         TaskGraphFormat::Dot => GraphFormat::Dot,
         TaskGraphFormat::Svg => GraphFormat::Svg,

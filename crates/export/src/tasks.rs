@@ -4,6 +4,7 @@
 //! [operation](ichnos_model::Meaning::OperationId) and its [causes](ichnos_model::Meaning::Cause), and events whose texts
 //! name an operation. What it makes of them are [`Tasks`], each of which is a [`TaskGraph`].
 
+mod clocks;
 mod collect;
 mod diff;
 mod dot;
@@ -13,6 +14,7 @@ mod join;
 mod json;
 mod lanes;
 mod names;
+mod namesakes;
 mod operations;
 mod svg;
 #[cfg(test)]
@@ -27,7 +29,7 @@ pub use diff::{StepDifference, TaskDiff};
 pub use dot::GraphFormat;
 pub use graph::{DanglingEdge, TaskEdge, TaskGraph};
 pub use lanes::LaneRow;
-use operations::{Collected, Edge, Group, NO_TIME, NONE, OpenEdge, TaskEvent};
+use operations::{Collected, Edge, Group, NONE, OpenEdge, TaskEvent};
 
 /// Tasks that were collected.
 #[derive(Debug)]
@@ -49,6 +51,8 @@ pub struct Tasks {
     marked_roots: Vec<u64>,
     /// Whether only texts name the task that may be something else, by task.
     are_uncertain: Vec<bool>,
+    /// Whether graphs have the clocks of machines corrected.
+    corrects_clocks: bool,
 }
 
 /// What is known of an operation.
@@ -57,6 +61,8 @@ pub struct Tasks {
 pub struct TaskMember<'t> {
     /// Its identifier.
     pub id: Identifier,
+    /// The chain within which the identifier is unique, if the operation is in one.
+    pub chain: Option<u32>,
     /// What it is called: the message of its first event, or the name of the class of that. Empty if no event is about it
     /// and others only name it.
     pub label: &'t [u8],
@@ -119,10 +125,16 @@ pub struct TaskSummary {
     pub backward: u64,
     /// By how many nanoseconds at most.
     pub most_backward: u64,
+    /// How many of them cannot be corrected because no operation says on which machine it is.
+    pub backward_without_machine: u64,
+    /// How many clocks of machines were corrected.
+    pub corrected_clocks: u64,
+    /// By how many nanoseconds at most.
+    pub most_corrected: u64,
 }
 
 impl Tasks {
-    fn new(mut all: Collected) -> Self {
+    fn new(mut all: Collected, corrects_clocks: bool) -> Self {
         // Groups without anything are no tasks.
         let mut task_of_group = vec![NONE; all.groups.len()];
         let (mut ids, mut are_uncertain) = (Vec::new(), Vec::new());
@@ -212,6 +224,7 @@ impl Tasks {
             copies,
             marked_roots,
             are_uncertain,
+            corrects_clocks,
         }
     }
 
@@ -284,7 +297,7 @@ impl Tasks {
         self.members.get(begin.unwrap_or_default()..end).unwrap_or_default()
     }
 
-    /// The graph of a task.
+    /// The graph of a task, with clocks corrected if [`TaskOptions::correct_clocks`] says so.
     #[must_use]
     pub fn graph(&self, task: usize) -> TaskGraph<'_> {
         let mut graph = TaskGraph::new(self, task);
@@ -293,8 +306,9 @@ impl Tasks {
             let place: HashMap<u32, u32> = graph.nodes.iter().copied().zip(0..).collect();
             graph.dangling = open
                 .iter()
-                .map(|(_, OpenEdge { from, to, kind, is_of_other_task })| DanglingEdge {
+                .map(|(_, OpenEdge { from, chain, to, kind, is_of_other_task })| DanglingEdge {
                     from: *from,
+                    chain: chain.number(),
                     to: place.get(to).copied().unwrap_or(NONE),
                     kind: *kind,
                     is_of_other_task: *is_of_other_task,
@@ -344,6 +358,8 @@ impl Tasks {
         let ends = nodes().filter_map(|node| graph.end(node));
         let marked_roots = self.marked_roots.get(task).copied().unwrap_or_default();
         let (backward, most_backward) = graph.backward_edges();
+        let corrections = graph.clock_corrections();
+        let most_corrected = corrections.first().map_or(0, |(_, offset)| offset.unsigned_abs());
         let title = nodes().filter_map(|node| graph.member(node)).find(|member| member.events > 0);
         let title = title
             .map(|member| member.label)
@@ -373,11 +389,18 @@ impl Tasks {
             copies: self.copies.get(task).copied().unwrap_or_default(),
             backward,
             most_backward,
+            backward_without_machine: graph.backward_edges_without_machine(),
+            corrected_clocks: corrections.len() as u64,
+            most_corrected: u64::try_from(most_corrected).unwrap_or(u64::MAX),
         })
     }
 
-    fn begin(&self, operation: u32) -> i64 {
-        self.all.operations.get(operation as usize).map_or(NO_TIME, |operation| operation.begin)
+    /// The nanoseconds to add to times at a place.
+    fn correction(&self, corrections: &HashMap<u32, i128>, place: u32) -> i128 {
+        match corrections.is_empty() {
+            true => 0,
+            false => corrections.get(&self.machine(place)).copied().unwrap_or_default(),
+        }
     }
 
     fn machine(&self, place: u32) -> u32 {
@@ -392,6 +415,7 @@ impl Tasks {
         let operation = self.all.operations.get(number as usize)?;
         Some(TaskMember {
             id: operation.id,
+            chain: operation.chain.number(),
             label: self.all.names.text(operation.label),
             place: self.place(operation.place),
             events: operation.events,

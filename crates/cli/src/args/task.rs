@@ -46,6 +46,11 @@ pub(crate) struct TaskReading {
     /// Only events that say themselves of which task they are, not those whose texts name one
     #[arg(long, help_heading = "Selection")]
     pub(crate) no_search: bool,
+    #[arg(long, hide = true, overrides_with = "no_correct_clocks")]
+    pub(crate) correct_clocks: bool,
+    /// Keep the times of all machines, even if effects begin before their causes
+    #[arg(long, overrides_with = "correct_clocks")]
+    pub(crate) no_correct_clocks: bool,
 }
 
 #[derive(Args, Debug)]
@@ -70,9 +75,6 @@ pub(crate) struct TaskChoice {
     pub(crate) id: String,
     #[command(flatten)]
     pub(crate) input: TaskReading,
-    /// Move the clocks of machines so that no operation begins before its causes
-    #[arg(long)]
-    pub(crate) correct_clocks: bool,
 }
 
 #[derive(Args, Debug)]

@@ -3,7 +3,7 @@
 use ichnos::export::{TaskSummary, duration};
 use serde_json::Value as Json;
 
-use super::read;
+use super::{read, warn_of_unknown_machines};
 use crate::args::{Global, TaskListArgs};
 use crate::exit::{Exit, Failure};
 use crate::json::{Object, document};
@@ -26,6 +26,10 @@ pub(super) fn run(args: &TaskListArgs, global: &Global, report: Report) -> Resul
             "left out: {tasks} that only texts name, perhaps by chance; `--all` lists them"
         ));
     }
+    let backward = summaries.iter().filter(|task| task.backward_without_machine > 0);
+    let (tasks, edges) =
+        backward.fold((0, 0), |(tasks, edges), task| (tasks + 1, edges + task.backward_without_machine));
+    warn_of_unknown_machines(&found, tasks, edges, report);
     if args.report.json {
         let mut document = document("task-list");
         document.put("tasks", summaries.iter().map(|task| json(task).json()).collect::<Vec<Json>>());
@@ -50,7 +54,7 @@ pub(super) fn run(args: &TaskListArgs, global: &Global, report: Report) -> Resul
             grouped(task.edges),
             grouped(task.depth),
             grouped(task.events + task.mentions),
-            problems(task),
+            problems(task, true),
         ]);
     }
     let widths: [usize; 8] = std::array::from_fn(|column| {
@@ -79,7 +83,7 @@ pub(super) fn run(args: &TaskListArgs, global: &Global, report: Report) -> Resul
 }
 
 /// What is wrong with a task, in a few words.
-pub(super) fn problems(task: &TaskSummary) -> String {
+pub(super) fn problems(task: &TaskSummary, with_corrections: bool) -> String {
     let mut all = Vec::new();
     let mut add = |number: u64, what: &str| {
         if number > 0 {
@@ -92,6 +96,10 @@ pub(super) fn problems(task: &TaskSummary) -> String {
     add(task.cycles, "in cycles");
     add(task.copies, if task.copies == 1 { "copy" } else { "copies" });
     add(task.backward, "back in time");
+    if with_corrections && task.corrected_clocks > 0 {
+        let clocks = count(task.corrected_clocks, "clock");
+        all.push(format!("{clocks} corrected by up to {}", duration(task.most_corrected.into())));
+    }
     all.join(", ")
 }
 
@@ -117,6 +125,9 @@ fn json(task: &TaskSummary) -> Object {
         ("copies", task.copies),
         ("backward", task.backward),
         ("most_backward_ns", task.most_backward),
+        ("backward_without_machine", task.backward_without_machine),
+        ("corrected_clocks", task.corrected_clocks),
+        ("most_corrected_ns", task.most_corrected),
     ] {
         object.put(name, number);
     }

@@ -3,7 +3,7 @@
 use ichnos::export::duration;
 use serde_json::{Value as Json, json};
 
-use super::show::{label, push_heading, push_place};
+use super::show::{label, push_corrections, push_heading, push_place};
 use super::{find, graph, read};
 use crate::args::{Global, TaskOne};
 use crate::exit::{Exit, Failure};
@@ -21,7 +21,7 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
         return Ok(found.exit());
     }
     let task = find(&found.tasks, &args.choice.id)?;
-    let graph = graph(&found.tasks, task, args.choice.correct_clocks, report);
+    let graph = graph(&found, task, report);
     let path = graph.critical_path();
     let step = |index: usize| {
         let (node, before) = (*path.get(index)?, *path.get(index.checked_sub(1)?)?);
@@ -36,6 +36,7 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
             let member = graph.member(*node)?;
             Some(json!({
                 "id": member.id.to_string(),
+                "chain": member.chain,
                 "label": String::from_utf8_lossy(member.label),
                 "place": String::from_utf8_lossy(member.place),
                 "begin_ns": graph.begin(*node).map(integer),
@@ -56,6 +57,7 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
             args.choice.input.selecting.clock_gmt,
             paint,
         );
+        push_corrections(&mut out, &graph, paint);
     }
     for (index, node) in path.iter().enumerate() {
         let Some(member) = graph.member(*node) else { continue };
@@ -69,7 +71,7 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
             part.map_or(String::new(), |part| format!("{part:.1} %")),
             paint.name(&label(&member)),
         ));
-        push_place(&mut out, &member, paint);
+        push_place(&mut out, &member, &graph.operation_name(*node), paint);
         out.push('\n');
     }
     let whole = whole.map_or(String::new(), |whole| format!(", {}", duration(whole)));

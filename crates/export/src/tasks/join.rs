@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use ichnos_model::{CauseKind, Identifier, Mention};
 
+use super::namesakes::Namesakes;
 use super::operations::{Collected, Edge, Group, Link, NO_TIME, NONE, OpenEdge, Operation, TaskEvent};
 
 /// Gives each operation the group of its task, and finds what edges and texts name: groups of traces are empty afterwards.
@@ -26,10 +27,14 @@ pub(super) fn join(all: &mut Collected) {
         operation.group = tasks.representative(operation.group);
     }
     all.merge_operations();
+    let mut namesakes = Namesakes::new(all, mentions.iter().flat_map(|mention| wanted(all, &tasks, mention)));
+    drop(mentions);
     for Link { operation, mention } in std::mem::take(&mut all.links) {
         let Some(group) = tasks.find_task(all, mention.task) else { continue };
         let Some(known) = all.operations.get(operation as usize).copied() else { continue };
-        let Some(from) = named(all, group, &mention, known.begin).filter(|from| *from != operation) else {
+        let Some(from) =
+            named(all, &mut namesakes, group, &mention, known.begin).filter(|from| *from != operation)
+        else {
             continue;
         };
         let kind = CauseKind::Related;
@@ -37,15 +42,22 @@ pub(super) fn join(all: &mut Collected) {
             all.edges.push(Edge { from, to: operation, kind });
         } else if let Some(from) = mention.operation {
             // It belongs to another task, which it names, too.
-            all.open_edges.push(OpenEdge { from, to: operation, kind, is_of_other_task: true });
+            all.open_edges.push(OpenEdge {
+                from,
+                chain: mention.chain,
+                to: operation,
+                kind,
+                is_of_other_task: true,
+            });
         }
     }
     for (mention, event) in std::mem::take(&mut all.mentioned) {
         let Some(group) = tasks.find_task(all, mention.task) else { continue };
-        let operation = named(all, group, &mention, event.time).unwrap_or(NONE);
+        let operation = named(all, &mut namesakes, group, &mention, event.time).unwrap_or(NONE);
         all.events.push(TaskEvent { operation, group, ..event });
     }
     all.resolve_open_edges();
+    all.resolve_chains();
     all.uncertain = tasks.uncertain;
 }
 
@@ -86,19 +98,40 @@ fn join_operations_of_traces(all: &mut Collected, tasks: &KnownTasks) {
     }
 }
 
-/// The operation that an event at a time names, added if no event is about it; None if it names the task alone.
-fn named(all: &mut Collected, group: u32, mention: &Mention, time: i64) -> Option<u32> {
-    let id = mention.operation?;
-    // Four bytes are written as eight where there are no others.
-    let short = match id.as_bytes() {
+/// The identifier of four bytes that is written as eight where there are no others.
+fn short(id: Identifier) -> Option<Identifier> {
+    match id.as_bytes() {
         [0, 0, 0, 0, short @ ..] if short.len() == 4 => Identifier::new(short),
         _ => None,
-    };
-    let known = all.find(group, id).or_else(|| all.find(group, short?));
+    }
+}
+
+/// The identifiers of the operation that a mention names, each in the group of its task.
+fn wanted(all: &Collected, tasks: &KnownTasks, mention: &Mention) -> impl Iterator<Item = (u32, Identifier)> {
+    let named = mention.operation.zip(tasks.find_task(all, mention.task));
+    let ids = named.map(|(id, group)| [Some((group, id)), short(id).map(|short| (group, short))]);
+    ids.into_iter().flatten().flatten()
+}
+
+/// The operation that an event at a time names, added if no event is about it; None if it names the task alone.
+fn named(
+    all: &mut Collected,
+    namesakes: &mut Namesakes,
+    group: u32,
+    mention: &Mention,
+    time: i64,
+) -> Option<u32> {
+    let (id, chain) = (mention.operation?, mention.chain);
+    let known = |id| all.find(group, chain, id).or_else(|| namesakes.only(group, id));
+    let known = known(id).or_else(|| known(short(id)?));
     let number = known.unwrap_or_else(|| {
         let label = all.names.number(b"");
         let (begin, end) = (NO_TIME, NO_TIME);
-        all.add(Operation { id, events: 0, group, begin, end, label, place: NONE, fingerprint: 0 })
+        let operation =
+            Operation { id, chain, events: 0, group, begin, end, label, place: NONE, fingerprint: 0 };
+        let number = all.add(operation);
+        namesakes.insert(number, &operation);
+        number
     });
     // What no event is about lasts from the first event that names it to the last one.
     if let Some(operation) = all.operations.get_mut(number as usize)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ichnos_io::{Collect, Entry, FileId, Format, OpenedTraces, ReadOptions, Refused, Tree};
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
-    Damage, DamageKind, Diagnostic, FileDiagnostic, FindMentions, Identifier, Mention, RecordTrace,
+    Chain, Damage, DamageKind, Diagnostic, FileDiagnostic, FindMentions, Identifier, Mention, RecordTrace,
     TextPosition, Trace,
 };
 
@@ -85,7 +85,14 @@ fn find_mentions(text: &[u8], take: &mut dyn FnMut(Mention)) {
         if let Some(task) = task {
             // Any number of 18 digits can be metadata.
             let is_certain = !matches!(found, crate::Identifier::Metadata { .. });
-            take(Mention { task, operation: Identifier::new(found.op_id().as_bytes()), is_certain });
+            let chain = match &found {
+                crate::Identifier::Metadata { chain, .. } => {
+                    chain.map_or(Chain::NONE, |id| Chain::new(id.0.into()))
+                }
+                _ => Chain::UNKNOWN,
+            };
+            let operation = Identifier::new(found.op_id().as_bytes());
+            take(Mention { task, operation, chain, is_certain });
         }
     }
 }
