@@ -16,6 +16,7 @@ mod lanes;
 mod names;
 mod namesakes;
 mod operations;
+mod picture;
 mod svg;
 #[cfg(test)]
 mod tests;

@@ -253,6 +253,23 @@ impl<'t> TaskGraph<'t> {
         }
     }
 
+    /// The number of the text that says where a node comes from: [`TaskGraph::text`].
+    pub(super) fn place_text(&self, node: u32) -> u32 {
+        let place =
+            self.operation(node).and_then(|operation| self.tasks.all.places.get(operation.place as usize));
+        place.map_or(NONE, |place| place.text)
+    }
+
+    /// The number of the name of the machine of a node.
+    pub(super) fn machine(&self, node: u32) -> u32 {
+        self.operation(node).map_or(NONE, |operation| self.tasks.machine(operation.place))
+    }
+
+    /// A text with a number.
+    pub(super) fn text(&self, number: u32) -> &'t [u8] {
+        self.tasks.all.names.text(number)
+    }
+
     pub(super) fn operation(&self, node: u32) -> Option<&'t Operation> {
         self.tasks.all.operations.get(*self.nodes.get(node as usize)? as usize)
     }
@@ -312,8 +329,7 @@ impl<'t> TaskGraph<'t> {
     /// The machines whose clocks were corrected, and by how many nanoseconds; the greatest corrections first.
     #[must_use]
     pub fn clock_corrections(&self) -> Vec<(&'t [u8], i128)> {
-        let name = |machine: &u32| self.tasks.all.names.text(*machine);
-        let moved = self.corrections.iter().map(|(machine, offset)| (name(machine), *offset));
+        let moved = self.corrections.iter().map(|(machine, offset)| (self.text(*machine), *offset));
         let mut moved: Vec<_> = moved.collect();
         moved.sort_by_key(|(machine, offset)| (Reverse(offset.abs()), *machine));
         moved
@@ -323,10 +339,7 @@ impl<'t> TaskGraph<'t> {
     /// be corrected.
     #[must_use]
     pub fn backward_edges_without_machine(&self) -> u64 {
-        let has_machine = |node: u32| {
-            let place = self.operation(node).map_or(NONE, |operation| operation.place);
-            !self.tasks.all.names.text(self.tasks.machine(place)).is_empty()
-        };
+        let has_machine = |node: u32| !self.text(self.machine(node)).is_empty();
         let without = |(from, to): &(u32, u32)| !has_machine(*from) && !has_machine(*to);
         self.backward().map(|(from, to, _)| (from, to)).filter(without).count() as u64
     }

@@ -59,6 +59,24 @@ fn task(count: u32, edges: &[(u32, u32)]) -> Tasks {
     Tasks::new(all, false)
 }
 
+/// The tasks of one with these edges; `of` gives the time and the place of an operation.
+pub(super) fn task_of(count: u32, edges: &[(u32, u32)], mut of: impl FnMut(u32) -> (i64, u32)) -> Tasks {
+    let mut all = Collected::default();
+    let group = all.group(Group::Task(id(1_000)));
+    for number in 0..count {
+        let (time, place) = of(number);
+        while all.places.len() <= place as usize {
+            let name = all.names.number(format!("place {}", all.places.len()).as_bytes());
+            all.places.push(Place { machine: name, text: name });
+        }
+        let operation = add(&mut all, group, number, time, &letters(number));
+        all.operations[operation as usize].place = place;
+    }
+    all.edges = edges.iter().map(|(from, to)| next(*from, *to)).collect();
+    join::join(&mut all);
+    Tasks::new(all, false)
+}
+
 fn drawing(graph: &TaskGraph<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     for row in graph.lanes() {
