@@ -9,7 +9,7 @@ use std::time::Duration;
 use ichnos::collect::SYNC;
 use serde_json::Value;
 
-use crate::support::{Directory, command, ichnos, recorded};
+use crate::support::{Directory, command, ichnos, ichnos_in, recorded};
 
 /// A collector that runs.
 struct Collector {
@@ -231,4 +231,22 @@ fn recorded_reports() {
         assert_eq!(figures, (&nodes.into(), &edges.into(), &depth.into()), "{name}");
         assert_eq!(found, task(&path), "{name}");
     }
+}
+
+/// Of a segment that a collector is writing, a report whose end is not there yet is not there.
+#[test]
+fn half_a_report_is_not_read() {
+    let directory = Directory::new("half");
+    let whole = report(1, 1);
+    let text = format!("{whole}\n{}", &report(1, 2)[..60]);
+    std::fs::write(directory.join("00000001.reports"), &text).unwrap();
+    let collection = directory.join("collection");
+    std::fs::write(&collection, "ichnos collection 1\nformat: xtrace\n").unwrap();
+    let file = std::fs::File::open(&collection).unwrap();
+    let events = |path: &str| ichnos_in(&directory, ["cat", path]).expect(0, &[]).out.lines().count();
+    // Nobody writes it: what is there is all that there will be.
+    assert_eq!(events("."), 2);
+    file.lock().unwrap();
+    assert_eq!(events("."), 1);
+    assert_eq!(events("00000001.reports"), 1);
 }

@@ -157,12 +157,23 @@ fn open(
             read.insert(identity, name.clone());
         }
         is_empty = false;
+        // A report whose end was not written yet is not there yet.
+        let whole = match form {
+            Form::Text if entry.is_being_collected() => end_of_whole_reports(&bytes),
+            _ => bytes.len(),
+        };
+        let bytes = bytes.slice(0..whole);
         let (trace, file, check) = (Arc::clone(&trace), Arc::<str>::from(&*name), options.check);
         opened = opened.with_stream(0, &name, bytes.len() as u64, move || {
             ReportSource::new(&file, &bytes, form, EventMaker::new(Arc::clone(&trace), check, most_shapes))
         });
     }
     Ok((!is_empty || !is_repeated).then_some(opened))
+}
+
+/// Where the last report ends that has an empty line behind it.
+fn end_of_whole_reports(bytes: &[u8]) -> usize {
+    memchr::memmem::rfind(bytes, b"\n\n").map_or(0, |at| at + 2)
 }
 
 /// The path of a file, as far as the tree knows it.
