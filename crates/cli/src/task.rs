@@ -1,5 +1,6 @@
 //! `ichnos task`: which operations caused which.
 
+mod collected;
 mod diff;
 mod list;
 mod path;
@@ -7,6 +8,7 @@ mod show;
 
 use std::io::{BufWriter, Write as _};
 
+use ichnos::Session;
 use ichnos::export::{GraphFormat, TaskCollector, TaskGraph, TaskOptions, Tasks, TerminalText, duration};
 
 use crate::args::{Arithmetic, Global, Task, TaskGraphArgs, TaskGraphFormat, TaskReading, TaskVerb};
@@ -47,23 +49,53 @@ impl Found {
     }
 }
 
-/// Reads all tasks; Err with how to end if the reading was interrupted. `with_events`: also events that belong to operations.
+/// Reads tasks; Err with how to end if the reading was interrupted. `ids` are those that are wanted, if not all are.
+/// `with_events`: also events that belong to operations.
 fn read(
     args: &TaskReading,
+    ids: &[&str],
     output: Option<OutputPath<'_>>,
     with_events: bool,
     global: &Global,
     report: Report,
 ) -> Result<Result<Found, Exit>, Failure> {
-    let mut selection = Selection::new(&args.selecting, None)?;
+    if output.is_none()
+        && let Some(session) = collected::open(args, ids, global.progress, report)?
+    {
+        let found = read_session(args, &session, with_events, global, report)?;
+        // Whether another task has the operation of an edge that dangles is only known of all of them.
+        let is_whole = |found: &Found| {
+            let tasks = ids.iter().flat_map(|id| found.tasks.find(id));
+            tasks.take(MOST_CHECKED).all(|task| found.tasks.graph(task).dangling().is_empty())
+        };
+        match found {
+            Ok(found) if !is_whole(&found) => {}
+            found => return Ok(found),
+        }
+    }
     let session =
         input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
     output.map_or(Ok(()), |output| output.check_apart(&session))?;
-    let mut damaged = input::report_problems(&session, report);
-    let window = selection.prepare(&session, report)?;
-    input::report_empty_traces(&session, report);
+    read_session(args, &session, with_events, global, report)
+}
+
+/// As many tasks are looked at for edges that dangle: more than one are an error anyway.
+const MOST_CHECKED: usize = 4;
+
+/// Reads the tasks of a session.
+fn read_session(
+    args: &TaskReading,
+    session: &Session,
+    with_events: bool,
+    global: &Global,
+    report: Report,
+) -> Result<Result<Found, Exit>, Failure> {
+    let mut selection = Selection::new(&args.selecting, None)?;
+    let mut damaged = input::report_problems(session, report);
+    let window = selection.prepare(session, report)?;
+    input::report_empty_traces(session, report);
     interrupt::watch();
-    let mut progress = Progress::new(global.progress, &session, false, report);
+    let mut progress = Progress::new(global.progress, session, false, report);
     progress.limit_damage(args.reading.limits().report.damage);
     let mut options = TaskOptions::default();
     if !args.no_search {
@@ -72,7 +104,7 @@ fn read(
     options.with_events = with_events;
     options.correct_clocks = !args.no_correct_clocks;
     let mut pass = Collecting::new(TaskCollector::new(options), selection, args.reading.strict);
-    match pass.run(&session, window, progress, report)? {
+    match pass.run(session, window, progress, report)? {
         Some(found) => damaged |= found,
         None => return Ok(Err(interrupt::exit())),
     }
@@ -94,10 +126,7 @@ fn read(
 /// The task that an identifier on the command line stands for.
 fn find(tasks: &Tasks, id: &str) -> Result<usize, Failure> {
     if id == "latest" {
-        let certain = (0..tasks.len()).filter(|task| !tasks.is_uncertain(*task));
-        let summaries = certain.filter_map(|task| Some((tasks.summary(task)?.begin, task)));
-        let latest = summaries.max().map(|(_, task)| task);
-        return latest.ok_or_else(|| Failure::new("there is no task"));
+        return tasks.in_order(false).last().copied().ok_or_else(|| Failure::new("there is no task"));
     }
     match &tasks.find(id)[..] {
         [task] => Ok(*task),
@@ -157,7 +186,7 @@ fn clock_corrections(graph: &TaskGraph<'_>) -> Option<String> {
 fn write_graph(args: &TaskGraphArgs, global: &Global, report: Report) -> Result<Exit, Failure> {
     let output = OutputPath::of_file(&args.output);
     output.check_new()?;
-    let found = match read(&args.choice.input, Some(output), false, global, report)? {
+    let found = match read(&args.choice.input, &[], Some(output), false, global, report)? {
         Ok(found) => found,
         Err(exit) => return Ok(exit),
     };

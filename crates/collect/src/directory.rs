@@ -151,6 +151,22 @@ pub(crate) fn next_number(directory: &Path) -> Result<u32, CollectError> {
     Ok(all.last().map_or(1, |last| last.saturating_add(1)))
 }
 
+/// Whether a directory has nothing but segments, their checksums and the index.
+pub(crate) fn is_plain(directory: &Path) -> io::Result<bool> {
+    for item in fs::read_dir(directory)? {
+        let name = item?.file_name();
+        let Some(name) = name.to_str() else { return Ok(false) };
+        let is_segment = |end| {
+            let number = name.strip_suffix(end).and_then(|name| name.strip_suffix('.'));
+            number.is_some_and(|number| number.len() >= 8 && number.bytes().all(|byte| byte.is_ascii_digit()))
+        };
+        if !(name == COLLECTION || name == INDEX || is_segment(SEGMENT) || is_segment(SUMS)) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 fn numbers(directory: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<u32>, CollectError> {
     let mut numbers = Vec::new();
     for item in fs::read_dir(directory).map_err(CollectError::at(directory))? {

@@ -140,6 +140,33 @@ impl Index {
         Ok(tasks.into_values().collect())
     }
 
+    /// The keys of all tasks, each once.
+    ///
+    /// # Errors
+    /// If the index cannot be read.
+    pub fn keys(&self) -> Result<Vec<TaskKey>, CollectError> {
+        let mut keys: Vec<TaskKey> = self.rest.tasks.keys().copied().collect();
+        if let Some(database) = &self.database {
+            let mut read = || -> Result<(), redb::Error> {
+                let table = database.begin_read()?.open_table(TASKS)?;
+                for entry in table.iter()? {
+                    keys.extend(TaskKey::new(entry?.0.value()));
+                }
+                Ok(())
+            };
+            read().map_err(|error| self.error(error))?;
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        Ok(keys)
+    }
+
+    /// Whether the directory has nothing but what the index knows: no other files, and none of damaged reports.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        directory::is_plain(&self.directory).unwrap_or_default()
+    }
+
     /// Where the reports of a task are, in the order in which they were written. Empty if there is no such task.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ mod diff;
 mod dot;
 mod fields;
 mod graph;
+mod identifiers;
 mod join;
 mod json;
 mod lanes;
@@ -29,8 +30,9 @@ pub use collect::{TaskCollector, TaskOptions};
 pub use diff::{StepDifference, TaskDiff};
 pub use dot::GraphFormat;
 pub use graph::{DanglingEdge, TaskEdge, TaskGraph};
+pub use identifiers::find_identifiers;
 pub use lanes::LaneRow;
-use operations::{Collected, Edge, Group, NONE, OpenEdge, TaskEvent};
+use operations::{Collected, Edge, Group, NO_TIME, NONE, OpenEdge, TaskEvent};
 
 /// Tasks that were collected.
 #[derive(Debug)]
@@ -154,6 +156,7 @@ impl Tasks {
             // If there are no others, these are what is looked for.
             are_uncertain.fill(false);
         }
+        all.groups = Vec::new();
         let task_of = |group: u32| task_of_group.get(group as usize).copied().unwrap_or(NONE);
         for operation in &mut all.operations {
             operation.group = task_of(operation.group);
@@ -251,33 +254,7 @@ impl Tasks {
     /// in front, which some formats fill shorter identifiers up with, need not be the same.
     #[must_use]
     pub fn find(&self, digits: &str) -> Vec<usize> {
-        // Identifiers that are no digits are known by their text, too.
-        let of_text = Identifier::of_text(digits.as_bytes());
-        let same = (0..).zip(&self.ids).filter(|(_, id)| Some(**id) == of_text);
-        let same: Vec<usize> = same.map(|(task, _)| task).collect();
-        if !same.is_empty() {
-            return same;
-        }
-        let digits = digits.chars().filter(|c| !matches!(c, '-' | '{' | '}'));
-        let digits: String = digits.map(|c| c.to_ascii_uppercase()).collect();
-        if digits.is_empty() {
-            return Vec::new();
-        }
-        let without_zeros = significant(&digits);
-        let named = |id: &Identifier| {
-            let id = id.to_string();
-            id.starts_with(&digits)
-                || (!without_zeros.is_empty() && significant(&id).starts_with(without_zeros))
-        };
-        let all: Vec<usize> =
-            (0..).zip(&self.ids).filter(|(_, id)| named(id)).map(|(task, _)| task).collect();
-        // A whole identifier is no beginning of another one.
-        let exact: Vec<usize> = all
-            .iter()
-            .copied()
-            .filter(|task| self.id(*task).is_some_and(|id| id.to_string() == digits))
-            .collect();
-        if exact.is_empty() { all } else { exact }
+        find_identifiers(self.ids.iter().copied(), digits)
     }
 
     /// Whether times are since the Unix epoch: those of some data stream are, and all are on one timeline.
@@ -332,14 +309,26 @@ impl Tasks {
         self.all.too_long
     }
 
-    /// What there is to say of each task, the one that began first first. `all`: also of those that are
-    /// [uncertain](Tasks::is_uncertain).
+    /// The tasks in the order in which they began. `all`: also those that are [uncertain](Tasks::is_uncertain).
     #[must_use]
-    pub fn summaries(&self, all: bool) -> Vec<TaskSummary> {
+    pub fn in_order(&self, all: bool) -> Vec<usize> {
         let tasks = (0..self.len()).filter(|task| all || !self.is_uncertain(*task));
-        let mut all: Vec<_> = tasks.filter_map(|task| self.summary(task)).collect();
-        all.sort_by_key(|summary| (summary.begin, summary.id));
-        all
+        let mut tasks: Vec<(i64, u32)> = tasks.map(|task| (self.begin(task), task as u32)).collect();
+        tasks.sort_unstable_by_key(|(begin, task)| (*begin, self.id(*task as usize)));
+        tasks.into_iter().map(|(_, task)| task as usize).collect()
+    }
+
+    /// When the first event of a task was, as [`TaskSummary::begin`] says; [`NO_TIME`].
+    fn begin(&self, task: usize) -> i64 {
+        if self.corrects_clocks && !of_task(&self.edges, task).is_empty() {
+            let begin = self.summary(task).and_then(|summary| summary.begin);
+            return begin.map_or(NO_TIME, |begin| i64::try_from(begin).unwrap_or(i64::MAX).max(NO_TIME + 1));
+        }
+        let operations = self.members(task).iter();
+        let operations = operations.filter_map(|number| self.all.operations.get(*number as usize));
+        let begins = operations.map(|operation| operation.begin);
+        let begins = begins.chain(of_task(&self.events, task).iter().map(|(_, event)| event.time));
+        begins.filter(|begin| *begin != NO_TIME).min().unwrap_or(NO_TIME)
     }
 
     /// What there is to say of a task.
@@ -422,12 +411,6 @@ impl Tasks {
             events: operation.events,
         })
     }
-}
-
-/// Hexadecimal digits without bytes of zeros in front.
-fn significant(digits: &str) -> &str {
-    let zeros = digits.as_bytes().chunks(2).take_while(|byte| *byte == b"00").count();
-    digits.get(2 * zeros..).unwrap_or_default()
 }
 
 /// Those of a task, out of all that are sorted by task.

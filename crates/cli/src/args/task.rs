@@ -31,7 +31,7 @@ pub(crate) enum TaskVerb {
     /// Write the graph of a task for Graphviz, or as a picture
     Graph(TaskGraphArgs),
     /// Print the critical path of a task, and what each step of it takes
-    Path(TaskOne),
+    Path(TaskPathArgs),
     /// Compare two tasks: their operations, edges and times
     Diff(TaskDiffArgs),
 }
@@ -81,6 +81,19 @@ pub(crate) struct TaskChoice {
 pub(crate) struct TaskOne {
     #[command(flatten)]
     pub(crate) choice: TaskChoice,
+    #[command(flatten)]
+    pub(crate) report: JsonReport,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TaskPathArgs {
+    #[command(flatten)]
+    pub(crate) choice: TaskChoice,
+    /// End the path at OPERATION: its identifier or the first digits [default: the last operation]
+    ///
+    /// Where operations of several chains have the same identifier, `ID/CHAIN` names one of them, as `task show` prints it.
+    #[arg(long, value_name = "OPERATION")]
+    pub(crate) to: Option<String>,
     #[command(flatten)]
     pub(crate) report: JsonReport,
 }

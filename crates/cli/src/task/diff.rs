@@ -12,7 +12,7 @@ use crate::report::Report;
 use crate::style::{Paint, count, grouped};
 
 pub(super) fn run(args: &TaskDiffArgs, global: &Global, report: Report) -> Result<Exit, Failure> {
-    let found = match read(&args.input, None, false, global, report)? {
+    let found = match read(&args.input, &[&args.first, &args.second], None, false, global, report)? {
         Ok(found) => found,
         Err(exit) => return Ok(exit),
     };

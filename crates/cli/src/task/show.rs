@@ -15,7 +15,7 @@ use crate::style::{Paint, count};
 use crate::time;
 
 pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exit, Failure> {
-    let found = match read(&args.choice.input, None, true, global, report)? {
+    let found = match read(&args.choice.input, &[&args.choice.id], None, true, global, report)? {
         Ok(found) => found,
         Err(exit) => return Ok(exit),
     };

@@ -6,6 +6,7 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 use ichnos_model::{CauseKind, Identifier};
 
 use super::clocks::{self, Message};
+use super::identifiers::find_identifiers;
 use super::operations::{NO_TIME, NONE, Operation};
 use super::{JoinedEvent, TaskMember, TaskSummary, Tasks, of_task};
 
@@ -236,6 +237,24 @@ impl<'t> TaskGraph<'t> {
         (time != NO_TIME).then(|| i128::from(time) + self.tasks.correction(&self.corrections, place))
     }
 
+    /// The nodes whose identifier begins with these digits: see [`find_identifiers`]. Behind a `/`, the number of a chain
+    /// in hexadecimal digits selects those of the chain.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Vec<u32> {
+        let (digits, chain) = match name.split_once('/') {
+            Some((digits, chain)) => (digits, Some(chain)),
+            None => (name, None),
+        };
+        let chain = chain.map(|chain| u32::from_str_radix(chain.trim_start_matches("0x"), 16));
+        let ids = (0..self.len()).filter_map(|node| self.member(node)).map(|member| member.id);
+        let found = find_identifiers(ids, digits).into_iter().filter_map(|node| u32::try_from(node).ok());
+        let is_in_chain = |node: &u32| match &chain {
+            None => true,
+            Some(chain) => self.member(*node).and_then(|member| member.chain) == chain.as_ref().ok().copied(),
+        };
+        found.filter(is_in_chain).collect()
+    }
+
     /// The operation that a node is.
     #[must_use]
     pub fn member(&self, node: u32) -> Option<TaskMember<'t>> {
@@ -320,6 +339,13 @@ impl<'t> TaskGraph<'t> {
     #[must_use]
     pub fn critical_path(&self) -> Vec<u32> {
         let last = (0..self.len()).max_by_key(|node| (self.end(*node), *node));
+        last.map_or(Vec::new(), |last| self.path_to(last))
+    }
+
+    /// The path to a node from a root, along the latest causes; the root first.
+    #[must_use]
+    pub fn path_to(&self, node: u32) -> Vec<u32> {
+        let last = (node < self.len()).then_some(node);
         let mut path: Vec<u32> =
             std::iter::successors(last, |node| self.latest_cause(*node).map(|edge| edge.node)).collect();
         path.reverse();

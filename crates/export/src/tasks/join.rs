@@ -1,7 +1,9 @@
 //! Brings together what belongs to one task: operations of traces without tasks, and events that name an operation.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher as _, RandomState};
 
+use hashbrown::HashTable;
 use ichnos_model::{CauseKind, Identifier, Mention};
 
 use super::namesakes::Namesakes;
@@ -59,6 +61,7 @@ pub(super) fn join(all: &mut Collected) {
     all.resolve_open_edges();
     all.resolve_chains();
     all.uncertain = tasks.uncertain;
+    all.forget_indexes();
 }
 
 /// Gives operations of traces the groups of the tasks that they or those they are connected with name; others become tasks
@@ -83,7 +86,7 @@ fn join_operations_of_traces(all: &mut Collected, tasks: &KnownTasks) {
         let Some(operation) = all.operations.get(*number as usize) else { continue };
         // The identifier of an operation can be that of the task.
         if operation.id.as_bytes().len() >= 8
-            && let Some(group) = tasks.find(&operation.id)
+            && let Some(group) = tasks.find(all, &operation.id)
         {
             group_of_part.entry(parts.root(*number)).or_insert(group);
         }
@@ -147,7 +150,9 @@ fn named(
 
 /// Tasks by what their identifiers have in common in formats with identifiers of another size.
 struct KnownTasks {
-    by_common_part: HashMap<[u8; 16], u32>,
+    /// Groups, found by the common part of their identifiers.
+    by_common_part: HashTable<u32>,
+    hasher: RandomState,
     /// By group: the one that stands for the same task, if it is another one.
     same: HashMap<u32, u32>,
     /// Those that only texts name which may be something else.
@@ -156,17 +161,23 @@ struct KnownTasks {
 
 impl KnownTasks {
     fn new(all: &Collected) -> Self {
-        let mut tasks =
-            Self { by_common_part: HashMap::new(), same: HashMap::new(), uncertain: HashSet::new() };
-        let ids = all.groups.iter().zip(0..).filter_map(|(group, number)| match group {
-            Group::Task(id) => Some((*id, number)),
-            Group::Trace(_) => None,
-        });
-        let mut ids: Vec<_> = ids.collect();
+        let mut tasks = Self {
+            by_common_part: HashTable::new(),
+            hasher: RandomState::new(),
+            same: HashMap::new(),
+            uncertain: HashSet::new(),
+        };
+        let ids = || (0..).zip(&all.groups).filter_map(|(number, group)| group.task().map(|id| (number, id)));
+        let mut numbers: Vec<(u8, u32)> =
+            ids().map(|(number, id)| (u8::MAX - id.as_bytes().len() as u8, number)).collect();
         // Longer ones first: they say more.
-        ids.sort_by_key(|(id, number)| (std::cmp::Reverse(id.as_bytes().len()), *number));
-        for (id, number) in ids {
-            let known = *tasks.by_common_part.entry(id.common_part()).or_insert(number);
+        numbers.sort_unstable();
+        for (_, number) in numbers {
+            let Some(id) = all.groups.get(number as usize).and_then(Group::task) else { continue };
+            let known = tasks.find(all, &id).unwrap_or_else(|| {
+                tasks.insert(all, number, &id);
+                number
+            });
             let is_longest = id.as_bytes().len() == Identifier::MOST;
             // Two of the longest size are two tasks.
             if known != number && !is_longest {
@@ -176,21 +187,30 @@ impl KnownTasks {
         tasks
     }
 
-    fn find(&self, id: &Identifier) -> Option<u32> {
-        self.by_common_part.get(&id.common_part()).copied()
+    fn find(&self, all: &Collected, id: &Identifier) -> Option<u32> {
+        let part = id.common_part();
+        let is_it = |group: &u32| common_part(all, *group) == Some(part);
+        self.by_common_part.find(self.hasher.hash_one(part), is_it).copied()
+    }
+
+    /// Adds the group of a task whose common part no other one has.
+    fn insert(&mut self, all: &Collected, group: u32, id: &Identifier) {
+        let hasher = &self.hasher;
+        let hash = |group: &u32| hasher.hash_one(common_part(all, *group).unwrap_or_default());
+        self.by_common_part.insert_unique(hasher.hash_one(id.common_part()), group, hash);
     }
 
     /// The group of a task.
     fn find_task(&self, all: &Collected, id: Identifier) -> Option<u32> {
         let exact = all.known_group(Group::Task(id)).map(|group| self.representative(group));
-        exact.or_else(|| self.find(&id))
+        exact.or_else(|| self.find(all, &id))
     }
 
     /// Adds a task that only texts name.
     fn add(&mut self, all: &mut Collected, mention: &Mention) {
         if self.find_task(all, mention.task).is_none() {
             let group = all.group(Group::Task(mention.task));
-            self.by_common_part.insert(mention.task.common_part(), group);
+            self.insert(all, group, &mention.task);
             if !mention.is_certain {
                 self.uncertain.insert(group);
             }
@@ -200,6 +220,11 @@ impl KnownTasks {
     fn representative(&self, group: u32) -> u32 {
         self.same.get(&group).copied().unwrap_or(group)
     }
+}
+
+/// The common part of the identifier of a task.
+fn common_part(all: &Collected, group: u32) -> Option<[u8; 16]> {
+    Some(all.groups.get(group as usize)?.task()?.common_part())
 }
 
 /// Which operations have a path between them, whatever its direction.

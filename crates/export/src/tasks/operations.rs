@@ -25,6 +25,16 @@ pub(super) enum Group {
     Trace(u32),
 }
 
+impl Group {
+    /// The identifier of the task.
+    pub(super) fn task(&self) -> Option<Identifier> {
+        match self {
+            Self::Task(id) => Some(*id),
+            Self::Trace(_) => None,
+        }
+    }
+}
+
 /// An operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation {
@@ -135,7 +145,7 @@ pub(super) struct Collected {
     pub(super) left_out: u64,
     /// Whether times of some data stream are since the Unix epoch.
     pub(super) has_dates: bool,
-    by_group: HashMap<Group, u32>,
+    by_group: HashTable<u32>,
     index: HashTable<u32>,
     hasher: RandomState,
 }
@@ -143,15 +153,21 @@ pub(super) struct Collected {
 impl Collected {
     /// The number of a group.
     pub(super) fn group(&mut self, group: Group) -> u32 {
-        *self.by_group.entry(group).or_insert_with(|| {
-            self.groups.push(group);
-            self.groups.len() as u32 - 1
-        })
+        if let Some(known) = self.known_group(group) {
+            return known;
+        }
+        let Self { groups, by_group, hasher, .. } = self;
+        let number = groups.len() as u32;
+        groups.push(group);
+        let hash = |number: &u32| groups.get(*number as usize).map_or(0, |group| hasher.hash_one(group));
+        by_group.insert_unique(hasher.hash_one(group), number, hash);
+        number
     }
 
     /// The number of a group, if there is such a one.
     pub(super) fn known_group(&self, group: Group) -> Option<u32> {
-        self.by_group.get(&group).copied()
+        let is_it = |number: &u32| self.groups.get(*number as usize) == Some(&group);
+        self.by_group.find(self.hasher.hash_one(group), is_it).copied()
     }
 
     /// The number of an operation of a chain.
@@ -172,6 +188,13 @@ impl Collected {
         let rehash = |number: &u32| operations.get(*number as usize).map_or(0, |known| hash(hasher, known));
         index.insert_unique(own, number, rehash);
         number
+    }
+
+    /// Gives up what is only needed to find operations, groups and texts.
+    pub(super) fn forget_indexes(&mut self) {
+        self.by_group = HashTable::new();
+        self.index = HashTable::new();
+        self.names.forget_index();
     }
 
     /// Whether operations differ in whether they are in chains, or in which.
