@@ -71,6 +71,12 @@ pub enum Meaning {
     /// The identifier of an operation that caused this one: as for [`Meaning::OperationId`]. Several
     /// causes are the normal case; elements of an array are one cause each.
     Cause(CauseKind),
+    /// The chain of events that the operation is in, within which its identifier is unique: a number. Without
+    /// it, the identifier is unique within the task.
+    ChainId,
+    /// The chains of the causes: an integer for each of them, in the order of the members and elements that are
+    /// causes. A negative number stands for the chain of the event itself.
+    CauseChain,
     /// The value of a counter: a number. Its name is that of the member, unless a member means
     /// [`Meaning::CounterName`].
     CounterValue,
@@ -102,7 +108,7 @@ pub enum CauseKind {
 
 impl Meaning {
     /// All meanings.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 31] = [
         Self::Process,
         Self::ProcessName,
         Self::Thread,
@@ -127,6 +133,8 @@ impl Meaning {
         Self::Cause(CauseKind::Predecessor),
         Self::Cause(CauseKind::Return),
         Self::Cause(CauseKind::Related),
+        Self::ChainId,
+        Self::CauseChain,
         Self::CounterValue,
         Self::CounterName,
         Self::Weight,
@@ -162,6 +170,8 @@ impl Meaning {
             Self::Cause(CauseKind::Predecessor) => "predecessor",
             Self::Cause(CauseKind::Return) => "return",
             Self::Cause(CauseKind::Related) => "related",
+            Self::ChainId => "chain-id",
+            Self::CauseChain => "cause-chain",
             Self::CounterValue => "counter-value",
             Self::CounterName => "counter-name",
             Self::Weight => "weight",

@@ -32,7 +32,7 @@ struct Said {
     /// By number: the process, the thread, the severity.
     numbers: [Option<u64>; 3],
     /// What came before, and how the report follows it.
-    causes: Vec<(EdgeKind, OpId)>,
+    causes: Vec<Edge>,
     has_metadata: bool,
 }
 
@@ -200,8 +200,7 @@ impl EventMaker {
             Role::EventId => self.said.operation = self.said.operation.or_else(|| decimal_id(value)),
             Role::ParentEventId => {
                 // Nothing says how operations follow each other there.
-                let cause = decimal_id(value).map(|operation| (EdgeKind::Next, operation));
-                self.said.causes.extend(cause);
+                self.said.causes.extend(decimal_id(value).map(Edge::next));
             }
             Role::Timestamp | Role::Other => {}
         }
@@ -253,7 +252,7 @@ impl EventMaker {
         {
             self.found(ReportRule::EdgeLength, offset, value);
         }
-        self.said.causes.push((edge.kind, edge.op));
+        self.said.causes.push(edge);
     }
 
     fn push_contexts(&mut self, shape: &Shape) {
@@ -261,19 +260,30 @@ impl EventMaker {
         values.begin(Scope::CommonContext);
         push_id(values, said.task.as_ref().map(TaskId::as_bytes));
         push_id(values, said.operation.as_ref().map(OpId::as_bytes));
-        for kind in [EdgeKind::Down, EdgeKind::Next, EdgeKind::Up] {
-            let causes = said.causes.iter().filter(|(found, _)| *found == kind);
+        let kinds = [EdgeKind::Down, EdgeKind::Next, EdgeKind::Up];
+        let of_kind = |kind: EdgeKind| said.causes.iter().filter(move |edge| edge.kind == kind);
+        for kind in kinds {
+            let causes = of_kind(kind);
             let is_there = causes.clone().next().is_some();
             values.push_optional(is_there);
             if is_there {
                 values.begin_array();
-                for (_, operation) in causes {
-                    push_text(values, operation.as_bytes());
+                for edge in causes {
+                    push_text(values, edge.op.as_bytes());
                 }
                 values.end();
             }
         }
         push_number(values, said.chain.map(u64::from));
+        let has_chains = said.causes.iter().any(|edge| edge.chain.is_some());
+        values.push_optional(has_chains);
+        if has_chains {
+            values.begin_array();
+            for edge in kinds.into_iter().flat_map(of_kind) {
+                values.push(edge.chain.map_or(-1, |chain| i64::from(chain.0)));
+            }
+            values.end();
+        }
         if !shape.numbers.is_empty() {
             values.begin(Scope::SpecificContext);
             for role in &shape.numbers {

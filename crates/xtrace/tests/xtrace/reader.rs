@@ -235,7 +235,15 @@ fn meanings_of_members() {
     let cause = Meaning::Cause;
     let [parent, predecessor, returned] =
         [cause(CauseKind::Parent), cause(CauseKind::Predecessor), cause(CauseKind::Return)];
-    let expected = [Meaning::TaskId, Meaning::OperationId, parent, predecessor, returned];
+    let expected = [
+        Meaning::TaskId,
+        Meaning::OperationId,
+        parent,
+        predecessor,
+        returned,
+        Meaning::ChainId,
+        Meaning::CauseChain,
+    ];
     assert_eq!(of(Scope::CommonContext), expected);
     assert_eq!(of(Scope::SpecificContext), [Meaning::Severity]);
     assert_eq!(
