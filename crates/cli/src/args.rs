@@ -14,7 +14,8 @@ pub(crate) use self::selecting::Selecting;
 pub(crate) use self::stacks::{FramesKept, Roots, Stacks, StacksFormat};
 pub(crate) use self::stats::{SortBy, Stats};
 pub(crate) use self::task::{
-    Task, TaskDiffArgs, TaskGraphArgs, TaskGraphFormat, TaskListArgs, TaskOne, TaskReading, TaskVerb,
+    Task, TaskDiffArgs, TaskGraphArgs, TaskGraphFormat, TaskListArgs, TaskOne, TaskPathArgs, TaskReading,
+    TaskVerb,
 };
 use crate::style::When;
 use crate::written_schema;

@@ -107,6 +107,20 @@ pub(crate) fn try_open(
     Ok(opened)
 }
 
+/// Opens text that stands for what is at a path.
+pub(crate) fn open_text(
+    name: &str,
+    text: &[u8],
+    reading: &Reading,
+    arithmetic: Arithmetic,
+    progress: ScanProgress,
+) -> Result<Session, Failure> {
+    let mut options = options(reading, &Manifest::default(), arithmetic)?;
+    options.require_all = reading.strict;
+    options.read.progress = progress;
+    ichnos::open_reader(name, text, &options).map_err(|error| failure(&error))
+}
+
 /// Opens no more than the first `beginning` bytes of each packed file; None if that cannot be.
 pub(crate) fn open_beginnings(
     reading: &Reading,

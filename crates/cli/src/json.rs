@@ -38,6 +38,12 @@ impl Object {
         self.0.append(&mut other.0);
     }
 
+    /// With one more member at its end.
+    pub(crate) fn with(mut self, name: &str, value: Json) -> Json {
+        self.put(name, value);
+        self.json()
+    }
+
     pub(crate) fn json(self) -> Json {
         Json::Object(self.0)
     }

@@ -6,7 +6,7 @@ use ichnos::export::{Integers, TerminalText, TerminalWriter};
 use ichnos::io::Output;
 use serde_json::Value as Json;
 
-use crate::json;
+use crate::json::{self, Object};
 use crate::style::Paint;
 use crate::tree::Branch;
 
@@ -91,6 +91,43 @@ pub(crate) fn print_json(document: &Json, integers: Integers) -> io::Result<()> 
     let mut output = Destination::new(Output::standard()?, TerminalText::Json);
     output.write_all(json::text(document, integers).as_bytes())?;
     output.finish()
+}
+
+/// Prints a JSON document whose last member is a list, element by element.
+pub(crate) fn print_json_list(
+    document: Object,
+    name: &str,
+    elements: impl Iterator<Item = Json>,
+    integers: Integers,
+) -> io::Result<()> {
+    let output = Destination::new(Output::standard()?, TerminalText::Json);
+    let mut output = BufWriter::with_capacity(64 << 10, output);
+    // The end is that of a list without elements.
+    let text = json::text(&document.with(name, Json::Array(Vec::new())), integers);
+    let (head, end) = text.rsplit_once(']').unwrap_or((&text, ""));
+    output.write_all(head.as_bytes())?;
+    let mut is_empty = true;
+    for element in elements {
+        let text = json::text(&element, integers);
+        let separator = if std::mem::take(&mut is_empty) { "\n" } else { ",\n" };
+        output.write_all(separator.as_bytes())?;
+        let lines: Vec<String> = text.lines().map(|line| format!("    {line}")).collect();
+        output.write_all(lines.join("\n").as_bytes())?;
+    }
+    output.write_all(if is_empty { b"]" } else { b"\n  ]" })?;
+    output.write_all(end.as_bytes())?;
+    output.into_inner().map_err(IntoInnerError::into_error)?.finish()
+}
+
+/// Prints lines for people, in which all texts of a trace are [safe](crate::style::safe), as they are made.
+pub(crate) fn print_lines(lines: impl IntoIterator<Item = String>, paint: Paint) -> io::Result<()> {
+    let output = Output::standard()?;
+    let output = Destination::new(output, TerminalText::Lines { colors: paint.is_on() });
+    let mut output = BufWriter::with_capacity(64 << 10, output);
+    for line in lines {
+        output.write_all(line.as_bytes())?;
+    }
+    output.into_inner().map_err(IntoInnerError::into_error)?.finish()
 }
 
 /// Prints a whole text that is all of the program itself, and for other programs.

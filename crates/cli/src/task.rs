@@ -1,5 +1,6 @@
 //! `ichnos task`: which operations caused which.
 
+mod collected;
 mod diff;
 mod list;
 mod path;
@@ -7,7 +8,8 @@ mod show;
 
 use std::io::{BufWriter, Write as _};
 
-use ichnos::export::{GraphFormat, TaskCollector, TaskGraph, TaskOptions, Tasks, TerminalText};
+use ichnos::Session;
+use ichnos::export::{GraphFormat, TaskCollector, TaskGraph, TaskOptions, Tasks, TerminalText, duration};
 
 use crate::args::{Arithmetic, Global, Task, TaskGraphArgs, TaskGraphFormat, TaskReading, TaskVerb};
 use crate::collecting::{self, Collecting};
@@ -37,6 +39,7 @@ pub(crate) fn run(args: &Task, global: &Global, report: Report) -> Result<Exit, 
 struct Found {
     tasks: Tasks,
     damaged: bool,
+    corrects_clocks: bool,
 }
 
 impl Found {
@@ -46,31 +49,62 @@ impl Found {
     }
 }
 
-/// Reads all tasks; Err with how to end if the reading was interrupted. `with_events`: also events that belong to operations.
+/// Reads tasks; Err with how to end if the reading was interrupted. `ids` are those that are wanted, if not all are.
+/// `with_events`: also events that belong to operations.
 fn read(
     args: &TaskReading,
+    ids: &[&str],
     output: Option<OutputPath<'_>>,
     with_events: bool,
     global: &Global,
     report: Report,
 ) -> Result<Result<Found, Exit>, Failure> {
-    let mut selection = Selection::new(&args.selecting, None)?;
+    if output.is_none()
+        && let Some(session) = collected::open(args, ids, global.progress, report)?
+    {
+        let found = read_session(args, &session, with_events, global, report)?;
+        // Whether another task has the operation of an edge that dangles is only known of all of them.
+        let is_whole = |found: &Found| {
+            let tasks = ids.iter().flat_map(|id| found.tasks.find(id));
+            tasks.take(MOST_CHECKED).all(|task| found.tasks.graph(task).dangling().is_empty())
+        };
+        match found {
+            Ok(found) if !is_whole(&found) => {}
+            found => return Ok(found),
+        }
+    }
     let session =
         input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
     output.map_or(Ok(()), |output| output.check_apart(&session))?;
-    let mut damaged = input::report_problems(&session, report);
-    let window = selection.prepare(&session, report)?;
-    input::report_empty_traces(&session, report);
+    read_session(args, &session, with_events, global, report)
+}
+
+/// As many tasks are looked at for edges that dangle: more than one are an error anyway.
+const MOST_CHECKED: usize = 4;
+
+/// Reads the tasks of a session.
+fn read_session(
+    args: &TaskReading,
+    session: &Session,
+    with_events: bool,
+    global: &Global,
+    report: Report,
+) -> Result<Result<Found, Exit>, Failure> {
+    let mut selection = Selection::new(&args.selecting, None)?;
+    let mut damaged = input::report_problems(session, report);
+    let window = selection.prepare(session, report)?;
+    input::report_empty_traces(session, report);
     interrupt::watch();
-    let mut progress = Progress::new(global.progress, &session, false, report);
+    let mut progress = Progress::new(global.progress, session, false, report);
     progress.limit_damage(args.reading.limits().report.damage);
     let mut options = TaskOptions::default();
     if !args.no_search {
         options.find_mentions = ichnos::FORMATS.iter().filter_map(|format| format.find_mentions()).collect();
     }
     options.with_events = with_events;
+    options.correct_clocks = !args.no_correct_clocks;
     let mut pass = Collecting::new(TaskCollector::new(options), selection, args.reading.strict);
-    match pass.run(&session, window, progress, report)? {
+    match pass.run(session, window, progress, report)? {
         Some(found) => damaged |= found,
         None => return Ok(Err(interrupt::exit())),
     }
@@ -86,16 +120,13 @@ fn read(
         let help = "`ichnos cat --format jsonl` shows which members of events mean an operation";
         report.warning_with_help("no event says of which task or operation it is", help);
     }
-    Ok(Ok(Found { tasks, damaged }))
+    Ok(Ok(Found { tasks, damaged, corrects_clocks: !args.no_correct_clocks }))
 }
 
 /// The task that an identifier on the command line stands for.
 fn find(tasks: &Tasks, id: &str) -> Result<usize, Failure> {
     if id == "latest" {
-        let certain = (0..tasks.len()).filter(|task| !tasks.is_uncertain(*task));
-        let summaries = certain.filter_map(|task| Some((tasks.summary(task)?.begin, task)));
-        let latest = summaries.max().map(|(_, task)| task);
-        return latest.ok_or_else(|| Failure::new("there is no task"));
+        return tasks.in_order(false).last().copied().ok_or_else(|| Failure::new("there is no task"));
     }
     match &tasks.find(id)[..] {
         [task] => Ok(*task),
@@ -118,29 +149,51 @@ fn find(tasks: &Tasks, id: &str) -> Result<usize, Failure> {
     }
 }
 
-/// The graph of a task, with clocks corrected if that is asked for.
-fn graph<'t>(tasks: &'t Tasks, task: usize, correct_clocks: bool, report: Report) -> TaskGraph<'t> {
-    let mut graph = tasks.graph(task);
-    if correct_clocks && !graph.correct_clocks() {
-        report.warning(
-            "the clocks cannot be corrected: operations of different machines cause each other so that some come before \
-             their causes whatever the clocks are, or there are too many machines",
-        );
-    }
+/// The graph of a task. Warns of edges that go back in time on clocks that cannot be corrected.
+fn graph(found: &Found, task: usize, report: Report) -> TaskGraph<'_> {
+    let graph = found.tasks.graph(task);
+    warn_of_unknown_machines(found, 1, graph.backward_edges_without_machine(), report);
     graph
+}
+
+/// Warns of edges that go back in time between operations without a machine.
+fn warn_of_unknown_machines(found: &Found, tasks: u64, edges: u64, report: Report) {
+    if edges > 0 && found.corrects_clocks {
+        let edges = count(edges, "edge");
+        let of = if tasks > 1 { format!(" of {}", count(tasks, "task")) } else { String::new() };
+        report.warning(&format!(
+            "clocks not corrected: {edges}{of} back in time between operations that do not name a machine"
+        ));
+    }
+}
+
+/// The machines whose clocks were corrected, and by how much; None if there are none.
+fn clock_corrections(graph: &TaskGraph<'_>) -> Option<String> {
+    const MOST: usize = 8;
+    let corrections = graph.clock_corrections();
+    let shown = corrections.iter().take(MOST).map(|(machine, offset)| {
+        let machine = if machine.is_empty() { "(no name)".to_owned() } else { text(machine) };
+        let sign = if *offset > 0 { "+" } else { "" };
+        format!("{machine} {sign}{}", duration(*offset))
+    });
+    let mut shown: Vec<String> = shown.collect();
+    if let Some(more) = corrections.len().checked_sub(MOST).filter(|more| *more > 0) {
+        shown.push(format!("{more} more"));
+    }
+    (!shown.is_empty()).then(|| format!("clocks corrected: {}", shown.join(", ")))
 }
 
 fn write_graph(args: &TaskGraphArgs, global: &Global, report: Report) -> Result<Exit, Failure> {
     let output = OutputPath::of_file(&args.output);
     output.check_new()?;
-    let found = match read(&args.choice.input, Some(output), false, global, report)? {
+    let found = match read(&args.choice.input, &[], Some(output), false, global, report)? {
         Ok(found) => found,
         Err(exit) => return Ok(exit),
     };
     if found.tasks.is_empty() {
         return Ok(found.exit());
     }
-    let graph = graph(&found.tasks, find(&found.tasks, &args.choice.id)?, args.choice.correct_clocks, report);
+    let graph = graph(&found, find(&found.tasks, &args.choice.id)?, report);
     let format = match args.format() {
         TaskGraphFormat::Dot => GraphFormat::Dot,
         TaskGraphFormat::Svg => GraphFormat::Svg,

@@ -32,7 +32,7 @@ pub struct Collector {
     udp: Vec<SocketAddr>,
     tcp: Vec<SocketAddr>,
     threads: Vec<JoinHandle<()>>,
-    _directory: Directory,
+    _directory: Arc<Directory>,
 }
 
 impl Collector {
@@ -59,7 +59,7 @@ impl Collector {
             .iter()
             .map(|address| tcp::bind(*address, options.connections).map_err(address_error("TCP", *address)));
         let mut tcp = tcp.collect::<Result<Vec<_>, _>>()?;
-        let directory = Directory::open(path, format)?;
+        let directory = Arc::new(Directory::open(path, format)?);
         let shared = Arc::new(Shared::new(options, collect, Box::new(notify)));
         let indexer = Indexer::new(path, collect);
         let behind = bring_into_order(path, &indexer, &shared, &collect)?;
@@ -74,7 +74,7 @@ impl Collector {
             tcp: tcp.iter().filter_map(|listener| listener.local_addr().ok()).collect(),
             threads: Vec::new(),
             shared: Arc::clone(&shared),
-            _directory: directory,
+            _directory: Arc::clone(&directory),
         };
         if !tcp.is_empty() {
             let waker = Waker::new(poll.registry(), tcp::WAKER).map_err(CollectError::Thread)?;
@@ -93,7 +93,7 @@ impl Collector {
         }
         // The writer ends when those who receive have ended.
         drop(batches);
-        let writer = Writer::new(Arc::clone(&shared), path.to_owned(), waiting, close, tell);
+        let writer = Writer::new(Arc::clone(&shared), directory, waiting, close, tell);
         collector.spawn("collect-write", move || writer.run())?;
         collector.spawn("collect-index", move || indexer.run(behind, &closed, &shared))?;
         Ok(collector)

@@ -3,13 +3,15 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use crate::CollectError;
+use ichnos_io::{COLLECTION, COLLECTION_HEAD};
 
-/// Says that this is such a directory, and which format its reports have. The process that writes to the directory has it
-/// locked.
-const DESCRIPTION: &str = "collection";
-const HEAD: &str = "ichnos collection 1\nformat: ";
+use crate::{CollectError, files};
+
+/// How often, and after which time, it is tried to lock the directory.
+const ATTEMPTS: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(10);
 
 const SEGMENT: &str = "reports";
 const SUMS: &str = "sums";
@@ -19,8 +21,9 @@ const INDEX: &str = "index.redb";
 /// The directory that a collector writes to, which no other process does as long as this is there.
 #[derive(Debug)]
 pub(crate) struct Directory {
+    path: PathBuf,
     /// Locked until it is closed.
-    _description: File,
+    description: File,
 }
 
 impl Directory {
@@ -31,14 +34,21 @@ impl Directory {
         for parent in parents {
             sync_directory(parent).map_err(CollectError::at(parent))?;
         }
-        let file = path.join(DESCRIPTION);
+        let file = path.join(COLLECTION);
         let at = |error| CollectError::File { path: file.clone(), error };
-        let mut description =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&file).map_err(at)?;
-        match description.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(CollectError::InUse { path: path.to_owned() }),
-            Err(TryLockError::Error(error)) => return Err(at(error)),
+        let mut options = OpenOptions::new();
+        let options = options.read(true).write(true).create(true).truncate(false);
+        let mut description = files::open_with(options, &file).map_err(at)?;
+        let mut attempts = ATTEMPTS;
+        loop {
+            match description.try_lock() {
+                Ok(()) => break,
+                // Somebody looks whether it is locked.
+                Err(TryLockError::WouldBlock) if attempts > 0 => attempts -= 1,
+                Err(TryLockError::WouldBlock) => return Err(CollectError::InUse { path: path.to_owned() }),
+                Err(TryLockError::Error(error)) => return Err(at(error)),
+            }
+            std::thread::sleep(PAUSE);
         }
         let mut text = String::new();
         (&mut description).take(1 << 10).read_to_string(&mut text).map_err(at)?;
@@ -52,13 +62,28 @@ impl Directory {
                 });
             }
             // It is new, or the process that made it was killed at that moment.
-            None if format!("{HEAD}{format}\n").starts_with(&text) => {
+            None if format!("{COLLECTION_HEAD}{format}\n").starts_with(&text) => {
                 write(&mut description, &text, format).map_err(at)?;
                 sync_directory(path).map_err(CollectError::at(path))?;
             }
             None => return Err(CollectError::NoCollection { path: path.to_owned() }),
         }
-        Ok(Self { _description: description })
+        Ok(Self { path: path.to_owned(), description })
+    }
+
+    /// Its path.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Checks that the path still leads to the directory.
+    pub(crate) fn check(&self) -> Result<(), CollectError> {
+        let file = self.path.join(COLLECTION);
+        match files::is_at(&self.description, &file) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(CollectError::Moved { path: self.path.clone() }),
+            Err(error) => Err(CollectError::File { path: file, error }),
+        }
     }
 }
 
@@ -70,13 +95,13 @@ fn parents_of_missing(path: &Path) -> Vec<&Path> {
 }
 
 fn write(description: &mut File, begun: &str, format: &str) -> io::Result<()> {
-    let text = format!("{HEAD}{format}\n");
+    let text = format!("{COLLECTION_HEAD}{format}\n");
     description.write_all(text.as_bytes().get(begun.len()..).unwrap_or_default())?;
     description.sync_all()
 }
 
 fn parse(description: &str) -> Option<&str> {
-    description.strip_prefix(HEAD)?.strip_suffix('\n')
+    description.strip_prefix(COLLECTION_HEAD)?.strip_suffix('\n')
 }
 
 /// The name of the format whose reports were collected in a directory.
@@ -84,9 +109,9 @@ fn parse(description: &str) -> Option<&str> {
 /// # Errors
 /// If nothing was collected there, or it cannot be read.
 pub fn format_of(directory: &Path) -> Result<String, CollectError> {
-    let path = directory.join(DESCRIPTION);
+    let path = directory.join(COLLECTION);
     let mut text = String::new();
-    match File::open(&path).and_then(|file| file.take(1 << 10).read_to_string(&mut text)) {
+    match files::open(&path).and_then(|file| file.take(1 << 10).read_to_string(&mut text)) {
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(CollectError::File { path, error }),
@@ -124,6 +149,22 @@ pub(crate) fn segments(directory: &Path) -> Result<Vec<u32>, CollectError> {
 pub(crate) fn next_number(directory: &Path) -> Result<u32, CollectError> {
     let all = numbers(directory, |extension| [SEGMENT, SUMS, DAMAGED].contains(&extension))?;
     Ok(all.last().map_or(1, |last| last.saturating_add(1)))
+}
+
+/// Whether a directory has nothing but segments, their checksums and the index.
+pub(crate) fn is_plain(directory: &Path) -> io::Result<bool> {
+    for item in fs::read_dir(directory)? {
+        let name = item?.file_name();
+        let Some(name) = name.to_str() else { return Ok(false) };
+        let is_segment = |end| {
+            let number = name.strip_suffix(end).and_then(|name| name.strip_suffix('.'));
+            number.is_some_and(|number| number.len() >= 8 && number.bytes().all(|byte| byte.is_ascii_digit()))
+        };
+        if !(name == COLLECTION || name == INDEX || is_segment(SEGMENT) || is_segment(SUMS)) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn numbers(directory: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<u32>, CollectError> {
@@ -164,10 +205,10 @@ mod tests {
         let error = Directory::open(&path, "sundials").unwrap_err();
         assert!(matches!(error, CollectError::Format { .. }), "{error}");
         // The process that made it was killed meanwhile.
-        fs::write(path.join(DESCRIPTION), "ichnos coll").unwrap();
+        fs::write(path.join(COLLECTION), "ichnos coll").unwrap();
         Directory::open(&path, "beats").unwrap();
         assert_eq!(format_of(&path).unwrap(), "beats");
-        fs::write(path.join(DESCRIPTION), "something else").unwrap();
+        fs::write(path.join(COLLECTION), "something else").unwrap();
         assert!(matches!(Directory::open(&path, "beats"), Err(CollectError::NoCollection { .. })));
     }
 

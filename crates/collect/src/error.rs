@@ -32,6 +32,12 @@ pub enum CollectError {
         /// The directory.
         path: PathBuf,
     },
+    /// The directory is not where it was when the collector began to write to it.
+    #[error("{}: the directory was moved, replaced or removed: it has to be moved back", path.display())]
+    Moved {
+        /// Where it was.
+        path: PathBuf,
+    },
     /// The directory has reports of another format.
     #[error("{}: has reports of the format {found}, not of {wanted}", path.display())]
     Format {

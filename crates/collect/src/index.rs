@@ -12,7 +12,7 @@ use redb::{ReadOnlyDatabase, ReadableDatabase, ReadableTable, TableDefinition};
 
 use crate::pieces::{END, Pieces};
 use crate::sums::{self, Sum};
-use crate::{CollectError, directory};
+use crate::{CollectError, directory, files};
 
 /// The segments that the index has: how many bytes and reports of each.
 pub(crate) const SEGMENTS: TableDefinition<'_, u32, (u64, u64)> = TableDefinition::new("segments");
@@ -140,6 +140,33 @@ impl Index {
         Ok(tasks.into_values().collect())
     }
 
+    /// The keys of all tasks, each once.
+    ///
+    /// # Errors
+    /// If the index cannot be read.
+    pub fn keys(&self) -> Result<Vec<TaskKey>, CollectError> {
+        let mut keys: Vec<TaskKey> = self.rest.tasks.keys().copied().collect();
+        if let Some(database) = &self.database {
+            let mut read = || -> Result<(), redb::Error> {
+                let table = database.begin_read()?.open_table(TASKS)?;
+                for entry in table.iter()? {
+                    keys.extend(TaskKey::new(entry?.0.value()));
+                }
+                Ok(())
+            };
+            read().map_err(|error| self.error(error))?;
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        Ok(keys)
+    }
+
+    /// Whether the directory has nothing but what the index knows: no other files, and none of damaged reports.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        directory::is_plain(&self.directory).unwrap_or_default()
+    }
+
     /// Where the reports of a task are, in the order in which they were written. Empty if there is no such task.
     ///
     /// # Errors
@@ -177,7 +204,7 @@ impl Index {
             let path = directory::segment(&self.directory, location.segment);
             let mut read = || -> io::Result<()> {
                 if open.as_ref().is_none_or(|(number, _)| *number != location.segment) {
-                    open = Some((location.segment, File::open(&path)?));
+                    open = Some((location.segment, files::open_linked(&path)?));
                 }
                 let Some((_, file)) = &mut open else { return Ok(()) };
                 file.seek(SeekFrom::Start(location.offset))?;
@@ -214,6 +241,8 @@ fn joined(one: Task, other: Task) -> Task {
 
 /// Opens the database; None if there is none that can be used.
 fn open_database(path: &Path) -> Option<ReadOnlyDatabase> {
+    // A link is as good as none.
+    files::open(path).ok()?;
     for _ in 0..ATTEMPTS {
         match redb::Builder::new().set_cache_size(CACHE).open_read_only(path) {
             Ok(database) => return Some(database),
@@ -261,7 +290,7 @@ impl Contents {
         collect: &Collect,
     ) -> Result<bool, CollectError> {
         let path = directory::segment(directory, number);
-        match File::open(&path) {
+        match files::open_linked(&path) {
             Ok(file) => self.read(file, directory, number, collect).map_err(CollectError::at(&path))?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             Err(error) => return Err(CollectError::File { path, error }),

@@ -1,7 +1,7 @@
 //! Puts segments that are closed into the index.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use redb::{Database, ReadableDatabase, ReadableTable, ReadableTableMetadata};
 
 use crate::index::{ATTEMPTS, CACHE, Contents, PAUSE, REPORTS, SEGMENTS, TASKS};
 use crate::shared::Shared;
-use crate::{CollectError, Notice, directory};
+use crate::{CollectError, Notice, directory, files};
 
 /// Puts segments that are closed into the index.
 #[derive(Debug)]
@@ -135,7 +135,12 @@ impl Indexer {
         let path = directory::index(&self.directory);
         let mut attempts = ATTEMPTS;
         loop {
-            match redb::Builder::new().set_cache_size(CACHE).create(&path) {
+            let mut options = OpenOptions::new();
+            let file = files::open_with(options.read(true).write(true).create(true).truncate(false), &path);
+            let file = file.map_err(redb::StorageError::Io)?;
+            let database = redb::backends::FileBackend::new(file)
+                .and_then(|backend| redb::Builder::new().set_cache_size(CACHE).create_with_backend(backend));
+            match database {
                 // Somebody reads it.
                 Err(redb::DatabaseError::DatabaseAlreadyOpen) if attempts > 0 => {
                     attempts -= 1;

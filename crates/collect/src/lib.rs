@@ -13,6 +13,7 @@ mod connection;
 mod directory;
 mod duplicates;
 mod error;
+mod files;
 mod index;
 mod indexer;
 #[cfg(target_os = "linux")]

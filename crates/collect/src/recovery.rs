@@ -10,7 +10,7 @@ use ichnos_io::Collect;
 use crate::directory;
 use crate::pieces::{END, Pieces};
 use crate::sums::{self, Sum};
-use crate::{CollectError, Notice};
+use crate::{CollectError, Notice, files};
 
 /// A part of the new checksums has at most about this number of bytes.
 const PART: u64 = 4 << 20;
@@ -32,7 +32,7 @@ pub(crate) fn recover(
 
 fn recover_segment(directory: &Path, number: u32, collect: &Collect) -> io::Result<Option<Notice>> {
     let path = directory::segment(directory, number);
-    let mut file = File::open(&path)?;
+    let mut file = files::open(&path)?;
     let length = file.metadata()?.len();
     let modified = file.metadata()?.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let modified = modified.unwrap_or_default().as_millis().try_into().unwrap_or(u64::MAX);
@@ -64,7 +64,7 @@ fn recover_segment(directory: &Path, number: u32, collect: &Collect) -> io::Resu
     let damaged_bytes = found.damaged.iter().map(|(begin, end)| end - begin).sum();
     if damaged_bytes > 0 {
         // First the copy, then the change: a kill in between only means to copy twice.
-        let out = OpenOptions::new().create(true).append(true).open(&damaged)?;
+        let out = files::open_with(OpenOptions::new().create(true).append(true), &damaged)?;
         let before = out.metadata()?.len();
         if let Err(error) = copy(&mut file, &found.damaged, &out) {
             // On a full disk, half a copy at every start would take the rest of it.
@@ -87,7 +87,7 @@ fn recover_segment(directory: &Path, number: u32, collect: &Collect) -> io::Resu
     write_sums(directory, number, found.parts.get(..before).unwrap_or_default())?;
     if before < kept.len() {
         let new = path.with_extension("new");
-        if let Err(error) = copy(&mut file, &kept, &File::create(&new)?) {
+        if let Err(error) = copy(&mut file, &kept, &files::replace(&new)?) {
             let _ = fs::remove_file(&new);
             return Err(error);
         }
@@ -95,7 +95,7 @@ fn recover_segment(directory: &Path, number: u32, collect: &Collect) -> io::Resu
         directory::sync_directory(directory)?;
         write_sums(directory, number, &found.parts)?;
     } else if damaged_bytes > 0 {
-        let segment = OpenOptions::new().write(true).open(&path)?;
+        let segment = files::open_with(OpenOptions::new().write(true), &path)?;
         segment.set_len(offset)?;
         segment.sync_all()?;
     }
@@ -184,7 +184,7 @@ fn write_sums(directory: &Path, number: u32, parts: &[Sum]) -> io::Result<()> {
     let new = path.with_extension("sums-new");
     let mut text = sums::HEAD.to_owned();
     parts.iter().for_each(|part| text.push_str(&part.line()));
-    let mut file = File::create(&new)?;
+    let mut file = files::replace(&new)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     fs::rename(&new, &path)?;

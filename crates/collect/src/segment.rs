@@ -1,12 +1,12 @@
 //! The segment that is being written.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use crate::directory;
 use crate::sums::{self, Sum};
+use crate::{directory, files};
 
 /// The segment that is being written.
 ///
@@ -35,9 +35,8 @@ impl Segment {
     /// Begins a segment.
     pub(crate) fn create(directory: &Path, number: u32) -> io::Result<Self> {
         let path = directory::segment(directory, number);
-        let create = |path: &Path| OpenOptions::new().write(true).create_new(true).open(path);
-        let file = create(&path)?;
-        let sums = create(&directory::sums(directory, number))
+        let file = files::create(&path)?;
+        let sums = files::create(&directory::sums(directory, number))
             .and_then(|mut sums| sums.write_all(sums::HEAD.as_bytes()).map(|()| sums));
         let begun = match sums {
             // From now on it is there, as a file.
@@ -111,6 +110,13 @@ impl Segment {
 
     fn try_flush(&mut self, pending: &[u8], reports: u64) -> io::Result<()> {
         self.file.sync_data()?;
+        // What is on the disk under another name, or none, is not where it is looked for.
+        if !self.is_in_place()? {
+            return Err(io::Error::new(
+                io::ErrorKind::NotFound,
+                "moved, replaced or removed while it is written",
+            ));
+        }
         let line = Sum {
             offset: self.flushed,
             length: pending.len() as u64,
@@ -126,6 +132,11 @@ impl Segment {
         self.reports += reports;
         self.written = 0;
         Ok(())
+    }
+
+    /// Whether the segment is still at its path.
+    pub(crate) fn is_in_place(&self) -> io::Result<bool> {
+        files::is_at(&self.file, &self.path)
     }
 
     /// Brings the files back to what is flushed. After a failed flush, it is not known which of the bytes behind that

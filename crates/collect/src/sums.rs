@@ -5,9 +5,10 @@
 //! line that is not whole, or that does not follow the one before, ends what is known.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::io;
 use std::path::Path;
+
+use crate::files;
 
 /// The first line of the file, for people.
 pub(crate) const HEAD: &str = "# offset length crc32 reports time_ms\n";
@@ -50,7 +51,7 @@ impl Sum {
 
 /// The parts of a segment, one behind the other; none if there is no such file.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<Sum>> {
-    match fs::read(path) {
+    match files::read(path) {
         Ok(text) => Ok(parse(&text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(error),

@@ -1,11 +1,11 @@
 //! Writes reports to the disk.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 use crate::batch::{Batch, Sync};
+use crate::directory::Directory;
 use crate::duplicates::Duplicates;
 use crate::segment::Segment;
 use crate::shared::Shared;
@@ -28,7 +28,7 @@ const SEGMENT_REPORTS: u64 = 1 << 18;
 #[derive(Debug)]
 pub(crate) struct Writer {
     shared: Arc<Shared>,
-    directory: PathBuf,
+    directory: Arc<Directory>,
     batches: Receiver<Batch>,
     /// Takes the numbers of segments that are closed.
     closed: Sender<u32>,
@@ -57,7 +57,7 @@ pub(crate) struct AnswerSender {
 impl Writer {
     pub(crate) fn new(
         shared: Arc<Shared>,
-        directory: PathBuf,
+        directory: Arc<Directory>,
         batches: Receiver<Batch>,
         closed: Sender<u32>,
         answers: AnswerSender,
@@ -166,13 +166,19 @@ impl Writer {
     }
 
     fn try_write(&mut self, is_over: bool) -> Result<(), CollectError> {
+        if self.failing.is_some() {
+            self.directory.check()?;
+        }
         if !self.pending.is_empty() {
             let segment = match &mut self.segment {
                 Some(segment) => segment,
                 None => {
-                    let number = directory::next_number(&self.directory)?;
-                    let new = Segment::create(&self.directory, number);
-                    self.segment.insert(new.map_err(CollectError::at(&self.directory))?)
+                    // No other process writes to this directory, but maybe to one that is in its place.
+                    self.directory.check()?;
+                    let path = self.directory.path();
+                    let number = directory::next_number(path)?;
+                    let new = Segment::create(path, number);
+                    self.segment.insert(new.map_err(CollectError::at(path))?)
                 }
             };
             let path = segment.path.clone();
@@ -188,7 +194,14 @@ impl Writer {
         let counters = &self.shared.counters;
         if let (Some(segment), false) = (&mut self.segment, self.pending.is_empty()) {
             let path = segment.path.clone();
-            segment.flush(&self.pending, self.reports).map_err(CollectError::at(&path))?;
+            if let Err(error) = segment.flush(&self.pending, self.reports) {
+                // It was moved with its directory, which may come back; or alone: the next attempt begins another one.
+                if !segment.is_in_place().unwrap_or(true) {
+                    self.directory.check()?;
+                    self.segment = None;
+                }
+                return Err(CollectError::File { path, error });
+            }
             counters.reports.add(self.reports);
             counters.duplicates.add(self.repeated);
             counters.bytes.add(self.pending.len() as u64);

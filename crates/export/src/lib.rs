@@ -53,7 +53,7 @@ pub use stats::{
 };
 pub use tasks::{
     DanglingEdge, GraphFormat, JoinedEvent, LaneRow, StepDifference, TaskCollector, TaskDiff, TaskEdge,
-    TaskGraph, TaskMember, TaskOptions, TaskSummary, Tasks,
+    TaskGraph, TaskMember, TaskOptions, TaskSummary, Tasks, find_identifiers,
 };
 pub use terminal::{TerminalText, TerminalWriter, for_terminal};
 pub use time::{JsonTime, duration, rfc3339};

@@ -4,16 +4,20 @@
 //! [operation](ichnos_model::Meaning::OperationId) and its [causes](ichnos_model::Meaning::Cause), and events whose texts
 //! name an operation. What it makes of them are [`Tasks`], each of which is a [`TaskGraph`].
 
+mod clocks;
 mod collect;
 mod diff;
 mod dot;
 mod fields;
 mod graph;
+mod identifiers;
 mod join;
 mod json;
 mod lanes;
 mod names;
+mod namesakes;
 mod operations;
+mod picture;
 mod svg;
 #[cfg(test)]
 mod tests;
@@ -26,6 +30,7 @@ pub use collect::{TaskCollector, TaskOptions};
 pub use diff::{StepDifference, TaskDiff};
 pub use dot::GraphFormat;
 pub use graph::{DanglingEdge, TaskEdge, TaskGraph};
+pub use identifiers::find_identifiers;
 pub use lanes::LaneRow;
 use operations::{Collected, Edge, Group, NO_TIME, NONE, OpenEdge, TaskEvent};
 
@@ -49,6 +54,8 @@ pub struct Tasks {
     marked_roots: Vec<u64>,
     /// Whether only texts name the task that may be something else, by task.
     are_uncertain: Vec<bool>,
+    /// Whether graphs have the clocks of machines corrected.
+    corrects_clocks: bool,
 }
 
 /// What is known of an operation.
@@ -57,6 +64,8 @@ pub struct Tasks {
 pub struct TaskMember<'t> {
     /// Its identifier.
     pub id: Identifier,
+    /// The chain within which the identifier is unique, if the operation is in one.
+    pub chain: Option<u32>,
     /// What it is called: the message of its first event, or the name of the class of that. Empty if no event is about it
     /// and others only name it.
     pub label: &'t [u8],
@@ -119,10 +128,16 @@ pub struct TaskSummary {
     pub backward: u64,
     /// By how many nanoseconds at most.
     pub most_backward: u64,
+    /// How many of them cannot be corrected because no operation says on which machine it is.
+    pub backward_without_machine: u64,
+    /// How many clocks of machines were corrected.
+    pub corrected_clocks: u64,
+    /// By how many nanoseconds at most.
+    pub most_corrected: u64,
 }
 
 impl Tasks {
-    fn new(mut all: Collected) -> Self {
+    fn new(mut all: Collected, corrects_clocks: bool) -> Self {
         // Groups without anything are no tasks.
         let mut task_of_group = vec![NONE; all.groups.len()];
         let (mut ids, mut are_uncertain) = (Vec::new(), Vec::new());
@@ -141,6 +156,7 @@ impl Tasks {
             // If there are no others, these are what is looked for.
             are_uncertain.fill(false);
         }
+        all.groups = Vec::new();
         let task_of = |group: u32| task_of_group.get(group as usize).copied().unwrap_or(NONE);
         for operation in &mut all.operations {
             operation.group = task_of(operation.group);
@@ -212,6 +228,7 @@ impl Tasks {
             copies,
             marked_roots,
             are_uncertain,
+            corrects_clocks,
         }
     }
 
@@ -237,33 +254,7 @@ impl Tasks {
     /// in front, which some formats fill shorter identifiers up with, need not be the same.
     #[must_use]
     pub fn find(&self, digits: &str) -> Vec<usize> {
-        // Identifiers that are no digits are known by their text, too.
-        let of_text = Identifier::of_text(digits.as_bytes());
-        let same = (0..).zip(&self.ids).filter(|(_, id)| Some(**id) == of_text);
-        let same: Vec<usize> = same.map(|(task, _)| task).collect();
-        if !same.is_empty() {
-            return same;
-        }
-        let digits = digits.chars().filter(|c| !matches!(c, '-' | '{' | '}'));
-        let digits: String = digits.map(|c| c.to_ascii_uppercase()).collect();
-        if digits.is_empty() {
-            return Vec::new();
-        }
-        let without_zeros = significant(&digits);
-        let named = |id: &Identifier| {
-            let id = id.to_string();
-            id.starts_with(&digits)
-                || (!without_zeros.is_empty() && significant(&id).starts_with(without_zeros))
-        };
-        let all: Vec<usize> =
-            (0..).zip(&self.ids).filter(|(_, id)| named(id)).map(|(task, _)| task).collect();
-        // A whole identifier is no beginning of another one.
-        let exact: Vec<usize> = all
-            .iter()
-            .copied()
-            .filter(|task| self.id(*task).is_some_and(|id| id.to_string() == digits))
-            .collect();
-        if exact.is_empty() { all } else { exact }
+        find_identifiers(self.ids.iter().copied(), digits)
     }
 
     /// Whether times are since the Unix epoch: those of some data stream are, and all are on one timeline.
@@ -284,7 +275,7 @@ impl Tasks {
         self.members.get(begin.unwrap_or_default()..end).unwrap_or_default()
     }
 
-    /// The graph of a task.
+    /// The graph of a task, with clocks corrected if [`TaskOptions::correct_clocks`] says so.
     #[must_use]
     pub fn graph(&self, task: usize) -> TaskGraph<'_> {
         let mut graph = TaskGraph::new(self, task);
@@ -293,8 +284,9 @@ impl Tasks {
             let place: HashMap<u32, u32> = graph.nodes.iter().copied().zip(0..).collect();
             graph.dangling = open
                 .iter()
-                .map(|(_, OpenEdge { from, to, kind, is_of_other_task })| DanglingEdge {
+                .map(|(_, OpenEdge { from, chain, to, kind, is_of_other_task })| DanglingEdge {
                     from: *from,
+                    chain: chain.number(),
                     to: place.get(to).copied().unwrap_or(NONE),
                     kind: *kind,
                     is_of_other_task: *is_of_other_task,
@@ -317,14 +309,26 @@ impl Tasks {
         self.all.too_long
     }
 
-    /// What there is to say of each task, the one that began first first. `all`: also of those that are
-    /// [uncertain](Tasks::is_uncertain).
+    /// The tasks in the order in which they began. `all`: also those that are [uncertain](Tasks::is_uncertain).
     #[must_use]
-    pub fn summaries(&self, all: bool) -> Vec<TaskSummary> {
+    pub fn in_order(&self, all: bool) -> Vec<usize> {
         let tasks = (0..self.len()).filter(|task| all || !self.is_uncertain(*task));
-        let mut all: Vec<_> = tasks.filter_map(|task| self.summary(task)).collect();
-        all.sort_by_key(|summary| (summary.begin, summary.id));
-        all
+        let mut tasks: Vec<(i64, u32)> = tasks.map(|task| (self.begin(task), task as u32)).collect();
+        tasks.sort_unstable_by_key(|(begin, task)| (*begin, self.id(*task as usize)));
+        tasks.into_iter().map(|(_, task)| task as usize).collect()
+    }
+
+    /// When the first event of a task was, as [`TaskSummary::begin`] says; [`NO_TIME`].
+    fn begin(&self, task: usize) -> i64 {
+        if self.corrects_clocks && !of_task(&self.edges, task).is_empty() {
+            let begin = self.summary(task).and_then(|summary| summary.begin);
+            return begin.map_or(NO_TIME, |begin| i64::try_from(begin).unwrap_or(i64::MAX).max(NO_TIME + 1));
+        }
+        let operations = self.members(task).iter();
+        let operations = operations.filter_map(|number| self.all.operations.get(*number as usize));
+        let begins = operations.map(|operation| operation.begin);
+        let begins = begins.chain(of_task(&self.events, task).iter().map(|(_, event)| event.time));
+        begins.filter(|begin| *begin != NO_TIME).min().unwrap_or(NO_TIME)
     }
 
     /// What there is to say of a task.
@@ -344,6 +348,8 @@ impl Tasks {
         let ends = nodes().filter_map(|node| graph.end(node));
         let marked_roots = self.marked_roots.get(task).copied().unwrap_or_default();
         let (backward, most_backward) = graph.backward_edges();
+        let corrections = graph.clock_corrections();
+        let most_corrected = corrections.first().map_or(0, |(_, offset)| offset.unsigned_abs());
         let title = nodes().filter_map(|node| graph.member(node)).find(|member| member.events > 0);
         let title = title
             .map(|member| member.label)
@@ -373,11 +379,18 @@ impl Tasks {
             copies: self.copies.get(task).copied().unwrap_or_default(),
             backward,
             most_backward,
+            backward_without_machine: graph.backward_edges_without_machine(),
+            corrected_clocks: corrections.len() as u64,
+            most_corrected: u64::try_from(most_corrected).unwrap_or(u64::MAX),
         })
     }
 
-    fn begin(&self, operation: u32) -> i64 {
-        self.all.operations.get(operation as usize).map_or(NO_TIME, |operation| operation.begin)
+    /// The nanoseconds to add to times at a place.
+    fn correction(&self, corrections: &HashMap<u32, i128>, place: u32) -> i128 {
+        match corrections.is_empty() {
+            true => 0,
+            false => corrections.get(&self.machine(place)).copied().unwrap_or_default(),
+        }
     }
 
     fn machine(&self, place: u32) -> u32 {
@@ -392,17 +405,12 @@ impl Tasks {
         let operation = self.all.operations.get(number as usize)?;
         Some(TaskMember {
             id: operation.id,
+            chain: operation.chain.number(),
             label: self.all.names.text(operation.label),
             place: self.place(operation.place),
             events: operation.events,
         })
     }
-}
-
-/// Hexadecimal digits without bytes of zeros in front.
-fn significant(digits: &str) -> &str {
-    let zeros = digits.as_bytes().chunks(2).take_while(|byte| *byte == b"00").count();
-    digits.get(2 * zeros..).unwrap_or_default()
 }
 
 /// Those of a task, out of all that are sorted by task.

@@ -55,7 +55,7 @@ pub use ichnos_model as model;
 pub use ichnos_xtrace as xtrace;
 pub use open_options::{ClockOffset, OpenOptions};
 pub use reader::{IntersectionError, Merged, Reader};
-pub use session::{NoTrace, OpenError, OutputKind, Session, UncorrelatedClocks, listen, open};
+pub use session::{NoTrace, OpenError, OutputKind, Session, UncorrelatedClocks, listen, open, open_reader};
 
 /// What most programs need.
 pub mod prelude {

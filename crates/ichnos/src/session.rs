@@ -1,6 +1,7 @@
 //! What was opened together, on one timeline.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -129,18 +130,7 @@ pub fn open<P: AsRef<Path>>(
     paths: impl IntoIterator<Item = P>,
     options: &OpenOptions,
 ) -> Result<Session, OpenError> {
-    let mut session = Session {
-        traces: Vec::new(),
-        refused: Vec::new(),
-        left_out: Vec::new(),
-        problems: Vec::new(),
-        notices: Vec::new(),
-        beginnings: Vec::new(),
-        is_live: false,
-        assume_correlated: options.assume_correlated,
-        inputs: InputPlaces::default(),
-        placements: Vec::new(),
-    };
+    let mut session = Session::new(options);
     let files = options.read.formats.files().map(Path::new);
     files.chain(options.other_inputs.iter().map(PathBuf::as_path)).for_each(|file| session.inputs.add(file));
     let read = options.reading();
@@ -184,7 +174,27 @@ pub fn open<P: AsRef<Path>>(
         }
         trees.push(tree);
     }
-    session.add(&trees, options, &placements, read)?;
+    of_trees(session, &trees, options, &placements, read)
+}
+
+/// Opens what a reader delivers, to its end: a file or an archive. `name` stands for its path.
+///
+/// # Errors
+/// If it cannot be read, or nothing was found that can be.
+pub fn open_reader(name: &str, reader: impl Read, options: &OpenOptions) -> Result<Session, OpenError> {
+    let tree = Tree::from_reader_with(name, reader, &options.tree())?;
+    of_trees(Session::new(options), &[tree], options, &options.placements(), options.reading())
+}
+
+/// The session of all that was found.
+fn of_trees(
+    mut session: Session,
+    trees: &[Tree],
+    options: &OpenOptions,
+    placements: &HashMap<PathBuf, Placement>,
+    read: ReadOptions,
+) -> Result<Session, OpenError> {
+    session.add(trees, options, placements, read)?;
     if session.traces.is_empty() {
         let mut errors = session.left_out;
         if !session.refused.is_empty() {
@@ -219,15 +229,9 @@ pub fn listen(datagrams: Datagrams, options: &OpenOptions) -> Result<Session, Op
     let trace = listen(datagrams, &options.reading()).map_err(|error| no_trace(&error.to_string()))?;
     Ok(Session {
         traces: vec![trace],
-        refused: Vec::new(),
-        left_out: Vec::new(),
-        problems: Vec::new(),
-        notices: Vec::new(),
-        beginnings: Vec::new(),
         is_live: true,
-        assume_correlated: options.assume_correlated,
-        inputs: InputPlaces::default(),
         placements: vec![Placement::default()],
+        ..Session::new(options)
     })
 }
 
@@ -277,6 +281,22 @@ fn no_trace(tree: &Tree) -> OpenError {
 }
 
 impl Session {
+    /// Nothing is in it yet.
+    fn new(options: &OpenOptions) -> Self {
+        Self {
+            traces: Vec::new(),
+            refused: Vec::new(),
+            left_out: Vec::new(),
+            problems: Vec::new(),
+            notices: Vec::new(),
+            beginnings: Vec::new(),
+            is_live: false,
+            assume_correlated: options.assume_correlated,
+            inputs: InputPlaces::default(),
+            placements: Vec::new(),
+        }
+    }
+
     /// Notes that a path cannot be read.
     fn leave_out(&mut self, error: OpenError, options: &OpenOptions) -> Result<(), OpenError> {
         if options.require_all {

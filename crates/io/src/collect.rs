@@ -1,6 +1,9 @@
 //! What those who collect the reports of a format have to know about it.
 
 use std::fmt;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read};
+use std::path::Path;
 
 /// How to collect what programs send report by report while they run, in a format whose files are nothing but
 /// such reports.
@@ -32,6 +35,29 @@ impl Collect {
     pub const fn new(port: u16, longest: usize, store: StoreReport) -> Self {
         Self { port, longest, store }
     }
+}
+
+/// The file in a directory with reports of a collector which says what they are. The collector that writes there has it
+/// locked.
+pub const COLLECTION: &str = "collection";
+/// The beginning of this file; the name of the format and the end of the line follow.
+pub const COLLECTION_HEAD: &str = "ichnos collection 1\nformat: ";
+
+/// Whether a collector writes to a directory.
+pub(crate) fn is_being_collected(directory: &Path) -> bool {
+    let is_locked = || -> io::Result<bool> {
+        let path = directory.join(COLLECTION);
+        // What is no file may have to be waited for.
+        if !fs::symlink_metadata(&path)?.is_file() {
+            return Ok(false);
+        }
+        let file = File::open(path)?;
+        let mut head = Vec::new();
+        (&file).take(COLLECTION_HEAD.len() as u64).read_to_end(&mut head)?;
+        let is_collection = head == COLLECTION_HEAD.as_bytes();
+        Ok(is_collection && matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    };
+    is_locked().unwrap_or_default()
 }
 
 /// What distinguishes a task from all others: up to [20 bytes](Self::LONGEST).

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::Bytes;
 use crate::archive::Content;
+use crate::collect::is_being_collected;
 use crate::decompress::{HEAD, Packing};
 
 /// A file of a [`Tree`](crate::Tree).
@@ -142,6 +143,12 @@ impl Entry {
         })
     }
 
+    /// Whether a collector appends to files of the directory at the moment: the last report may be half of one then.
+    #[must_use]
+    pub fn is_being_collected(&self) -> bool {
+        self.real_path().and_then(|path| path.parent().map(is_being_collected)).unwrap_or_default()
+    }
+
     /// Where the system has it, if it is a file of its own.
     fn real_path(&self) -> Option<PathBuf> {
         match &self.source {
@@ -254,14 +261,18 @@ impl FileId {
         (!bytes.is_empty()).then(|| Self { device, inode: bytes.as_ptr().addr() as u64 })
     }
 
+    /// The file that metadata are of; None: the system does not say.
     #[cfg(unix)]
-    fn of(metadata: &fs::Metadata) -> Option<Self> {
+    #[must_use]
+    pub fn of(metadata: &fs::Metadata) -> Option<Self> {
         use std::os::unix::fs::MetadataExt;
         Some(Self { device: metadata.dev(), inode: metadata.ino() })
     }
 
+    /// The file that metadata are of; None: the system does not say.
     #[cfg(not(unix))]
-    fn of(_: &fs::Metadata) -> Option<Self> {
+    #[must_use]
+    pub fn of(_: &fs::Metadata) -> Option<Self> {
         None
     }
 }

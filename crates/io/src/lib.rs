@@ -55,7 +55,7 @@ mod walk;
 mod zip_archive;
 
 pub use bytes::Bytes;
-pub use collect::{Collect, StoreReport, TaskKey};
+pub use collect::{COLLECTION, COLLECTION_HEAD, Collect, StoreReport, TaskKey};
 pub use create::{
     CreateError, EncodedBlock, EncodedPacket, Encoder, Lane, MessageOrder, PartTarget, PartsOutput,
     TraceOutput, TraceWriter, Verify, VerifyFn, WriteOptions, WriteReport, WriteSource, WriteTarget,

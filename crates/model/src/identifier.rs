@@ -116,6 +116,29 @@ impl fmt::Display for Identifier {
     }
 }
 
+/// The chain of events within which the identifier of an operation is unique.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Chain(u32);
+
+impl Chain {
+    /// A chain that was not recorded: any chain.
+    pub const UNKNOWN: Self = Self(u32::MAX);
+    /// No chain: the identifier is unique within the task.
+    pub const NONE: Self = Self(u32::MAX - 1);
+
+    /// The chain with a number, or [`Chain::UNKNOWN`] for a number of more than 32 bits.
+    #[must_use]
+    pub fn new(number: u64) -> Self {
+        u32::try_from(number).map_or(Self::UNKNOWN, Self)
+    }
+
+    /// Its number, if it has one.
+    #[must_use]
+    pub fn number(self) -> Option<u32> {
+        (self.0 < Self::NONE.0).then_some(self.0)
+    }
+}
+
 /// An operation that the text of an event names: the event belongs to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mention {
@@ -123,6 +146,8 @@ pub struct Mention {
     pub task: Identifier,
     /// The operation, if it is not the task alone.
     pub operation: Option<Identifier>,
+    /// The chain of the operation.
+    pub chain: Chain,
     /// Whether nothing else is written like that. Otherwise it may be a number that happens to look like an identifier:
     /// then it counts if the task is known from elsewhere.
     pub is_certain: bool,

@@ -79,7 +79,7 @@ pub use field_class::{
 pub use field_ref::FieldRef;
 pub use field_value::FieldValue;
 pub use head::{Head, MessageKind, sort_key};
-pub use identifier::{FindMentions, Identifier, Mention};
+pub use identifier::{Chain, FindMentions, Identifier, Mention};
 pub use input::{SplitPoint, StreamSummary, TraceInput, TracerQuirk, Window, advance_to};
 pub use limits::Limits;
 pub use location::{FieldLocation, LocationStep, Scope};

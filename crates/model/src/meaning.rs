@@ -63,12 +63,20 @@ pub enum Meaning {
     /// The identifier of the task that the operation is part of, which OpenTelemetry calls a trace: as for
     /// [`Meaning::OperationId`], which is then unique within the task only.
     TaskId,
+    /// The title of the task: a string. The first one counts.
+    TaskTitle,
     /// The identifier of the operation that the event belongs to or begins: a number, a string, a GUID, or
     /// bytes. If several members have one, the last of them counts.
     OperationId,
     /// The identifier of an operation that caused this one: as for [`Meaning::OperationId`]. Several
     /// causes are the normal case; elements of an array are one cause each.
     Cause(CauseKind),
+    /// The chain of events that the operation is in, within which its identifier is unique: a number. Without
+    /// it, the identifier is unique within the task.
+    ChainId,
+    /// The chains of the causes: an integer for each of them, in the order of the members and elements that are
+    /// causes. A negative number stands for the chain of the event itself.
+    CauseChain,
     /// The value of a counter: a number. Its name is that of the member, unless a member means
     /// [`Meaning::CounterName`].
     CounterValue,
@@ -100,7 +108,7 @@ pub enum CauseKind {
 
 impl Meaning {
     /// All meanings.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 31] = [
         Self::Process,
         Self::ProcessName,
         Self::Thread,
@@ -119,11 +127,14 @@ impl Meaning {
         Self::RolledOut,
         Self::Stack,
         Self::TaskId,
+        Self::TaskTitle,
         Self::OperationId,
         Self::Cause(CauseKind::Parent),
         Self::Cause(CauseKind::Predecessor),
         Self::Cause(CauseKind::Return),
         Self::Cause(CauseKind::Related),
+        Self::ChainId,
+        Self::CauseChain,
         Self::CounterValue,
         Self::CounterName,
         Self::Weight,
@@ -153,11 +164,14 @@ impl Meaning {
             Self::RolledOut => "rolled-out",
             Self::Stack => "stack",
             Self::TaskId => "task-id",
+            Self::TaskTitle => "task-title",
             Self::OperationId => "operation-id",
             Self::Cause(CauseKind::Parent) => "parent",
             Self::Cause(CauseKind::Predecessor) => "predecessor",
             Self::Cause(CauseKind::Return) => "return",
             Self::Cause(CauseKind::Related) => "related",
+            Self::ChainId => "chain-id",
+            Self::CauseChain => "cause-chain",
             Self::CounterValue => "counter-value",
             Self::CounterName => "counter-name",
             Self::Weight => "weight",

@@ -45,7 +45,7 @@ fn propagation(criterion: &mut Criterion) {
         group.bench_function("fork", |bencher| bencher.iter(|| black_box(&context).fork()));
         group.bench_function("current context", |bencher| {
             let entered = context.clone().enter();
-            bencher.iter(|| Context::with_current(|context| context.reports(Severity::INFO)));
+            bencher.iter(|| Context::with_current(|context| context.reports(&tracer, Severity::INFO)));
             drop(entered);
         });
         group.finish();

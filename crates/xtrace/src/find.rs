@@ -6,6 +6,7 @@ use crate::dialect::{TraceParent, Version2, trace_of};
 use crate::hex;
 use crate::id::{OpId, TaskId};
 use crate::metadata::{MAX_LENGTH, MAX_TEXT_LENGTH, MIN_LENGTH, MetadataRef};
+use crate::option::ChainId;
 
 /// The fewest digits in a row that all identifiers have: those of the shortest metadata.
 const MIN_DIGITS: usize = 2 * MIN_LENGTH;
@@ -24,6 +25,8 @@ pub enum Identifier {
         task: TaskId,
         /// The operation.
         op: OpId,
+        /// The chain of the operation, if the metadata has the option.
+        chain: Option<ChainId>,
     },
     /// Metadata of version 2.
     Version2(Version2),
@@ -135,7 +138,8 @@ impl Identifiers<'_> {
         let mut buffer = [0; MAX_LENGTH];
         let metadata = MetadataRef::parse_text(digits, &mut buffer).ok()?;
         let (task, op) = (metadata.task_id(), metadata.op_id());
-        (task.is_valid() && op.is_valid()).then_some((run, Identifier::Metadata { task, op }))
+        let chain = ChainId::of(metadata).ok().flatten();
+        (task.is_valid() && op.is_valid()).then_some((run, Identifier::Metadata { task, op, chain }))
     }
 
     /// The traceparent whose trace these digits are.

@@ -23,7 +23,8 @@ use crate::propagation::{Context, EnteredStack, Event, Reporting, SharedContext,
 ///   send its metadata.
 /// - A span without one above it goes on with the current context, or begins a task.
 /// - Spans are reported with the importance of their level, as events are: ERROR, WARN (warning), INFO, DEBUG and TRACE
-///   (both debug). Tasks that begin here have the threshold INFO unless [another one](Self::with_threshold) is set.
+///   (both debug). Tasks that begin here have the threshold of the [tracer](Tracer::with_threshold), which is INFO unless
+///   another one is set, or [their own](Self::with_threshold).
 /// - What a reporter logs is not reported. Neither is what is logged while something is done with
 ///   [a context](SharedContext::with) that it belongs to or comes after: no other thread can have that context then.
 ///
@@ -69,22 +70,16 @@ fn unless_reporting(action: impl FnOnce()) {
 }
 
 impl OperationLayer {
-    /// A layer whose reports go to a tracer.
+    /// A layer whose reports go to a tracer. Tasks that begin here have the threshold of the tracer.
     pub fn new(tracer: impl Into<Arc<Tracer>>) -> Self {
-        Self { tracer: tracer.into(), threshold: Severity::INFO }
+        let tracer = tracer.into();
+        Self { threshold: tracer.threshold(), tracer }
     }
 
     /// The same with another threshold for tasks that begin here.
     #[must_use]
     pub fn with_threshold(self, threshold: Severity) -> Self {
         Self { threshold, ..self }
-    }
-
-    fn start(&self) -> Context {
-        let mut context = Context::start();
-        // There is no other option.
-        let _ = context.set_threshold(self.threshold);
-        context
     }
 }
 
@@ -129,7 +124,7 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for OperationLayer {
             };
             let own = match &above {
                 Some(above) => above.try_with(begin),
-                None => Some(begin(&mut self.start())),
+                None => Some(begin(&mut Context::start_with_threshold(self.threshold))),
             };
             // Without one, the span is passed over.
             let Some(own) = own else { return };

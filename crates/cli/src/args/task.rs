@@ -31,7 +31,7 @@ pub(crate) enum TaskVerb {
     /// Write the graph of a task for Graphviz, or as a picture
     Graph(TaskGraphArgs),
     /// Print the critical path of a task, and what each step of it takes
-    Path(TaskOne),
+    Path(TaskPathArgs),
     /// Compare two tasks: their operations, edges and times
     Diff(TaskDiffArgs),
 }
@@ -46,6 +46,11 @@ pub(crate) struct TaskReading {
     /// Only events that say themselves of which task they are, not those whose texts name one
     #[arg(long, help_heading = "Selection")]
     pub(crate) no_search: bool,
+    #[arg(long, hide = true, overrides_with = "no_correct_clocks")]
+    pub(crate) correct_clocks: bool,
+    /// Keep the times of all machines, even if effects begin before their causes
+    #[arg(long, overrides_with = "correct_clocks")]
+    pub(crate) no_correct_clocks: bool,
 }
 
 #[derive(Args, Debug)]
@@ -70,15 +75,25 @@ pub(crate) struct TaskChoice {
     pub(crate) id: String,
     #[command(flatten)]
     pub(crate) input: TaskReading,
-    /// Move the clocks of machines so that no operation begins before its causes
-    #[arg(long)]
-    pub(crate) correct_clocks: bool,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct TaskOne {
     #[command(flatten)]
     pub(crate) choice: TaskChoice,
+    #[command(flatten)]
+    pub(crate) report: JsonReport,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TaskPathArgs {
+    #[command(flatten)]
+    pub(crate) choice: TaskChoice,
+    /// End the path at OPERATION: its identifier or the first digits [default: the last operation]
+    ///
+    /// Where operations of several chains have the same identifier, `ID/CHAIN` names one of them, as `task show` prints it.
+    #[arg(long, value_name = "OPERATION")]
+    pub(crate) to: Option<String>,
     #[command(flatten)]
     pub(crate) report: JsonReport,
 }

@@ -3,7 +3,7 @@
 use ichnos::export::{StepDifference, TaskDiff, TaskGraph, duration};
 use serde_json::{Value as Json, json};
 
-use super::{find, read, text};
+use super::{clock_corrections, find, graph, read, text};
 use crate::args::{Global, TaskDiffArgs};
 use crate::exit::{Exit, Failure};
 use crate::json::{document, integer};
@@ -12,7 +12,7 @@ use crate::report::Report;
 use crate::style::{Paint, count, grouped};
 
 pub(super) fn run(args: &TaskDiffArgs, global: &Global, report: Report) -> Result<Exit, Failure> {
-    let found = match read(&args.input, None, false, global, report)? {
+    let found = match read(&args.input, &[&args.first, &args.second], None, false, global, report)? {
         Ok(found) => found,
         Err(exit) => return Ok(exit),
     };
@@ -20,7 +20,7 @@ pub(super) fn run(args: &TaskDiffArgs, global: &Global, report: Report) -> Resul
         return Ok(found.exit());
     }
     let [first, second] = [&args.first, &args.second].map(|id| find(&found.tasks, id));
-    let [first, second] = [first?, second?].map(|task| found.tasks.graph(task));
+    let [first, second] = [first?, second?].map(|task| graph(&found, task, report));
     let diff = TaskDiff::new(&first, &second);
     if args.report.json {
         print_json(args, &first, &second, &diff)?;
@@ -28,6 +28,15 @@ pub(super) fn run(args: &TaskDiffArgs, global: &Global, report: Report) -> Resul
         print(args, global, [&first, &second], &diff)?;
     }
     Ok(found.exit())
+}
+
+/// The corrections of clocks as JSON.
+pub(super) fn corrections_json(graph: &TaskGraph<'_>) -> Json {
+    let corrections = graph.clock_corrections().into_iter();
+    let corrections = corrections.map(|(machine, offset)| {
+        json!({ "machine": String::from_utf8_lossy(machine), "offset_ns": integer(offset) })
+    });
+    corrections.collect()
 }
 
 /// How long a task takes.
@@ -54,6 +63,11 @@ fn print(
         };
         out.push_str(&format!("time: {} and {}{change}\n", duration(first), duration(second)));
     }
+    for (which, graph) in ["first", "second"].into_iter().zip(graphs) {
+        if let Some(corrections) = clock_corrections(graph) {
+            out.push_str(&format!("{}\n", paint.warning(&format!("{which}: {corrections}"))));
+        }
+    }
     let [both, removed, added] = diff.edges;
     out.push_str(&format!(
         "operations: {} in both ({} with the same history), {} only in the first, {} only in the second\n",
@@ -76,9 +90,11 @@ fn print(
             continue;
         }
         out.push_str(&format!("\n{}\n", paint.title(title)));
-        for member in nodes.iter().take(args.top).filter_map(|node| graph.member(*node)) {
+        for node in nodes.iter().take(args.top) {
+            let Some(member) = graph.member(*node) else { continue };
+            let name = graph.operation_name(*node);
             let place = paint.faint(&text(member.place));
-            out.push_str(&format!("  {sign} {}  {place}  {}\n", paint.name(&text(member.label)), member.id));
+            out.push_str(&format!("  {sign} {}  {place}  {name}\n", paint.name(&text(member.label))));
         }
         if let Some(more) = nodes.len().checked_sub(args.top).filter(|more| *more > 0) {
             out.push_str(&paint.faint(&format!("  {} more\n", grouped(more as u64))));
@@ -113,8 +129,9 @@ fn print_json(
 ) -> Result<(), Failure> {
     let mut document = document("task-diff");
     let [both, removed, added] = diff.edges;
+    document.put("clock_corrections", json!([corrections_json(first), corrections_json(second)]));
     let ids = |graph: &TaskGraph<'_>, nodes: &[u32]| -> Vec<String> {
-        nodes.iter().filter_map(|node| graph.member(*node)).map(|member| member.id.to_string()).collect()
+        nodes.iter().map(|node| graph.operation_name(*node)).collect()
     };
     document.put("times_ns", json!([time(first).map(integer), time(second).map(integer)]));
     document.put(

@@ -1,9 +1,6 @@
 //! `ichnos task list`.
 
-use ichnos::export::{TaskSummary, duration};
-use serde_json::Value as Json;
-
-use super::read;
+use super::{read, warn_of_unknown_machines};
 use crate::args::{Global, TaskListArgs};
 use crate::exit::{Exit, Failure};
 use crate::json::{Object, document};
@@ -11,75 +8,84 @@ use crate::output;
 use crate::report::Report;
 use crate::style::{Paint, count, grouped, safe};
 use crate::time;
+use ichnos::export::{TaskSummary, duration};
 
 pub(super) fn run(args: &TaskListArgs, global: &Global, report: Report) -> Result<Exit, Failure> {
-    let found = match read(&args.input, None, false, global, report)? {
+    let found = match read(&args.input, &[], None, false, global, report)? {
         Ok(found) => found,
         Err(exit) => return Ok(exit),
     };
-    let summaries = found.tasks.summaries(args.all).into_iter();
-    let summaries: Vec<TaskSummary> = summaries.filter(|task| task.nodes >= args.min_nodes).collect();
-    let uncertain = (0..found.tasks.len()).filter(|task| found.tasks.is_uncertain(*task)).count();
+    let tasks = &found.tasks;
+    let uncertain = (0..tasks.len()).filter(|task| tasks.is_uncertain(*task)).count();
     if uncertain > 0 && !args.all {
         let tasks = count(uncertain as u64, "task");
         report.notice(&format!(
             "left out: {tasks} that only texts name, perhaps by chance; `--all` lists them"
         ));
     }
+    // There can be millions: what is said of each is made when it is printed.
+    let order = tasks.in_order(args.all);
+    let summaries =
+        || order.iter().filter_map(|task| tasks.summary(*task)).filter(|task| task.nodes >= args.min_nodes);
+    let cells = |task: &TaskSummary| cells(task, tasks.has_dates(), args.input.selecting.clock_gmt);
+    let mut widths = TITLES.map(str::len);
+    let (mut backward, mut listed) = ((0, 0), 0);
+    for task in summaries() {
+        listed += 1;
+        if task.backward_without_machine > 0 {
+            backward = (backward.0 + 1, backward.1 + task.backward_without_machine);
+        }
+        if !args.report.json {
+            for (width, cell) in widths.iter_mut().zip(cells(&task)) {
+                *width = cell.chars().count().max(*width);
+            }
+        }
+    }
+    warn_of_unknown_machines(&found, backward.0, backward.1, report);
     if args.report.json {
-        let mut document = document("task-list");
-        document.put("tasks", summaries.iter().map(|task| json(task).json()).collect::<Vec<Json>>());
-        output::print_json(&document.json(), args.report.integers.into())?;
+        let elements = summaries().map(|task| json(&task).json());
+        output::print_json_list(document("task-list"), "tasks", elements, args.report.integers.into())?;
         return Ok(found.exit());
     }
     let paint = Paint::stdout(global.color);
-    let mut rows = vec![
-        ["task", "begin", "duration", "nodes", "edges", "depth", "events", "problems"].map(str::to_owned),
-    ];
-    for task in &summaries {
-        let begin = match task.begin {
-            Some(begin) if found.tasks.has_dates() => time::show(begin, args.input.selecting.clock_gmt),
-            Some(begin) => time::show_seconds(begin),
-            None => String::new(),
-        };
-        rows.push([
-            task.id.to_string(),
-            begin,
-            task.begin.zip(task.end).map_or(String::new(), |(begin, end)| duration(end - begin)),
-            grouped(task.nodes),
-            grouped(task.edges),
-            grouped(task.depth),
-            grouped(task.events + task.mentions),
-            problems(task),
-        ]);
-    }
-    let widths: [usize; 8] = std::array::from_fn(|column| {
-        rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
-    });
-    let titles = std::iter::once("title").chain(summaries.iter().map(|task| task.title.as_str()));
-    let mut text = String::new();
-    for (i, (row, title)) in rows.iter().zip(titles).enumerate() {
+    let line = |row: [String; 8]| {
         let cells = row.iter().zip(widths).enumerate().map(|(column, (cell, width))| match column {
             0 | 1 | 7 => format!("{cell:<width$}"),
             _ => format!("{cell:>width$}"),
         });
-        let cells: Vec<String> = cells.collect();
-        let title = safe(title);
-        let line = match i {
-            0 => paint.faint(&format!("{}  {title}", cells.join("  "))),
-            _ => format!("{}  {}", cells.join("  "), paint.name(&title)),
-        };
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text.push_str(&paint.faint(&count(summaries.len() as u64, "task")));
-    text.push('\n');
-    output::print(&text, paint)?;
+        cells.collect::<Vec<_>>().join("  ")
+    };
+    let head = paint.faint(&format!("{}  title", line(TITLES.map(str::to_owned))));
+    let rows = summaries().map(|task| format!("{}  {}", line(cells(&task)), paint.name(&safe(&task.title))));
+    let lines = std::iter::once(head.to_string()).chain(rows).map(|line| format!("{}\n", line.trim_end()));
+    let last = format!("{}\n", paint.faint(&count(listed, "task")));
+    output::print_lines(lines.chain([last]), paint)?;
     Ok(found.exit())
 }
 
+const TITLES: [&str; 8] = ["task", "begin", "duration", "nodes", "edges", "depth", "events", "problems"];
+
+/// The cells of the row of a task.
+fn cells(task: &TaskSummary, has_dates: bool, gmt: bool) -> [String; 8] {
+    let begin = match task.begin {
+        Some(begin) if has_dates => time::show(begin, gmt),
+        Some(begin) => time::show_seconds(begin),
+        None => String::new(),
+    };
+    [
+        task.id.to_string(),
+        begin,
+        task.begin.zip(task.end).map_or(String::new(), |(begin, end)| duration(end - begin)),
+        grouped(task.nodes),
+        grouped(task.edges),
+        grouped(task.depth),
+        grouped(task.events + task.mentions),
+        problems(task, true),
+    ]
+}
+
 /// What is wrong with a task, in a few words.
-pub(super) fn problems(task: &TaskSummary) -> String {
+pub(super) fn problems(task: &TaskSummary, with_corrections: bool) -> String {
     let mut all = Vec::new();
     let mut add = |number: u64, what: &str| {
         if number > 0 {
@@ -92,6 +98,10 @@ pub(super) fn problems(task: &TaskSummary) -> String {
     add(task.cycles, "in cycles");
     add(task.copies, if task.copies == 1 { "copy" } else { "copies" });
     add(task.backward, "back in time");
+    if with_corrections && task.corrected_clocks > 0 {
+        let clocks = count(task.corrected_clocks, "clock");
+        all.push(format!("{clocks} corrected by up to {}", duration(task.most_corrected.into())));
+    }
     all.join(", ")
 }
 
@@ -117,6 +127,9 @@ fn json(task: &TaskSummary) -> Object {
         ("copies", task.copies),
         ("backward", task.backward),
         ("most_backward_ns", task.most_backward),
+        ("backward_without_machine", task.backward_without_machine),
+        ("corrected_clocks", task.corrected_clocks),
+        ("most_corrected_ns", task.most_corrected),
     ] {
         object.put(name, number);
     }

@@ -1,19 +1,19 @@
 //! `ichnos task path`.
 
-use ichnos::export::duration;
-use serde_json::{Value as Json, json};
-
-use super::show::{label, push_heading, push_place};
+use super::diff::corrections_json;
+use super::show::{label, push_corrections, push_heading, push_place};
 use super::{find, graph, read};
-use crate::args::{Global, TaskOne};
+use crate::args::{Global, TaskPathArgs};
 use crate::exit::{Exit, Failure};
-use crate::json::{document, integer};
+use crate::json::{Object, document, integer};
+use crate::nearest::list as list_of;
 use crate::output;
 use crate::report::Report;
-use crate::style::{Paint, count};
+use crate::style::{Paint, count, safe};
+use ichnos::export::{TaskGraph, duration};
 
-pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exit, Failure> {
-    let found = match read(&args.choice.input, None, false, global, report)? {
+pub(super) fn run(args: &TaskPathArgs, global: &Global, report: Report) -> Result<Exit, Failure> {
+    let found = match read(&args.choice.input, &[&args.choice.id], None, false, global, report)? {
         Ok(found) => found,
         Err(exit) => return Ok(exit),
     };
@@ -21,8 +21,11 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
         return Ok(found.exit());
     }
     let task = find(&found.tasks, &args.choice.id)?;
-    let graph = graph(&found.tasks, task, args.choice.correct_clocks, report);
-    let path = graph.critical_path();
+    let graph = graph(&found, task, report);
+    let path = match &args.to {
+        Some(operation) => graph.path_to(find_operation(&graph, operation)?),
+        None => graph.critical_path(),
+    };
     let step = |index: usize| {
         let (node, before) = (*path.get(index)?, *path.get(index.checked_sub(1)?)?);
         Some(graph.begin(node)? - graph.begin(before)?)
@@ -34,16 +37,17 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
         document.put_integer("time_ns", whole);
         let steps = path.iter().enumerate().filter_map(|(index, node)| {
             let member = graph.member(*node)?;
-            Some(json!({
-                "id": member.id.to_string(),
-                "label": String::from_utf8_lossy(member.label),
-                "place": String::from_utf8_lossy(member.place),
-                "begin_ns": graph.begin(*node).map(integer),
-                "time_ns": step(index).map(integer),
-            }))
+            let mut step_object = Object::default();
+            step_object.put("id", member.id.to_string());
+            step_object.put_some("chain", member.chain);
+            step_object.put("label", String::from_utf8_lossy(member.label));
+            step_object.put("place", String::from_utf8_lossy(member.place));
+            step_object.put("begin_ns", graph.begin(*node).map(integer));
+            step_object.put("time_ns", step(index).map(integer));
+            Some(step_object.json())
         });
-        document.put("steps", steps.collect::<Vec<Json>>());
-        output::print_json(&document.json(), args.report.integers.into())?;
+        document.put("clock_corrections", corrections_json(&graph));
+        output::print_json_list(document, "steps", steps, args.report.integers.into())?;
         return Ok(found.exit());
     }
     let paint = Paint::stdout(global.color);
@@ -56,24 +60,41 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
             args.choice.input.selecting.clock_gmt,
             paint,
         );
+        push_corrections(&mut out, &graph, paint);
     }
-    for (index, node) in path.iter().enumerate() {
-        let Some(member) = graph.member(*node) else { continue };
+    let steps = path.iter().enumerate().filter_map(|(index, node)| {
+        let member = graph.member(*node)?;
         let time = step(index);
         let part = time
             .zip(whole.filter(|whole| *whole > 0))
             .map(|(time, whole)| 100.0 * time as f64 / whole as f64);
-        out.push_str(&format!(
+        let mut line = format!(
             "{:>12}  {:>7}  {}",
             time.map_or(String::new(), duration),
             part.map_or(String::new(), |part| format!("{part:.1} %")),
             paint.name(&label(&member)),
-        ));
-        push_place(&mut out, &member, paint);
-        out.push('\n');
-    }
+        );
+        push_place(&mut line, &member, &graph.operation_name(*node), paint);
+        line.push('\n');
+        Some(line)
+    });
     let whole = whole.map_or(String::new(), |whole| format!(", {}", duration(whole)));
-    out.push_str(&paint.faint(&format!("{}{whole}\n", count(path.len() as u64, "operation"))));
-    output::print(&out, paint)?;
+    let last = paint.faint(&format!("{}{whole}\n", count(path.len() as u64, "operation"))).to_string();
+    output::print_lines(std::iter::once(out).chain(steps).chain([last]), paint)?;
     Ok(found.exit())
+}
+
+/// The operation that an identifier on the command line stands for.
+fn find_operation(graph: &TaskGraph<'_>, name: &str) -> Result<u32, Failure> {
+    match &graph.find(name)[..] {
+        [node] => Ok(*node),
+        [] => Err(Failure::new(format!("the task has no operation `{}`", safe(name)))
+            .help("`ichnos task show ID PATH...` lists its operations")),
+        several => {
+            let names: Vec<String> = several.iter().take(4).map(|node| graph.operation_name(*node)).collect();
+            let number = count(several.len() as u64, "operation");
+            let failure = Failure::new(format!("{number} have identifiers that begin with `{}`", safe(name)));
+            Err(failure.help(format!("give more of it: {}", list_of(names.iter().map(String::as_str)))))
+        }
+    }
 }

@@ -1,11 +1,11 @@
 //! `ichnos task show`.
 
-use ichnos::export::{GraphFormat, JoinedEvent, TaskMember, TaskSummary, duration};
+use ichnos::export::{GraphFormat, JoinedEvent, TaskGraph, TaskMember, TaskSummary, duration};
 
 use serde_json::Value as Json;
 
 use super::list::problems;
-use super::{find, graph, read, text};
+use super::{clock_corrections, find, graph, read, text};
 use crate::args::{Global, TaskOne};
 use crate::exit::{Exit, Failure};
 use crate::json::document;
@@ -15,7 +15,7 @@ use crate::style::{Paint, count};
 use crate::time;
 
 pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exit, Failure> {
-    let found = match read(&args.choice.input, None, true, global, report)? {
+    let found = match read(&args.choice.input, &[&args.choice.id], None, true, global, report)? {
         Ok(found) => found,
         Err(exit) => return Ok(exit),
     };
@@ -23,7 +23,7 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
         return Ok(found.exit());
     }
     let task = find(&found.tasks, &args.choice.id)?;
-    let graph = graph(&found.tasks, task, args.choice.correct_clocks, report);
+    let graph = graph(&found, task, report);
     if args.report.json {
         let mut json = Vec::new();
         graph.write(GraphFormat::Json, &mut json)?;
@@ -45,6 +45,7 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
             args.choice.input.selecting.clock_gmt,
             paint,
         );
+        push_corrections(&mut out, &graph, paint);
     }
     let first = summary.as_ref().and_then(|summary| summary.begin);
     let since = |time: Option<i128>| match time.zip(first) {
@@ -69,13 +70,9 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
             row.node_line(mark),
             paint.name(&label(&member))
         ));
-        push_place(&mut out, &member, paint);
+        push_place(&mut out, &member, &graph.operation_name(node), paint);
         if !row.undrawn_causes.is_empty() {
-            let ids = row
-                .undrawn_causes
-                .iter()
-                .filter_map(|node| graph.member(*node))
-                .map(|member| member.id.to_string());
+            let ids = row.undrawn_causes.iter().map(|node| graph.operation_name(*node));
             out.push_str(&format!("  after {}", ids.collect::<Vec<_>>().join(", ")));
         }
         for edge in graph.dangling_to(node) {
@@ -83,7 +80,7 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
             out.push_str(&paint.warning(&format!("  after {}, which is {whose}", edge.from)));
         }
         for (from, _) in graph.cycles_to(node) {
-            let from = graph.member(*from).map_or_else(String::new, |member| member.id.to_string());
+            let from = graph.operation_name(*from);
             out.push_str(&paint.warning(&format!("  an edge from {from} closes a cycle")));
         }
         out.push('\n');
@@ -114,12 +111,19 @@ pub(super) fn label(member: &TaskMember<'_>) -> String {
     if member.events == 0 { "(not reported)".to_owned() } else { text(member.label) }
 }
 
-/// Appends where an operation comes from, and its identifier.
-pub(super) fn push_place(out: &mut String, member: &TaskMember<'_>, paint: Paint) {
-    for part in [text(member.place), member.id.to_string()] {
+/// Appends where an operation comes from, and its name.
+pub(super) fn push_place(out: &mut String, member: &TaskMember<'_>, name: &str, paint: Paint) {
+    for part in [&*text(member.place), name] {
         if !part.is_empty() {
-            out.push_str(&format!("  {}", paint.faint(&part)));
+            out.push_str(&format!("  {}", paint.faint(part)));
         }
+    }
+}
+
+/// Appends the line about clocks that were corrected.
+pub(super) fn push_corrections(out: &mut String, graph: &TaskGraph<'_>, paint: Paint) {
+    if let Some(corrections) = clock_corrections(graph) {
+        out.push_str(&format!("{}\n", paint.warning(&corrections)));
     }
 }
 
@@ -139,7 +143,7 @@ pub(super) fn push_heading(out: &mut String, task: &TaskSummary, has_dates: bool
         out.push_str(&format!(", {} from {since} on", duration(end - begin)));
     }
     out.push('\n');
-    let problems = problems(task);
+    let problems = problems(task, false);
     if !problems.is_empty() {
         out.push_str(&format!("{}\n", paint.warning(&problems)));
     }

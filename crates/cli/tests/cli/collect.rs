@@ -9,7 +9,7 @@ use std::time::Duration;
 use ichnos::collect::SYNC;
 use serde_json::Value;
 
-use crate::support::{Directory, command, ichnos, recorded};
+use crate::support::{Directory, command, ichnos, ichnos_in, recorded};
 
 /// A collector that runs.
 struct Collector {
@@ -231,4 +231,70 @@ fn recorded_reports() {
         assert_eq!(figures, (&nodes.into(), &edges.into(), &depth.into()), "{name}");
         assert_eq!(found, task(&path), "{name}");
     }
+}
+
+/// Of a segment that a collector is writing, a report whose end is not there yet is not there.
+#[test]
+fn half_a_report_is_not_read() {
+    let directory = Directory::new("half");
+    let whole = report(1, 1);
+    let text = format!("{whole}\n{}", &report(1, 2)[..60]);
+    std::fs::write(directory.join("00000001.reports"), &text).unwrap();
+    let collection = directory.join("collection");
+    std::fs::write(&collection, "ichnos collection 1\nformat: xtrace\n").unwrap();
+    let file = std::fs::File::open(&collection).unwrap();
+    let events =
+        |path: &str, code| ichnos_in(&directory, ["cat", path]).expect(code, &[]).out.lines().count();
+    // Nobody writes it: what is there is all that there will be.
+    assert_eq!(events(".", 3), 2);
+    file.lock().unwrap();
+    assert_eq!(events(".", 0), 1);
+    assert_eq!(events("00000001.reports", 0), 1);
+}
+
+/// A task of a directory that was collected is what it is without the index.
+#[test]
+fn one_task_of_the_index() {
+    let directory = Directory::new("indexed");
+    let collector = Collector::start(&directory);
+    let mut stream = collector.connect();
+    for task in 1..=40 {
+        for operation in 1..=9 {
+            send(&mut stream, &report(task, operation));
+        }
+    }
+    // An edge from an operation that only another task has.
+    send(&mut stream, &report(0x99, 5));
+    assert_eq!(sync(&mut stream), (361, 0));
+    drop(stream);
+    collector.end("-TERM");
+    let segment = directory.join("00000001.reports");
+    let copy = directory.join("copy");
+    std::fs::create_dir(&copy).unwrap();
+    std::fs::copy(&segment, copy.join("all.reports")).unwrap();
+    let all = copy.join("all.reports");
+    let run = |verb: &[&str], path: &Path| {
+        let arguments = [&["task"], verb].concat().into_iter().map(Into::into);
+        ichnos(arguments.chain([path.as_os_str().to_owned()])).expect(0, &[]).out
+    };
+    let verbs: [&[&str]; 5] = [
+        &["show", "00000007"],
+        &["show", "00000007", "--json"],
+        &["path", "0000001F", "--json"],
+        &["diff", "00000003", "00000004"],
+        &["show", "00000099"],
+    ];
+    let expected: Vec<String> = verbs.iter().map(|verb| run(verb, &all)).collect();
+    // With another file in it, all of the directory is read; the copy makes each report one that is there twice.
+    std::fs::remove_dir_all(&copy).unwrap();
+    for (verb, expected) in verbs.iter().zip(&expected) {
+        assert_eq!(run(verb, &directory), *expected, "{verb:?}");
+    }
+    // What the index does not lead to is not read.
+    let text = std::fs::read_to_string(&segment).unwrap();
+    std::fs::write(&segment, text.replace("step 5", "STEP 5")).unwrap();
+    let without_index = run(verbs[0], &directory);
+    assert!(without_index.contains("STEP 5"));
+    std::fs::write(&segment, text.replacen("X-Trace: 1000000008", "X-Trace: 1000000007", 9)).unwrap();
+    assert_eq!(run(verbs[0], &directory), expected[0]);
 }

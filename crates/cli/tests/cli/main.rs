@@ -54,6 +54,8 @@ mod output_paths;
 mod outputs;
 mod packet_indexes;
 mod paths;
+#[cfg(unix)]
+mod queued_reports;
 mod quirks;
 mod recorded;
 mod stacks;

@@ -1,6 +1,11 @@
 //! Tasks, of the examples: one of them is one request in traces of four formats.
 
-use crate::support::{ichnos_in, root};
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value as Json;
+
+use crate::support::{Directory, ichnos_in, root};
 use crate::transcript::transcript;
 
 const TRACE: &str = "examples/one-request/trace";
@@ -67,4 +72,106 @@ fn reports() {
         ["task", "list", "--gmt", "examples/hello-xtrace", "examples/hello-dotnet/hello.nettrace.zst"],
     );
     ichnos_in(root(), ["task", "list", "examples/hello-lttng"]);
+}
+
+/// Writes reports of X-Trace, each given by its lines after the first.
+fn write_reports(directory: &Path, reports: &[&str]) {
+    let text: Vec<String> =
+        reports.iter().map(|lines| format!("X-Trace Report ver 1.0\n{lines}\n\n")).collect();
+    fs::write(directory.join("a.reports"), text.concat()).unwrap();
+}
+
+/// A client and a server whose clock is a second ahead, which asks a database whose clock is right.
+const SKEWED: [&str; 6] = [
+    "X-Trace: 10CAFEBABE01010101\nHost: client\nLabel: ask\nTimestamp: 100.000",
+    "X-Trace: 10CAFEBABE02020202\nHost: server\nLabel: asked\nTimestamp: 101.002\nEdge: 01010101",
+    "X-Trace: 10CAFEBABE03030303\nHost: database\nLabel: read\nTimestamp: 100.006\nEdge: 02020202",
+    "X-Trace: 10CAFEBABE04040404\nHost: server\nLabel: work\nTimestamp: 101.009\nEdge: 02020202",
+    "X-Trace: 10CAFEBABE05050505\nHost: server\nLabel: answer\nTimestamp: 101.030\nEdge: 03030303\nEdge: 04040404",
+    "X-Trace: 10CAFEBABE06060606\nHost: client\nLabel: answered\nTimestamp: 100.032\nEdge: 05050505",
+];
+
+#[test]
+fn clocks() {
+    let directory = Directory::new("clocks");
+    write_reports(&directory, &SKEWED);
+    let of = |arguments: &[&str]| ichnos_in(&directory, [&["task"], arguments, &["a.reports"]].concat());
+    let path = |arguments: &[&str]| -> Vec<String> {
+        let json = of(&[&["path", "latest", "--json"], arguments].concat()).json();
+        let steps = json["steps"].as_array().unwrap().iter();
+        steps.map(|step| step["label"].as_str().unwrap().to_owned()).collect()
+    };
+    let right = ["ask", "asked", "work", "answer", "answered"];
+    assert_eq!(path(&[]), right);
+    assert_eq!(path(&["--correct-clocks"]), right);
+    assert_eq!(path(&["--no-correct-clocks"]).last().unwrap(), "answer");
+    // Between 0.998 and 1.002 s.
+    let says = "clocks corrected: server -1.000 s";
+    let heading = of(&["show", "latest"]).expect(0, &[]).prints(&[says]);
+    assert!(!heading.out.contains("back in time"), "{}", heading.out);
+    of(&["path", "latest"]).prints(&[says]);
+    of(&["list"]).prints(&["1 clock corrected by up to 1.000 s"]);
+    of(&["list", "--no-correct-clocks"]).prints(&["2 back in time"]);
+    of(&["diff", "latest", "latest"])
+        .prints(&["first: clocks corrected: server -1.000 s", "time: 32.000 ms and 32.000 ms"]);
+    let list = of(&["list", "--json"]).json();
+    assert_eq!(list["tasks"][0]["most_corrected_ns"], 1_000_000_000);
+    let graph = of(&["graph", "latest", "--format=json"]).json();
+    assert_eq!(graph["clock_corrections"][0]["offset_ns"], -1_000_000_000);
+    // Without machines, nothing can be corrected.
+    let alone: Vec<String> = SKEWED.iter().map(|lines| lines.replace("Host", "Agent")).collect();
+    write_reports(&directory, &alone.iter().map(String::as_str).collect::<Vec<_>>());
+    for verb in [&["list"][..], &["show", "latest"]] {
+        let warning =
+            "clocks not corrected: 2 edges back in time between operations that do not name a machine";
+        of(verb).expect(0, &[warning]).prints(&["2 back in time"]);
+    }
+}
+
+/// Operations of two chains with the same identifier are two.
+#[test]
+fn chains() {
+    let directory = Directory::new("chains");
+    write_reports(
+        &directory,
+        &[
+            "X-Trace: 10CAFEBABE01010101\nLabel: root",
+            "X-Trace: 14CAFEBABE0202020204C1020001\nLabel: one\nEdge: 01010101",
+            "X-Trace: 14CAFEBABE0202020204C1020002\nLabel: other\nEdge: 01010101",
+            "X-Trace: 10CAFEBABE03030303\nLabel: join\nEdge: 02020202, next, 0x0001\nEdge: 02020202, up, 0x0002",
+        ],
+    );
+    let json = ichnos_in(&directory, ["task", "show", "latest", "--json", "a.reports"]).json();
+    let nodes = json["graph"]["nodes"].as_array().unwrap();
+    let named: Vec<_> = nodes.iter().map(|node| (&node["label"], &node["chain"])).collect();
+    assert_eq!(
+        named,
+        [
+            (&"root".into(), &Json::Null),
+            (&"one".into(), &1.into()),
+            (&"other".into(), &2.into()),
+            (&"join".into(), &Json::Null)
+        ]
+    );
+    let edges = json["graph"]["edges"].as_array().unwrap();
+    let named: Vec<_> =
+        edges.iter().map(|edge| (&edge["from"], &edge["from_chain"], &edge["kind"])).collect();
+    let [root, twice] = [&"01010101".into(), &"02020202".into()];
+    let [next, up] = [&"predecessor".into(), &"return".into()];
+    assert_eq!(
+        named,
+        [
+            (root, &Json::Null, next),
+            (root, &Json::Null, next),
+            (twice, &1.into(), next),
+            (twice, &2.into(), up)
+        ]
+    );
+    ichnos_in(&directory, ["task", "show", "latest", "a.reports"])
+        .prints(&["02020202/0001", "02020202/0002"]);
+    // JSON Lines say the same.
+    let lines = ichnos_in(&directory, ["cat", "-f", "jsonl", "a.reports"]).out;
+    fs::write(directory.join("a.jsonl"), lines).unwrap();
+    let again = ichnos_in(&directory, ["task", "show", "latest", "--json", "a.jsonl"]).json();
+    assert_eq!(again["graph"], json["graph"]);
 }

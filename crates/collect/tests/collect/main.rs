@@ -9,4 +9,6 @@ mod full_disk;
 mod index;
 #[cfg(target_os = "linux")]
 mod kills;
+#[cfg(unix)]
+mod moved;
 mod support;

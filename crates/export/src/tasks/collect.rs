@@ -24,6 +24,8 @@ pub struct TaskOptions {
     pub find_mentions: Vec<FindMentions>,
     /// Whether to keep events that are shown beside operations, not only how many there are.
     pub with_events: bool,
+    /// Whether to correct the clocks of machines where an effect seems to come before its cause.
+    pub correct_clocks: bool,
 }
 
 /// Collects the tasks of events, of whatever format: of those whose classes have members that mean a task, an operation
@@ -78,7 +80,7 @@ impl TaskCollector {
     #[must_use]
     pub fn finish(mut self) -> Tasks {
         join::join(&mut self.all);
-        Tasks::new(self.all)
+        Tasks::new(self.all, self.options.correct_clocks)
     }
 
     #[inline]
@@ -123,10 +125,12 @@ impl TaskCollector {
         if let Some(id) = said.operation {
             let group = self.group(said.task.map_or(Group::Trace(trace), Group::Task));
             let mut fingerprint = self.hasher.hash_one((time, label, place)) as u32;
-            for (cause, kind) in &said.causes {
-                fingerprint = fingerprint.rotate_left(5) ^ self.hasher.hash_one((cause, kind)) as u32;
+            for (cause, chain, kind) in said.causes() {
+                fingerprint = fingerprint.rotate_left(5) ^ self.hasher.hash_one((cause, chain, kind)) as u32;
             }
-            let found = Operation { id, events: 1, group, begin: time, end: time, label, place, fingerprint };
+            let chain = said.chain;
+            let found =
+                Operation { id, chain, events: 1, group, begin: time, end: time, label, place, fingerprint };
             self.operation(found, if is_end { name } else { label }, &said);
         } else {
             let event = TaskEvent { operation: NONE, group: NONE, time, label, place, is_mention: true };
@@ -137,9 +141,9 @@ impl TaskCollector {
 
     /// Takes an event of an operation; `label` is what it is called if it is not the first one.
     fn operation(&mut self, found: Operation, label: u32, said: &Said) {
-        let Operation { begin: time, place, group, .. } = found;
+        let Operation { chain, begin: time, place, group, .. } = found;
         let all = &mut self.all;
-        let number = match all.find(group, found.id) {
+        let number = match all.find(group, chain, found.id) {
             None => all.add(found),
             Some(number) => {
                 let Some(known) = all.operations.get_mut(number as usize) else { return };
@@ -163,13 +167,15 @@ impl TaskCollector {
             }
         };
         all.marked_roots.extend(said.is_marked_root.then_some(number));
-        for (cause, kind) in &said.causes {
-            let (to, kind) = (number, *kind);
-            match all.find(group, *cause) {
+        for (cause, chain, kind) in said.causes() {
+            let to = number;
+            match all.find(group, chain, cause) {
                 // That an operation causes itself says nothing.
                 Some(from) if from == to => {}
                 Some(from) => all.edges.push(Edge { from, to, kind }),
-                None => all.open_edges.push(OpenEdge { from: *cause, to, kind, is_of_other_task: false }),
+                None => {
+                    all.open_edges.push(OpenEdge { from: cause, chain, to, kind, is_of_other_task: false })
+                }
             }
         }
         if matches!(all.groups.get(group as usize), Some(Group::Trace(_))) {

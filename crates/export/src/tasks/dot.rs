@@ -41,7 +41,11 @@ impl TaskGraph<'_> {
             let Some(member) = self.member(node) else { continue };
             let label = [member.label, member.place].map(quoted).join("\\n");
             let style = if member.events == 0 { ", style=dashed" } else { "" };
-            writeln!(out, "  n{node} [label=\"{label}\", tooltip=\"{}\"{style}];", member.id)?;
+            writeln!(
+                out,
+                "  n{node} [label=\"{label}\", tooltip=\"{}\"{style}];",
+                self.operation_name(node)
+            )?;
         }
         for node in 0..self.len() {
             for edge in self.causes(node) {

@@ -2,7 +2,7 @@
 
 use ichnos_model::plan::Plan;
 use ichnos_model::{
-    CauseKind, Event, Field, FieldKind, FieldValue, FindMentions, Identifier, Meaning, Mention, Scope,
+    CauseKind, Chain, Event, Field, FieldKind, FieldValue, FindMentions, Identifier, Meaning, Mention, Scope,
     StringEncoding, Text, Uuid, Visitor, Wide,
 };
 
@@ -15,6 +15,8 @@ enum Use {
     Task,
     Operation,
     Cause(CauseKind),
+    Chain,
+    CauseChain,
     /// The message, and whether it may name an operation.
     Message {
         searched: bool,
@@ -41,6 +43,8 @@ const SCOPES: [Scope; 5] =
 /// Which fields of a class say something.
 #[derive(Debug)]
 pub(super) struct TaskFields {
+    /// Whether operations of the class can be in chains.
+    has_chains: bool,
     /// By index of the node, of the scopes that have any.
     scopes: Box<[(Scope, Box<[Use]>)]>,
 }
@@ -65,7 +69,8 @@ impl TaskFields {
             }
             uses.iter().any(|found| *found != Use::Nothing).then(|| (scope, uses.into()))
         });
-        Self { scopes: scopes.collect() }
+        let has_chains = meanings.members(Meaning::ChainId).next().is_some();
+        Self { scopes: scopes.collect(), has_chains }
     }
 
     /// Whether the events say nothing.
@@ -76,6 +81,7 @@ impl TaskFields {
     /// Reads what an event says into `said`.
     pub(super) fn read(&self, event: &Event<'_>, finders: &[FindMentions], said: &mut Said) {
         said.clear();
+        said.chain = if self.has_chains { Chain::NONE } else { Chain::UNKNOWN };
         for (scope, uses) in &self.scopes {
             // An event that was delivered can be read.
             let _ = event.visit(*scope, &mut Reader { uses, finders, said });
@@ -85,7 +91,7 @@ impl TaskFields {
             && said.operation.is_none()
             && said.mentions.is_empty()
         {
-            said.mentions.push(Mention { task, operation: None, is_certain: true });
+            said.mentions.push(Mention { task, operation: None, chain: Chain::UNKNOWN, is_certain: true });
         }
     }
 }
@@ -96,6 +102,8 @@ fn mark(plan: &Plan, member: usize, meaning: Meaning, uses: &mut [Use]) {
         Meaning::TaskId => Use::Task,
         Meaning::OperationId => Use::Operation,
         Meaning::Cause(kind) => Use::Cause(kind),
+        Meaning::ChainId => Use::Chain,
+        Meaning::CauseChain => Use::CauseChain,
         Meaning::Message => Use::Message { searched: false },
         Meaning::Machine => Use::Place(Part::Machine),
         Meaning::Component | Meaning::ProcessName => Use::Place(Part::Component),
@@ -114,11 +122,16 @@ fn mark(plan: &Plan, member: usize, meaning: Meaning, uses: &mut [Use]) {
 }
 
 /// What an event says.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Said {
     pub(super) task: Option<Identifier>,
     pub(super) operation: Option<Identifier>,
-    pub(super) causes: Vec<(Identifier, CauseKind)>,
+    pub(super) chain: Chain,
+    /// The causes that have an identifier, each with its position among all causes.
+    causes: Vec<(Identifier, CauseKind, u32)>,
+    cause_count: u32,
+    /// By position: the chain of a cause.
+    cause_chains: Vec<Option<Chain>>,
     /// Whether a cause is nothing, which is how some formats mark the first operation of a task.
     pub(super) is_marked_root: bool,
     /// Identifiers that are too long to be kept.
@@ -130,10 +143,40 @@ pub(super) struct Said {
     text: Vec<u8>,
 }
 
+impl Default for Said {
+    fn default() -> Self {
+        Self {
+            task: None,
+            operation: None,
+            chain: Chain::UNKNOWN,
+            causes: Vec::new(),
+            cause_count: 0,
+            cause_chains: Vec::new(),
+            is_marked_root: false,
+            too_long: 0,
+            mentions: Vec::new(),
+            message: Vec::new(),
+            places: Default::default(),
+            text: Vec::new(),
+        }
+    }
+}
+
 impl Said {
+    /// The causes: identifier, chain and kind.
+    pub(super) fn causes(&self) -> impl Iterator<Item = (Identifier, Chain, CauseKind)> + '_ {
+        self.causes.iter().map(|(cause, kind, position)| {
+            // A cause without a chain is in that of the event.
+            let chain = self.cause_chains.get(*position as usize).copied().flatten();
+            (*cause, chain.unwrap_or(self.chain), *kind)
+        })
+    }
+
     fn clear(&mut self) {
         (self.task, self.operation) = (None, None);
         self.causes.clear();
+        self.cause_count = 0;
+        self.cause_chains.clear();
         (self.is_marked_root, self.too_long) = (false, 0);
         self.mentions.clear();
         self.message.clear();
@@ -191,16 +234,26 @@ impl Reader<'_> {
             && is_too_long(value)
         {
             said.too_long = said.too_long.saturating_add(1);
+            said.cause_count += u32::from(matches!(wanted, Some(Use::Cause(_))));
             return;
         }
         match wanted {
             // Of several ones, the last counts.
             Some(Use::Task) => said.task = Identifier::of_value(value).or(said.task),
             Some(Use::Operation) => said.operation = Identifier::of_value(value).or(said.operation),
-            Some(Use::Cause(kind)) => match Identifier::of_value(value) {
-                Some(cause) => said.causes.push((cause, *kind)),
-                None => said.is_marked_root = true,
-            },
+            Some(Use::Cause(kind)) => {
+                match Identifier::of_value(value) {
+                    Some(cause) => said.causes.push((cause, *kind, said.cause_count)),
+                    None => said.is_marked_root = true,
+                }
+                said.cause_count += 1;
+            }
+            Some(Use::Chain) => said.chain = value.as_u64().map_or(said.chain, Chain::new),
+            Some(Use::CauseChain) => {
+                // A negative number: the chain of the event.
+                let chain = value.as_i128().and_then(|number| u64::try_from(number).ok());
+                said.cause_chains.push(chain.map(Chain::new));
+            }
             Some(Use::Place(part)) => {
                 let place = &mut said.places[*part as usize];
                 if place.is_empty()

@@ -1,10 +1,12 @@
 //! The graph of a task: its operations in an order in which causes come first.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BinaryHeap, HashMap, HashSet};
 
 use ichnos_model::{CauseKind, Identifier};
 
+use super::clocks::{self, Message};
+use super::identifiers::find_identifiers;
 use super::operations::{NO_TIME, NONE, Operation};
 use super::{JoinedEvent, TaskMember, TaskSummary, Tasks, of_task};
 
@@ -22,6 +24,8 @@ pub struct TaskEdge {
 pub struct DanglingEdge {
     /// The operation that is not known.
     pub from: Identifier,
+    /// The chain that it is in, if the edge or its effect has one.
+    pub chain: Option<u32>,
     /// Index of the node that it leads to.
     pub to: u32,
     /// How the one operation causes the other.
@@ -44,8 +48,10 @@ pub struct TaskGraph<'t> {
     /// Edges that were left out because they close a cycle: from, to.
     pub(super) cycles: Vec<(u32, u32)>,
     pub(super) dangling: Vec<DanglingEdge>,
+    /// Whether operations of different chains have the same identifier.
+    shares_ids: bool,
     /// Nanoseconds to add to the times of machines.
-    corrections: HashMap<u32, i64>,
+    corrections: HashMap<u32, i128>,
 }
 
 /// Edges by node.
@@ -104,7 +110,18 @@ impl<'t> TaskGraph<'t> {
         // The same cause is one edge, however often it is said.
         edges.sort_unstable();
         edges.dedup();
-        let time = |node: u32| members.get(node as usize).map_or(NO_TIME, |number| tasks.begin(*number));
+        let corrections = match tasks.corrects_clocks {
+            true => clock_offsets(tasks, members, &edges),
+            false => HashMap::new(),
+        };
+        let time = |node: u32| {
+            let operation =
+                members.get(node as usize).and_then(|number| tasks.all.operations.get(*number as usize));
+            let time = operation.filter(|operation| operation.begin != NO_TIME).map(|operation| {
+                i128::from(operation.begin) + tasks.correction(&corrections, operation.place)
+            });
+            time.unwrap_or(i128::MIN)
+        };
         let effects = Edges::new(
             count,
             edges.iter().map(|(from, to, kind)| (*from, TaskEdge { node: *to, kind: *kind })),
@@ -145,7 +162,8 @@ impl<'t> TaskGraph<'t> {
             depths,
             cycles: broken,
             dangling,
-            corrections: HashMap::new(),
+            shares_ids: shares_ids(tasks, members),
+            corrections,
         }
     }
 
@@ -216,11 +234,25 @@ impl<'t> TaskGraph<'t> {
 
     /// A time at a place, with the clock of its machine corrected.
     pub(super) fn corrected(&self, place: u32, time: i64) -> Option<i128> {
-        let correction = match self.corrections.is_empty() {
-            true => 0,
-            false => self.corrections.get(&self.tasks.machine(place)).copied().unwrap_or_default(),
+        (time != NO_TIME).then(|| i128::from(time) + self.tasks.correction(&self.corrections, place))
+    }
+
+    /// The nodes whose identifier begins with these digits: see [`find_identifiers`]. Behind a `/`, the number of a chain
+    /// in hexadecimal digits selects those of the chain.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Vec<u32> {
+        let (digits, chain) = match name.split_once('/') {
+            Some((digits, chain)) => (digits, Some(chain)),
+            None => (name, None),
         };
-        (time != NO_TIME).then(|| i128::from(time) + i128::from(correction))
+        let chain = chain.map(|chain| u32::from_str_radix(chain.trim_start_matches("0x"), 16));
+        let ids = (0..self.len()).filter_map(|node| self.member(node)).map(|member| member.id);
+        let found = find_identifiers(ids, digits).into_iter().filter_map(|node| u32::try_from(node).ok());
+        let is_in_chain = |node: &u32| match &chain {
+            None => true,
+            Some(chain) => self.member(*node).and_then(|member| member.chain) == chain.as_ref().ok().copied(),
+        };
+        found.filter(is_in_chain).collect()
     }
 
     /// The operation that a node is.
@@ -228,6 +260,33 @@ impl<'t> TaskGraph<'t> {
     pub fn member(&self, node: u32) -> Option<TaskMember<'t>> {
         let number = *self.nodes.get(node as usize)?;
         self.tasks.member(number)
+    }
+
+    /// The identifier of a node; with its chain, as in `0A0A0A0A/0001`, if operations of several chains share identifiers.
+    #[must_use]
+    pub fn operation_name(&self, node: u32) -> String {
+        match self.member(node) {
+            Some(TaskMember { id, chain: Some(chain), .. }) if self.shares_ids => format!("{id}/{chain:04X}"),
+            Some(TaskMember { id, .. }) => id.to_string(),
+            None => String::new(),
+        }
+    }
+
+    /// The number of the text that says where a node comes from: [`TaskGraph::text`].
+    pub(super) fn place_text(&self, node: u32) -> u32 {
+        let place =
+            self.operation(node).and_then(|operation| self.tasks.all.places.get(operation.place as usize));
+        place.map_or(NONE, |place| place.text)
+    }
+
+    /// The number of the name of the machine of a node.
+    pub(super) fn machine(&self, node: u32) -> u32 {
+        self.operation(node).map_or(NONE, |operation| self.tasks.machine(operation.place))
+    }
+
+    /// A text with a number.
+    pub(super) fn text(&self, number: u32) -> &'t [u8] {
+        self.tasks.all.names.text(number)
     }
 
     pub(super) fn operation(&self, node: u32) -> Option<&'t Operation> {
@@ -266,18 +325,7 @@ impl<'t> TaskGraph<'t> {
     /// The edges whose effect is earlier than its cause, and by how many nanoseconds at most: clocks differ.
     #[must_use]
     pub fn backward_edges(&self) -> (u64, u64) {
-        let (mut count, mut most) = (0, 0);
-        for node in 0..self.len() {
-            for edge in self.causes(node) {
-                if let (Some(cause), Some(effect)) = (self.begin(edge.node), self.begin(node))
-                    && effect < cause
-                {
-                    count += 1;
-                    most = most.max(u64::try_from(cause - effect).unwrap_or(u64::MAX));
-                }
-            }
-        }
-        (count, most)
+        self.backward().fold((0, 0), |(count, most), (_, _, late)| (count + 1, most.max(late)))
     }
 
     /// The cause of a node that was last: without it, the node could have begun earlier.
@@ -291,57 +339,45 @@ impl<'t> TaskGraph<'t> {
     #[must_use]
     pub fn critical_path(&self) -> Vec<u32> {
         let last = (0..self.len()).max_by_key(|node| (self.end(*node), *node));
+        last.map_or(Vec::new(), |last| self.path_to(last))
+    }
+
+    /// The path to a node from a root, along the latest causes; the root first.
+    #[must_use]
+    pub fn path_to(&self, node: u32) -> Vec<u32> {
+        let last = (node < self.len()).then_some(node);
         let mut path: Vec<u32> =
             std::iter::successors(last, |node| self.latest_cause(*node).map(|edge| edge.node)).collect();
         path.reverse();
         path
     }
 
-    /// Moves the clocks of machines forward as far as it takes for no effect to come before its cause; gives whether that
-    /// is possible. It is not if operations of two machines cause each other in less time than no time.
-    pub fn correct_clocks(&mut self) -> bool {
-        let machine =
-            |node: u32| self.operation(node).map_or(NONE, |operation| self.tasks.machine(operation.place));
-        // How much earlier than its cause an effect is at most, by machines of both.
-        let mut late = HashMap::<(u32, u32), i128>::new();
-        for node in 0..self.len() {
-            for edge in self.causes(node) {
-                let (from, to) = (machine(edge.node), machine(node));
-                if let (Some(cause), Some(effect)) = (self.begin(edge.node), self.begin(node))
-                    && from != to
-                {
-                    let most = late.entry((from, to)).or_insert(i128::MIN);
-                    *most = (*most).max(cause - effect);
-                }
-            }
-        }
-        let mut offsets: HashMap<u32, i128> =
-            late.keys().flat_map(|(from, to)| [(*from, 0), (*to, 0)]).collect();
-        // A longest path has no more steps than there are machines; times cannot be moved without end.
-        let rounds = offsets.len().min(MOST_STEPS / late.len().max(1));
-        let mut is_right = late.is_empty();
-        for _ in 0..=rounds {
-            is_right = true;
-            for ((from, to), late) in &late {
-                let least = offsets.get(from).copied().unwrap_or_default() + late;
-                if let Some(offset) = offsets.get_mut(to)
-                    && *offset < least
-                {
-                    *offset = least;
-                    is_right = false;
-                }
-            }
-            if is_right {
-                break;
-            }
-        }
-        if is_right {
-            let offsets = offsets.into_iter().filter(|(_, offset)| *offset != 0);
-            self.corrections = offsets
-                .map(|(machine, offset)| (machine, i64::try_from(offset).unwrap_or(i64::MAX)))
-                .collect();
-        }
-        is_right
+    /// The machines whose clocks were corrected, and by how many nanoseconds; the greatest corrections first.
+    #[must_use]
+    pub fn clock_corrections(&self) -> Vec<(&'t [u8], i128)> {
+        let moved = self.corrections.iter().map(|(machine, offset)| (self.text(*machine), *offset));
+        let mut moved: Vec<_> = moved.collect();
+        moved.sort_by_key(|(machine, offset)| (Reverse(offset.abs()), *machine));
+        moved
+    }
+
+    /// How many edges go back in time between operations that do not say on which machine they are, so that no clock can
+    /// be corrected.
+    #[must_use]
+    pub fn backward_edges_without_machine(&self) -> u64 {
+        let has_machine = |node: u32| !self.text(self.machine(node)).is_empty();
+        let without = |(from, to): &(u32, u32)| !has_machine(*from) && !has_machine(*to);
+        self.backward().map(|(from, to, _)| (from, to)).filter(without).count() as u64
+    }
+
+    /// The edges whose effect is earlier than its cause: both nodes, and by how many nanoseconds.
+    fn backward(&self) -> impl Iterator<Item = (u32, u32, u64)> + '_ {
+        (0..self.len()).flat_map(move |node| {
+            self.causes(node).iter().filter_map(move |edge| {
+                let late = self.begin(edge.node)? - self.begin(node)?;
+                (late > 0).then(|| (edge.node, node, u64::try_from(late).unwrap_or(u64::MAX)))
+            })
+        })
     }
 
     /// What there is to say of the task, with clocks as they are corrected.
@@ -383,11 +419,39 @@ impl<'t> TaskGraph<'t> {
     }
 }
 
-/// Clocks are not corrected if that takes more steps than this.
-const MOST_STEPS: usize = 100_000_000;
+/// Whether operations of different chains have the same identifier.
+fn shares_ids(tasks: &Tasks, members: &[u32]) -> bool {
+    let operations = || members.iter().filter_map(|number| tasks.all.operations.get(*number as usize));
+    if operations().all(|operation| operation.chain.number().is_none()) {
+        return false;
+    }
+    let mut ids: Vec<Identifier> = operations().map(|operation| operation.id).collect();
+    ids.sort_unstable();
+    ids.windows(2).any(|pair| pair.first() == pair.last())
+}
+
+/// The nanoseconds to add to the clocks of machines, by what edges between members show.
+fn clock_offsets(tasks: &Tasks, members: &[u32], edges: &[(u32, u32, CauseKind)]) -> HashMap<u32, i128> {
+    let operation = |node: u32| tasks.all.operations.get(*members.get(node as usize)? as usize);
+    let messages = edges.iter().filter_map(|(from, to, _)| {
+        let (cause, effect) = (operation(*from)?, operation(*to)?);
+        let (from, to) = (tasks.machine(cause.place), tasks.machine(effect.place));
+        let has_times = cause.begin != NO_TIME && effect.begin != NO_TIME;
+        let late = i128::from(cause.begin) - i128::from(effect.begin);
+        (from != to && has_times).then_some(Message { from, to, late })
+    });
+    if !messages.clone().any(|message| message.late > 0) {
+        return HashMap::new();
+    }
+    // The clock of the machine on which the task begins is right.
+    let effects: HashSet<u32> = edges.iter().map(|(_, to, _)| *to).collect();
+    let roots = (0..members.len() as u32).filter(|node| !effects.contains(node)).filter_map(operation);
+    let root = roots.filter(|root| root.begin != NO_TIME).min_by_key(|root| root.begin);
+    clocks::offsets(root.map(|root| tasks.machine(root.place)), messages)
+}
 
 /// Nodes in an order in which causes come first, otherwise by time; and the edges that close cycles.
-fn sort(count: usize, effects: &Edges, time: impl Fn(u32) -> i64) -> (Vec<u32>, Vec<(u32, u32)>) {
+fn sort(count: usize, effects: &Edges, time: impl Fn(u32) -> i128) -> (Vec<u32>, Vec<(u32, u32)>) {
     let mut waiting = vec![0u32; count];
     for edge in &effects.all {
         if let Some(waiting) = waiting.get_mut(edge.node as usize) {
@@ -400,8 +464,8 @@ fn sort(count: usize, effects: &Edges, time: impl Fn(u32) -> i64) -> (Vec<u32>, 
             *waiting -= 1;
         }
     }
-    let broken: std::collections::HashSet<(u32, u32)> = cycles.iter().copied().collect();
-    let mut ready: BinaryHeap<Reverse<(i64, u32)>> = (0..count as u32)
+    let broken: HashSet<(u32, u32)> = cycles.iter().copied().collect();
+    let mut ready: BinaryHeap<Reverse<(i128, u32)>> = (0..count as u32)
         .filter(|node| waiting.get(*node as usize) == Some(&0))
         .map(|node| Reverse((time(node), node)))
         .collect();
@@ -417,7 +481,7 @@ fn sort(count: usize, effects: &Edges, time: impl Fn(u32) -> i64) -> (Vec<u32>, 
             if *waiting == 0 {
                 // What has no time comes right after its last cause.
                 let own = time(edge.node);
-                ready.push(Reverse((if own == NO_TIME { now } else { own }, edge.node)));
+                ready.push(Reverse((if own == i128::MIN { now } else { own }, edge.node)));
             }
         }
     }
@@ -425,7 +489,12 @@ fn sort(count: usize, effects: &Edges, time: impl Fn(u32) -> i64) -> (Vec<u32>, 
 }
 
 /// The edges that lead back to a node on the path to them, each as often as it is there.
-fn find_cycles(count: usize, effects: &Edges, causes: &[u32], time: &impl Fn(u32) -> i64) -> Vec<(u32, u32)> {
+fn find_cycles(
+    count: usize,
+    effects: &Edges,
+    causes: &[u32],
+    time: &impl Fn(u32) -> i128,
+) -> Vec<(u32, u32)> {
     // What can be sorted has no part in a cycle.
     let mut waiting = causes.to_vec();
     let mut ready: Vec<u32> =

@@ -1,9 +1,12 @@
 //! Brings together what belongs to one task: operations of traces without tasks, and events that name an operation.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher as _, RandomState};
 
+use hashbrown::HashTable;
 use ichnos_model::{CauseKind, Identifier, Mention};
 
+use super::namesakes::Namesakes;
 use super::operations::{Collected, Edge, Group, Link, NO_TIME, NONE, OpenEdge, Operation, TaskEvent};
 
 /// Gives each operation the group of its task, and finds what edges and texts name: groups of traces are empty afterwards.
@@ -26,10 +29,14 @@ pub(super) fn join(all: &mut Collected) {
         operation.group = tasks.representative(operation.group);
     }
     all.merge_operations();
+    let mut namesakes = Namesakes::new(all, mentions.iter().flat_map(|mention| wanted(all, &tasks, mention)));
+    drop(mentions);
     for Link { operation, mention } in std::mem::take(&mut all.links) {
         let Some(group) = tasks.find_task(all, mention.task) else { continue };
         let Some(known) = all.operations.get(operation as usize).copied() else { continue };
-        let Some(from) = named(all, group, &mention, known.begin).filter(|from| *from != operation) else {
+        let Some(from) =
+            named(all, &mut namesakes, group, &mention, known.begin).filter(|from| *from != operation)
+        else {
             continue;
         };
         let kind = CauseKind::Related;
@@ -37,16 +44,24 @@ pub(super) fn join(all: &mut Collected) {
             all.edges.push(Edge { from, to: operation, kind });
         } else if let Some(from) = mention.operation {
             // It belongs to another task, which it names, too.
-            all.open_edges.push(OpenEdge { from, to: operation, kind, is_of_other_task: true });
+            all.open_edges.push(OpenEdge {
+                from,
+                chain: mention.chain,
+                to: operation,
+                kind,
+                is_of_other_task: true,
+            });
         }
     }
     for (mention, event) in std::mem::take(&mut all.mentioned) {
         let Some(group) = tasks.find_task(all, mention.task) else { continue };
-        let operation = named(all, group, &mention, event.time).unwrap_or(NONE);
+        let operation = named(all, &mut namesakes, group, &mention, event.time).unwrap_or(NONE);
         all.events.push(TaskEvent { operation, group, ..event });
     }
     all.resolve_open_edges();
+    all.resolve_chains();
     all.uncertain = tasks.uncertain;
+    all.forget_indexes();
 }
 
 /// Gives operations of traces the groups of the tasks that they or those they are connected with name; others become tasks
@@ -71,7 +86,7 @@ fn join_operations_of_traces(all: &mut Collected, tasks: &KnownTasks) {
         let Some(operation) = all.operations.get(*number as usize) else { continue };
         // The identifier of an operation can be that of the task.
         if operation.id.as_bytes().len() >= 8
-            && let Some(group) = tasks.find(&operation.id)
+            && let Some(group) = tasks.find(all, &operation.id)
         {
             group_of_part.entry(parts.root(*number)).or_insert(group);
         }
@@ -86,19 +101,40 @@ fn join_operations_of_traces(all: &mut Collected, tasks: &KnownTasks) {
     }
 }
 
-/// The operation that an event at a time names, added if no event is about it; None if it names the task alone.
-fn named(all: &mut Collected, group: u32, mention: &Mention, time: i64) -> Option<u32> {
-    let id = mention.operation?;
-    // Four bytes are written as eight where there are no others.
-    let short = match id.as_bytes() {
+/// The identifier of four bytes that is written as eight where there are no others.
+fn short(id: Identifier) -> Option<Identifier> {
+    match id.as_bytes() {
         [0, 0, 0, 0, short @ ..] if short.len() == 4 => Identifier::new(short),
         _ => None,
-    };
-    let known = all.find(group, id).or_else(|| all.find(group, short?));
+    }
+}
+
+/// The identifiers of the operation that a mention names, each in the group of its task.
+fn wanted(all: &Collected, tasks: &KnownTasks, mention: &Mention) -> impl Iterator<Item = (u32, Identifier)> {
+    let named = mention.operation.zip(tasks.find_task(all, mention.task));
+    let ids = named.map(|(id, group)| [Some((group, id)), short(id).map(|short| (group, short))]);
+    ids.into_iter().flatten().flatten()
+}
+
+/// The operation that an event at a time names, added if no event is about it; None if it names the task alone.
+fn named(
+    all: &mut Collected,
+    namesakes: &mut Namesakes,
+    group: u32,
+    mention: &Mention,
+    time: i64,
+) -> Option<u32> {
+    let (id, chain) = (mention.operation?, mention.chain);
+    let known = |id| all.find(group, chain, id).or_else(|| namesakes.only(group, id));
+    let known = known(id).or_else(|| known(short(id)?));
     let number = known.unwrap_or_else(|| {
         let label = all.names.number(b"");
         let (begin, end) = (NO_TIME, NO_TIME);
-        all.add(Operation { id, events: 0, group, begin, end, label, place: NONE, fingerprint: 0 })
+        let operation =
+            Operation { id, chain, events: 0, group, begin, end, label, place: NONE, fingerprint: 0 };
+        let number = all.add(operation);
+        namesakes.insert(number, &operation);
+        number
     });
     // What no event is about lasts from the first event that names it to the last one.
     if let Some(operation) = all.operations.get_mut(number as usize)
@@ -114,7 +150,9 @@ fn named(all: &mut Collected, group: u32, mention: &Mention, time: i64) -> Optio
 
 /// Tasks by what their identifiers have in common in formats with identifiers of another size.
 struct KnownTasks {
-    by_common_part: HashMap<[u8; 16], u32>,
+    /// Groups, found by the common part of their identifiers.
+    by_common_part: HashTable<u32>,
+    hasher: RandomState,
     /// By group: the one that stands for the same task, if it is another one.
     same: HashMap<u32, u32>,
     /// Those that only texts name which may be something else.
@@ -123,17 +161,23 @@ struct KnownTasks {
 
 impl KnownTasks {
     fn new(all: &Collected) -> Self {
-        let mut tasks =
-            Self { by_common_part: HashMap::new(), same: HashMap::new(), uncertain: HashSet::new() };
-        let ids = all.groups.iter().zip(0..).filter_map(|(group, number)| match group {
-            Group::Task(id) => Some((*id, number)),
-            Group::Trace(_) => None,
-        });
-        let mut ids: Vec<_> = ids.collect();
+        let mut tasks = Self {
+            by_common_part: HashTable::new(),
+            hasher: RandomState::new(),
+            same: HashMap::new(),
+            uncertain: HashSet::new(),
+        };
+        let ids = || (0..).zip(&all.groups).filter_map(|(number, group)| group.task().map(|id| (number, id)));
+        let mut numbers: Vec<(u8, u32)> =
+            ids().map(|(number, id)| (u8::MAX - id.as_bytes().len() as u8, number)).collect();
         // Longer ones first: they say more.
-        ids.sort_by_key(|(id, number)| (std::cmp::Reverse(id.as_bytes().len()), *number));
-        for (id, number) in ids {
-            let known = *tasks.by_common_part.entry(id.common_part()).or_insert(number);
+        numbers.sort_unstable();
+        for (_, number) in numbers {
+            let Some(id) = all.groups.get(number as usize).and_then(Group::task) else { continue };
+            let known = tasks.find(all, &id).unwrap_or_else(|| {
+                tasks.insert(all, number, &id);
+                number
+            });
             let is_longest = id.as_bytes().len() == Identifier::MOST;
             // Two of the longest size are two tasks.
             if known != number && !is_longest {
@@ -143,21 +187,30 @@ impl KnownTasks {
         tasks
     }
 
-    fn find(&self, id: &Identifier) -> Option<u32> {
-        self.by_common_part.get(&id.common_part()).copied()
+    fn find(&self, all: &Collected, id: &Identifier) -> Option<u32> {
+        let part = id.common_part();
+        let is_it = |group: &u32| common_part(all, *group) == Some(part);
+        self.by_common_part.find(self.hasher.hash_one(part), is_it).copied()
+    }
+
+    /// Adds the group of a task whose common part no other one has.
+    fn insert(&mut self, all: &Collected, group: u32, id: &Identifier) {
+        let hasher = &self.hasher;
+        let hash = |group: &u32| hasher.hash_one(common_part(all, *group).unwrap_or_default());
+        self.by_common_part.insert_unique(hasher.hash_one(id.common_part()), group, hash);
     }
 
     /// The group of a task.
     fn find_task(&self, all: &Collected, id: Identifier) -> Option<u32> {
         let exact = all.known_group(Group::Task(id)).map(|group| self.representative(group));
-        exact.or_else(|| self.find(&id))
+        exact.or_else(|| self.find(all, &id))
     }
 
     /// Adds a task that only texts name.
     fn add(&mut self, all: &mut Collected, mention: &Mention) {
         if self.find_task(all, mention.task).is_none() {
             let group = all.group(Group::Task(mention.task));
-            self.by_common_part.insert(mention.task.common_part(), group);
+            self.insert(all, group, &mention.task);
             if !mention.is_certain {
                 self.uncertain.insert(group);
             }
@@ -167,6 +220,11 @@ impl KnownTasks {
     fn representative(&self, group: u32) -> u32 {
         self.same.get(&group).copied().unwrap_or(group)
     }
+}
+
+/// The common part of the identifier of a task.
+fn common_part(all: &Collected, group: u32) -> Option<[u8; 16]> {
+    Some(all.groups.get(group as usize)?.task()?.common_part())
 }
 
 /// Which operations have a path between them, whatever its direction.

@@ -38,6 +38,11 @@ impl Names {
         number
     }
 
+    /// Gives up what finds the number of a text.
+    pub(super) fn forget_index(&mut self) {
+        self.numbers = HashTable::new();
+    }
+
     /// The text with a number.
     pub(super) fn text(&self, number: u32) -> &[u8] {
         of(&self.bytes, &self.ends, number)

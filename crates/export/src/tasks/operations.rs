@@ -4,9 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
 
 use hashbrown::HashTable;
-use ichnos_model::{CauseKind, Identifier, Mention};
+use ichnos_model::{CauseKind, Chain, Identifier, Mention};
 
 use super::names::Names;
+use super::namesakes::Namesakes;
 
 /// No operation, or no time.
 pub(super) const NONE: u32 = u32::MAX;
@@ -24,10 +25,22 @@ pub(super) enum Group {
     Trace(u32),
 }
 
+impl Group {
+    /// The identifier of the task.
+    pub(super) fn task(&self) -> Option<Identifier> {
+        match self {
+            Self::Task(id) => Some(*id),
+            Self::Trace(_) => None,
+        }
+    }
+}
+
 /// An operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation {
     pub(super) id: Identifier,
+    /// Within it, the identifier is unique.
+    pub(super) chain: Chain,
     /// How many events are about it, but for copies of them. 0: only others name it.
     pub(super) events: u32,
     /// Index of its group.
@@ -71,6 +84,7 @@ pub(super) struct Edge {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OpenEdge {
     pub(super) from: Identifier,
+    pub(super) chain: Chain,
     pub(super) to: u32,
     pub(super) kind: CauseKind,
     /// Whether another task has the operation.
@@ -131,7 +145,7 @@ pub(super) struct Collected {
     pub(super) left_out: u64,
     /// Whether times of some data stream are since the Unix epoch.
     pub(super) has_dates: bool,
-    by_group: HashMap<Group, u32>,
+    by_group: HashTable<u32>,
     index: HashTable<u32>,
     hasher: RandomState,
 }
@@ -139,44 +153,76 @@ pub(super) struct Collected {
 impl Collected {
     /// The number of a group.
     pub(super) fn group(&mut self, group: Group) -> u32 {
-        *self.by_group.entry(group).or_insert_with(|| {
-            self.groups.push(group);
-            self.groups.len() as u32 - 1
-        })
+        if let Some(known) = self.known_group(group) {
+            return known;
+        }
+        let Self { groups, by_group, hasher, .. } = self;
+        let number = groups.len() as u32;
+        groups.push(group);
+        let hash = |number: &u32| groups.get(*number as usize).map_or(0, |group| hasher.hash_one(group));
+        by_group.insert_unique(hasher.hash_one(group), number, hash);
+        number
     }
 
     /// The number of a group, if there is such a one.
     pub(super) fn known_group(&self, group: Group) -> Option<u32> {
-        self.by_group.get(&group).copied()
+        let is_it = |number: &u32| self.groups.get(*number as usize) == Some(&group);
+        self.by_group.find(self.hasher.hash_one(group), is_it).copied()
     }
 
-    /// The number of an operation.
-    pub(super) fn find(&self, group: u32, id: Identifier) -> Option<u32> {
+    /// The number of an operation of a chain.
+    pub(super) fn find(&self, group: u32, chain: Chain, id: Identifier) -> Option<u32> {
         let is_it = |number: &u32| {
             let known = self.operations.get(*number as usize);
-            known.is_some_and(|known| known.id == id && known.group == group)
+            known.is_some_and(|known| known.id == id && known.group == group && known.chain == chain)
         };
-        self.index.find(self.hasher.hash_one((group, id)), is_it).copied()
+        self.index.find(self.hasher.hash_one((group, chain, id)), is_it).copied()
     }
 
     /// Adds an operation that is not known.
     pub(super) fn add(&mut self, operation: Operation) -> u32 {
         let Self { index, hasher, operations, .. } = self;
         let number = operations.len() as u32;
-        let hash = |operation: &Operation| hasher.hash_one((operation.group, operation.id));
-        let own = hash(&operation);
+        let own = hash(hasher, &operation);
         operations.push(operation);
-        index.insert_unique(own, number, |number| operations.get(*number as usize).map_or(0, hash));
+        let rehash = |number: &u32| operations.get(*number as usize).map_or(0, |known| hash(hasher, known));
+        index.insert_unique(own, number, rehash);
         number
     }
 
-    /// Makes one operation of those that have the same identifier since their groups have changed.
+    /// Gives up what is only needed to find operations, groups and texts.
+    pub(super) fn forget_indexes(&mut self) {
+        self.by_group = HashTable::new();
+        self.index = HashTable::new();
+        self.names.forget_index();
+    }
+
+    /// Whether operations differ in whether they are in chains, or in which.
+    pub(super) fn has_chains(&self) -> bool {
+        let chains = self.operations.iter().map(|operation| operation.chain);
+        let edges = self.open_edges.iter().map(|edge| edge.chain);
+        let mut chains = chains.chain(edges);
+        let first = chains.next();
+        chains.any(|chain| Some(chain) != first)
+    }
+
+    /// Makes one operation of those that have the same identifier since their groups have changed. An operation of an
+    /// unknown chain is the only one with its identifier.
     pub(super) fn merge_operations(&mut self) {
         self.index.clear();
+        let has_chains = self.has_chains();
+        let unknown = |operation: &&Operation| has_chains && operation.chain == Chain::UNKNOWN;
+        let wanted = self.operations.iter().filter(unknown);
+        let known = Namesakes::of_known_chains(self, wanted.map(|operation| (operation.group, operation.id)));
+        let namesake = |operation: &Operation| match operation.chain {
+            Chain::UNKNOWN => known.only(operation.group, operation.id),
+            _ => None,
+        };
         let mut merged: HashMap<u32, u32> = HashMap::new();
         for number in 0..self.operations.len() {
             let Some(operation) = self.operations.get(number).copied() else { continue };
-            if let Some(known) = self.find(operation.group, operation.id) {
+            let same = self.find(operation.group, operation.chain, operation.id);
+            if let Some(known) = same.or_else(|| namesake(&operation)) {
                 merged.insert(number as u32, known);
                 if let Some(merged) = self.operations.get_mut(known as usize) {
                     let before = *merged;
@@ -203,9 +249,9 @@ impl Collected {
                 continue;
             }
             let Self { index, hasher, operations, .. } = self;
-            let hash = |operation: &Operation| hasher.hash_one((operation.group, operation.id));
-            let rehash = |number: &u32| operations.get(*number as usize).map_or(0, hash);
-            index.insert_unique(hash(&operation), number as u32, rehash);
+            let rehash =
+                |number: &u32| operations.get(*number as usize).map_or(0, |known| hash(hasher, known));
+            index.insert_unique(hash(hasher, &operation), number as u32, rehash);
         }
         if merged.is_empty() {
             return;
@@ -225,12 +271,37 @@ impl Collected {
     /// Finds the operations that were met after an edge from them.
     pub(super) fn resolve_open_edges(&mut self) {
         let mut open = std::mem::take(&mut self.open_edges);
-        open.retain(|OpenEdge { from, to, kind, .. }| {
-            let group = self.operations.get(*to as usize).map_or(NONE, |operation| operation.group);
-            let from = self.find(group, *from);
+        open.retain(|OpenEdge { from, chain, to, kind, .. }| {
+            let from = self.find(self.group_of(*to), *chain, *from);
             self.edges.extend(from.map(|from| Edge { from, to: *to, kind: *kind }));
             from.is_none()
         });
         self.open_edges = open;
     }
+
+    /// Finds the operations of edges that do not have their chain, where only one operation has the identifier.
+    pub(super) fn resolve_chains(&mut self) {
+        if !self.has_chains() {
+            // An operation that is not found with the chain of all is not there.
+            return;
+        }
+        let wanted = self.open_edges.iter().map(|edge| (self.group_of(edge.to), edge.from));
+        let namesakes = Namesakes::new(self, wanted);
+        let mut open = std::mem::take(&mut self.open_edges);
+        open.retain(|OpenEdge { from, to, kind, .. }| {
+            let from = namesakes.only(self.group_of(*to), *from).filter(|from| from != to);
+            self.edges.extend(from.map(|from| Edge { from, to: *to, kind: *kind }));
+            from.is_none()
+        });
+        self.open_edges = open;
+    }
+
+    fn group_of(&self, operation: u32) -> u32 {
+        self.operations.get(operation as usize).map_or(NONE, |operation| operation.group)
+    }
+}
+
+/// The hash of an operation in the index.
+fn hash(hasher: &RandomState, operation: &Operation) -> u64 {
+    hasher.hash_one((operation.group, operation.chain, operation.id))
 }

@@ -1,123 +1,490 @@
-//! A graph as a picture: operations below each other in order of time, with edges in lanes beside them.
+//! A graph as a picture: time from left to right, a band for each place, all operations and all edges.
 
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
 use ichnos_model::CauseKind;
 
 use super::graph::TaskGraph;
-use super::lanes::LaneRow;
+use super::picture::{GAP, Mark, Picture};
 use crate::time::duration;
 use crate::xml::Escaped;
 
 /// Height of a row, in the units of the picture, which are pixels unless it is scaled.
-const ROW: usize = 22;
-/// Width of a lane.
-const LANE: usize = 16;
-/// Where lanes begin: times are left of them.
-const LEFT: usize = 100;
-/// Height of what stands above the first row.
-const TOP: usize = 48;
-/// Width of what is written beside the lanes.
-const TEXT: usize = 900;
-/// As many characters of a text are shown.
-const MOST_TEXT: usize = 110;
+const ROW: usize = 18;
+/// Space between bands.
+const BAND_GAP: usize = 12;
+/// Where time begins: names of places are left of it.
+const LEFT: usize = 260;
+/// Space for the texts of the last operations.
+const RIGHT: usize = 240;
+/// Height of what stands above the first band.
+const TOP: usize = 72;
+/// As many characters of a text are shown in a title.
+const MOST_TEXT: usize = 200;
+/// Width of a character.
+const CHARACTER: f64 = 6.6;
+/// As many different texts and places are listed for a mark or a band of several.
+const MOST_LISTED: usize = 24;
+/// As many lines are drawn at most, those of the critical path first.
+const MOST_LINES: usize = 200_000;
 
-const STYLE: &str = "text{font:12px sans-serif}.time{fill:#777;text-anchor:end}.place{fill:#777}\
-path{fill:none;stroke:#5b7083;stroke-width:1.5}path.parent{stroke:#2463a5}path.return{stroke:#2463a5;stroke-dasharray:5 3}\
-path.related{stroke:#999;stroke-dasharray:2 3}path.critical{stroke:#c0392b;stroke-width:3}\
-circle{fill:#2463a5}circle.join{fill:#c77d1e}circle.unreported{fill:#fff;stroke:#999}";
+const STYLE: &str = "text{font:12px sans-serif;paint-order:stroke;stroke:#fff;stroke-width:3px}.time,.note{fill:#777}.tick{text-anchor:middle}\
+.band{fill:#f5f7f9}.grid{stroke:#dde3e8;stroke-width:1}\
+path{fill:none;stroke:#5b7083;stroke-width:1;stroke-opacity:.7}path.parent{stroke:#2463a5}\
+path.return{stroke:#2463a5;stroke-dasharray:5 3}path.related{stroke:#999;stroke-dasharray:2 3}\
+path.dangling{stroke:#999;stroke-dasharray:2 3}path.cycle{stroke:#c77d1e;stroke-dasharray:6 3}\
+path.critical{stroke:#c0392b;stroke-width:2.5;stroke-opacity:1}path.span{stroke:#9db8d6;stroke-width:5}\
+circle,rect.group{fill:#2463a5}circle.join{fill:#c77d1e}circle.root{stroke:#16365c;stroke-width:2}\
+circle.unreported{fill:#fff;stroke:#999}";
 
-/// Says how many edges are not drawn.
-fn not_drawn(graph: &TaskGraph<'_>, rows: &[LaneRow]) -> String {
-    let undrawn: usize = rows.iter().map(|row| row.undrawn_causes.len()).sum();
-    match undrawn + graph.dangling().len() + graph.cycles().len() {
-        0 => String::new(),
-        count => format!("; not drawn: {count} edges that dangle, close a cycle, or have no room"),
+/// Texts of the trace as they are shown: the first characters.
+fn shown(text: &[u8], most: usize) -> String {
+    let text = String::from_utf8_lossy(text);
+    let mut shown: String = text.chars().take(most).map(|c| if c == '\n' { ' ' } else { c }).collect();
+    if text.chars().nth(most).is_some() {
+        shown.pop();
+        shown.push('…');
     }
+    shown
 }
 
 pub(super) fn write(graph: &TaskGraph<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let rows = graph.lanes();
-    let lanes = rows.iter().map(|row| row.above.len().max(row.below.len()).max(row.lane + 1)).max();
-    let (width, height) = (LEFT + LANE * lanes.unwrap_or(1) + TEXT, TOP + ROW * rows.len() + ROW);
-    let x = |lane: usize| LEFT + LANE * lane;
-    let y = |node: u32| TOP + ROW * node as usize;
-    write!(
-        out,
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
-         <svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"{width}\" height=\"{height}\" \
-         viewBox=\"0 0 {width} {height}\">\n<title>Task graph</title>\n<style>{STYLE}</style>\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n\
-         <text x=\"{LEFT}\" y=\"20\">{} operations, {} edges, depth {}{}</text>\n<g>\n",
-        graph.len(),
-        graph.edges(),
-        graph.depth(),
-        not_drawn(graph, &rows)
-    )?;
-    let path = graph.critical_path();
-    let is_critical = |from: u32, to: u32| {
-        // Times and indexes grow along the path.
-        path.binary_search(&to).is_ok_and(|at| at > 0 && path.get(at - 1) == Some(&from))
-    };
-    for (row, node) in rows.iter().zip(0..) {
-        for (target, lane) in &row.edges {
-            let Some(end) = rows.get(*target as usize) else { continue };
-            let kind = graph.edge(node, *target);
-            let class = match kind {
-                _ if is_critical(node, *target) => "critical",
-                Some(CauseKind::Parent) => "parent",
-                Some(CauseKind::Return) => "return",
-                Some(CauseKind::Related) => "related",
-                _ => "next",
-            };
-            let (x1, x2, x3) = (x(row.lane), x(*lane), x(end.lane));
-            let (y1, y4) = (y(node), y(*target));
-            let (y2, y3) = (y1 + ROW, y4 - ROW);
-            write!(out, "<path class=\"{class}\" d=\"M{x1} {y1}")?;
-            if x1 != x2 {
-                write!(out, "C{x1} {} {x2} {} {x2} {y2}", y1 + ROW / 2, y1 + ROW / 2)?;
-            }
-            if y3 > y2 || x2 == x3 {
-                write!(out, "L{x2} {}", if x2 == x3 { y4 } else { y3 })?;
-            }
-            if x2 != x3 {
-                let from = y3.max(if x1 == x2 { y1 } else { y2 });
-                let middle = from.midpoint(y4);
-                write!(out, "C{x2} {middle} {x3} {middle} {x3} {y4}")?;
-            }
-            let time = graph.begin(*target).zip(graph.begin(node)).map(|(end, begin)| duration(end - begin));
-            writeln!(out, "\"><title>{}</title></path>", time.unwrap_or_default())?;
+    Drawing::new(graph).write(out)
+}
+
+/// A line between two marks, for one edge or several.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    from: u32,
+    to: u32,
+    kind: LineKind,
+    edges: u32,
+    /// Nodes of the first edge.
+    first: (u32, u32),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum LineKind {
+    Edge(CauseKind),
+    Cycle,
+    Critical,
+}
+
+impl LineKind {
+    fn class(self) -> &'static str {
+        match self {
+            Self::Critical => "critical",
+            Self::Cycle => "cycle",
+            Self::Edge(CauseKind::Parent) => "parent",
+            Self::Edge(CauseKind::Return) => "return",
+            Self::Edge(CauseKind::Related) => "related",
+            Self::Edge(_) => "next",
         }
     }
-    writeln!(out, "</g>\n<g>")?;
-    let first = (0..graph.len()).filter_map(|node| graph.begin(node)).min();
-    for (row, node) in rows.iter().zip(0..) {
-        let Some(member) = graph.member(node) else { continue };
-        let class = match graph.causes(node).len() {
+}
+
+struct Drawing<'g, 't> {
+    graph: &'g TaskGraph<'t>,
+    picture: Picture,
+    lines: Vec<Line>,
+    /// By mark of several operations: how many edges are within it.
+    within: HashMap<u32, u64>,
+    /// Edges for which there are too many lines.
+    left_out: u64,
+    /// By row: where it is, from the top.
+    tops: Vec<usize>,
+}
+
+impl<'g, 't> Drawing<'g, 't> {
+    fn new(graph: &'g TaskGraph<'t>) -> Self {
+        let picture = Picture::new(graph);
+        let mut tops = Vec::with_capacity(picture.rows);
+        for (index, band) in picture.bands.iter().enumerate() {
+            tops.extend(
+                (band.row..band.row + band.rows).map(|row| TOP + ROW * row + BAND_GAP * index + ROW / 2),
+            );
+        }
+        let mut drawing =
+            Self { graph, picture, lines: Vec::new(), within: HashMap::new(), left_out: 0, tops };
+        drawing.add_lines();
+        drawing
+    }
+
+    fn add_lines(&mut self) {
+        let graph = self.graph;
+        let path = graph.critical_path();
+        let mut known = HashMap::new();
+        for pair in path.windows(2) {
+            if let [from, to] = pair {
+                self.add_line(&mut known, *from, *to, LineKind::Critical);
+            }
+        }
+        // Indexes grow along the path.
+        let before = |node: u32| path.binary_search(&node).ok().and_then(|at| path.get(at.checked_sub(1)?));
+        for node in 0..graph.len() {
+            let mut is_drawn = false;
+            for edge in graph.causes(node) {
+                // The path has one of the edges between two operations.
+                let is_critical = before(node) == Some(&edge.node) && !std::mem::replace(&mut is_drawn, true);
+                if !is_critical {
+                    self.add_line(&mut known, edge.node, node, LineKind::Edge(edge.kind));
+                }
+            }
+        }
+        for (from, to) in graph.cycles() {
+            self.add_line(&mut known, *from, *to, LineKind::Cycle);
+        }
+        // What is drawn last is in front.
+        self.lines.sort_by_key(|line| line.kind == LineKind::Critical);
+    }
+
+    fn add_line(
+        &mut self,
+        known: &mut HashMap<(u32, u32, LineKind), usize>,
+        from: u32,
+        to: u32,
+        kind: LineKind,
+    ) {
+        let mark = |node: u32| self.picture.mark_of.get(node as usize).copied().unwrap_or(u32::MAX);
+        let first = (from, to);
+        let (from, to) = (mark(from), mark(to));
+        if from == to && first.0 != first.1 {
+            *self.within.entry(from).or_default() += 1;
+            return;
+        }
+        let is_full = self.lines.len() >= MOST_LINES;
+        match known.get(&(from, to, kind)).and_then(|at| self.lines.get_mut(*at)) {
+            Some(line) => line.edges += 1,
+            None if is_full => self.left_out += 1,
+            None => {
+                known.insert((from, to, kind), self.lines.len());
+                self.lines.push(Line { from, to, kind, edges: 1, first });
+            }
+        }
+    }
+
+    fn x(&self, mark: Mark) -> f64 {
+        LEFT as f64 + mark.x
+    }
+
+    fn y(&self, mark: Mark) -> usize {
+        self.tops.get(mark.row as usize).copied().unwrap_or(TOP)
+    }
+
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let Self { graph, picture, .. } = self;
+        let width = LEFT + picture.width + RIGHT;
+        let height = TOP + ROW * picture.rows + BAND_GAP * picture.bands.len();
+        write!(
+            out,
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+             <svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"{width}\" height=\"{height}\" \
+             viewBox=\"0 0 {width} {height}\">\n<title>Task graph</title>\n<style>{STYLE}</style>\n\
+             <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n\
+             <text x=\"12\" y=\"20\">{} operations, {} edges, depth {}{}</text>\n",
+            graph.len(),
+            graph.edges(),
+            graph.depth(),
+            picture.times.map_or(String::new(), |(begin, end)| format!(", {}", duration(end - begin))),
+        )?;
+        let notes = self.notes();
+        if !notes.is_empty() {
+            writeln!(out, "<text class=\"note\" x=\"12\" y=\"38\">{}</text>", Escaped(&notes))?;
+        }
+        self.write_bands(width, out)?;
+        self.write_axis(height, out)?;
+        writeln!(out, "<g>")?;
+        self.lines.iter().try_for_each(|line| self.write_line(line, out))?;
+        self.write_dangling(out)?;
+        writeln!(out, "</g>\n<g>")?;
+        self.write_marks(out)?;
+        writeln!(out, "</g>\n</svg>")
+    }
+
+    /// What there is to know of the whole picture.
+    fn notes(&self) -> String {
+        let mut notes = Vec::new();
+        if self.picture.times.is_none() {
+            notes.push("no operation has a time: from left to right in order of cause".to_owned());
+        }
+        let corrections = self.graph.clock_corrections();
+        if let Some((_, most)) = corrections.first() {
+            let most = duration(most.unsigned_abs().try_into().unwrap_or(i128::MAX));
+            notes.push(format!("clocks of {} machines corrected by up to {most}", corrections.len()));
+        }
+        let groups = self.picture.marks.iter().filter(|mark| mark.count > 1).count();
+        if groups > 0 {
+            notes.push(format!("a square is a group of operations: {groups} groups"));
+        }
+        if self.left_out > 0 {
+            notes.push(format!("not drawn: {} edges, more than {MOST_LINES}", self.left_out));
+        }
+        notes.join("; ")
+    }
+
+    fn write_bands(&self, width: usize, out: &mut dyn Write) -> io::Result<()> {
+        for (index, band) in self.picture.bands.iter().enumerate() {
+            let y = TOP + ROW * band.row + BAND_GAP * index;
+            let name = |place: u32| shown(self.graph.text(place), MOST_TEXT);
+            let (label, title) = match &band.places[..] {
+                [(place, count)] => (name(*place), format!("{}: {count} operations", name(*place))),
+                places => {
+                    let mut title = format!("{} places, {} operations:", places.len(), band.operations);
+                    for (place, count) in places.iter().take(MOST_LISTED) {
+                        title.push_str(&format!("\n{}: {count}", name(*place)));
+                    }
+                    if let Some(more) = places.len().checked_sub(MOST_LISTED).filter(|more| *more > 0) {
+                        title.push_str(&format!("\n{more} more"));
+                    }
+                    let first = places.first().map_or(String::new(), |(place, _)| name(*place));
+                    (format!("{} places: {first}, …", places.len()), title)
+                }
+            };
+            let fits = ((LEFT - 24) as f64 / CHARACTER) as usize;
+            writeln!(
+                out,
+                "<rect class=\"band\" x=\"0\" y=\"{}\" width=\"{width}\" height=\"{}\"/>\
+                 <text x=\"12\" y=\"{}\">{}<title>{}</title></text>",
+                y.saturating_sub(2),
+                ROW * band.rows + 4,
+                y + ROW / 2 + 4,
+                Escaped(&shown(label.as_bytes(), fits)),
+                Lines(&title),
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Times above the bands, at round numbers.
+    fn write_axis(&self, height: usize, out: &mut dyn Write) -> io::Result<()> {
+        let Some((begin, end)) = self.picture.times.filter(|(begin, end)| end > begin) else { return Ok(()) };
+        let most = (self.picture.width / 110).max(1) as i128;
+        let mut power = 1i128;
+        while power.saturating_mul(10) <= (end - begin) / most {
+            power = power.saturating_mul(10);
+        }
+        let steps = [1, 2, 5, 10].map(|step| power.saturating_mul(step));
+        let step = steps.into_iter().find(|step| (end - begin) / step <= most).unwrap_or(end - begin);
+        for tick in 0..=(end - begin) / step {
+            let x = LEFT as f64 + self.picture.x_of(begin + tick * step);
+            writeln!(
+                out,
+                "<line class=\"grid\" x1=\"{x:.1}\" y1=\"{}\" x2=\"{x:.1}\" y2=\"{height}\"/>\
+                 <text class=\"time tick\" x=\"{x:.1}\" y=\"{}\">{}</text>",
+                TOP - 8,
+                TOP - 14,
+                duration(tick * step),
+            )?;
+        }
+        Ok(())
+    }
+
+    fn write_line(&self, line: &Line, out: &mut dyn Write) -> io::Result<()> {
+        let mark = |mark: u32| self.picture.marks.get(mark as usize).copied();
+        let Some((from, to)) = mark(line.from).zip(mark(line.to)) else { return Ok(()) };
+        let (x1, y1, x2, y2) = (self.x(from), self.y(from), self.x(to), self.y(to));
+        write!(out, "<path class=\"{}\" d=\"M{x1:.1} {y1}", line.kind.class())?;
+        if line.from == line.to {
+            // A circle above the mark.
+            write!(out, "c-14 -16 14 -16 0 0")?;
+        } else if y1 == y2 {
+            // Above what may be between them.
+            write!(out, "Q{:.1} {} {x2:.1} {y2}", f64::midpoint(x1, x2), y1 - ROW / 2)?;
+        } else {
+            let bend = ((x2 - x1) / 2.0).max(GAP);
+            write!(out, "C{:.1} {y1} {:.1} {y2} {x2:.1} {y2}", x1 + bend, x2 - bend)?;
+        }
+        let (from, to) = line.first;
+        let time = self.graph.begin(to).zip(self.graph.begin(from)).map(|(end, begin)| duration(end - begin));
+        let mut title = time.unwrap_or_default();
+        if line.edges > 1 {
+            title = format!("{} edges, the first: {title}", line.edges);
+        }
+        writeln!(out, "\"><title>{title}</title></path>")
+    }
+
+    /// Short lines from nowhere.
+    fn write_dangling(&self, out: &mut dyn Write) -> io::Result<()> {
+        let room = MOST_LINES - self.lines.len().min(MOST_LINES);
+        for edge in self.graph.dangling().iter().take(room) {
+            let Some((_, mark)) = self.picture.mark(edge.to) else { continue };
+            let (x, y) = (self.x(mark), self.y(mark));
+            writeln!(
+                out,
+                "<path class=\"dangling\" d=\"M{:.1} {}L{x:.1} {y}\"><title>after {}, which is not known</title></path>",
+                x - 14.0,
+                y - 6,
+                edge.from
+            )?;
+        }
+        Ok(())
+    }
+
+    fn write_marks(&self, out: &mut dyn Write) -> io::Result<()> {
+        let groups = self.groups();
+        // By row: where the next mark is.
+        let mut next: Vec<f64> = vec![f64::MAX; self.picture.rows];
+        let marks = self.picture.marks.iter().enumerate().rev();
+        for (index, mark) in marks {
+            let (x, y) = (self.x(*mark), self.y(*mark));
+            let Some(end) = next.get_mut(mark.row as usize) else { continue };
+            let room = end.min((LEFT + self.picture.width + RIGHT) as f64) - x;
+            *end = x;
+            match groups.get(&(index as u32)) {
+                Some(title) => writeln!(
+                    out,
+                    "<rect class=\"group\" x=\"{:.1}\" y=\"{}\" width=\"8\" height=\"8\"><title>{}</title></rect>",
+                    x - 4.0,
+                    y - 4,
+                    Lines(title)
+                )?,
+                None => self.write_operation(mark.first, x, y, room, out)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn write_operation(&self, node: u32, x: f64, y: usize, room: f64, out: &mut dyn Write) -> io::Result<()> {
+        let Some(member) = self.graph.member(node) else { return Ok(()) };
+        let class = match self.graph.causes(node).len() {
             _ if member.events == 0 => "unreported",
-            0 | 1 => "",
+            0 => "root",
+            1 => "",
             _ => "join",
         };
-        let (cx, cy) = (x(row.lane), y(node));
-        let lanes = row.above.len().max(row.below.len()).max(row.lane + 1);
-        let label = String::from_utf8_lossy(member.label);
-        let place = String::from_utf8_lossy(member.place);
-        let place: String = place.chars().take(MOST_TEXT).collect();
-        let shown: String = label.chars().take(MOST_TEXT).collect();
-        if let Some((begin, first)) = graph.begin(node).zip(first) {
-            let time = duration(begin - first);
-            writeln!(out, "<text class=\"time\" x=\"{}\" y=\"{}\">{time}</text>", LEFT - 14, cy + 4)?;
+        let end = self.graph.end(node).map_or(x, |end| LEFT as f64 + self.picture.x_of(end));
+        if end > x + 1.0 {
+            writeln!(out, "<path class=\"span\" d=\"M{x:.1} {y}L{end:.1} {y}\"/>")?;
         }
         writeln!(
             out,
-            "<circle class=\"{class}\" cx=\"{cx}\" cy=\"{cy}\" r=\"4\"><title>{}</title></circle>\
-             <text x=\"{}\" y=\"{}\">{} <tspan class=\"place\">{}</tspan></text>",
-            member.id,
-            x(lanes) + 4,
-            cy + 4,
-            Escaped(&shown),
-            Escaped(&place),
+            "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y}\" r=\"4\"><title>{}</title></circle>",
+            Lines(&self.title(node))
         )?;
+        // A text of fewer characters says nothing.
+        let fits = ((room - 14.0) / CHARACTER).max(0.0) as usize;
+        if fits >= 4 {
+            let text = shown(member.label, fits.min(60));
+            writeln!(out, "<text x=\"{:.1}\" y=\"{}\">{}</text>", x + 7.0, y + 4, Escaped(&text))?;
+        }
+        Ok(())
     }
-    writeln!(out, "</g>\n</svg>")
+
+    /// What there is to say of an operation.
+    fn title(&self, node: u32) -> String {
+        let Some(member) = self.graph.member(node) else { return String::new() };
+        let mut title = format!(
+            "{}\n{}\n{}",
+            shown(member.label, MOST_TEXT),
+            shown(member.place, MOST_TEXT),
+            self.graph.operation_name(node)
+        );
+        if let Some((time, (begin, _))) = self.graph.begin(node).zip(self.picture.times) {
+            title.push_str(&format!("\n{}", duration(time - begin)));
+        }
+        title
+    }
+
+    /// The titles of marks that several operations share, by mark.
+    fn groups(&self) -> HashMap<u32, String> {
+        let mut labels: HashMap<u32, BTreeMap<&[u8], u64>> = HashMap::new();
+        for (node, mark) in (0..).zip(&self.picture.mark_of) {
+            if self.picture.marks.get(*mark as usize).is_none_or(|mark| mark.count < 2) {
+                continue;
+            }
+            let Some(member) = self.graph.member(node) else { continue };
+            let labels = labels.entry(*mark).or_default();
+            if labels.len() < MOST_LISTED || labels.contains_key(member.label) {
+                *labels.entry(member.label).or_default() += 1;
+            }
+        }
+        let title = |(mark, labels): (u32, BTreeMap<&[u8], u64>)| {
+            let count = self.picture.marks.get(mark as usize).map_or(0, |mark| u64::from(mark.count));
+            let mut title = format!("{count} operations");
+            if let Some(within) = self.within.get(&mark) {
+                title.push_str(&format!(" and {within} edges between them"));
+            }
+            let listed: u64 = labels.values().sum();
+            for (label, number) in labels {
+                title.push_str(&format!("\n{number} x {}", shown(label, 60)));
+            }
+            if listed < count {
+                title.push_str(&format!("\n{} others", count - listed));
+            }
+            (mark, title)
+        };
+        labels.into_iter().map(title).collect()
+    }
+}
+
+/// A text of several lines, each escaped.
+struct Lines<'a>(&'a str);
+
+impl std::fmt::Display for Lines<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (index, line) in self.0.split('\n').enumerate() {
+            if index > 0 {
+                f.write_str("&#10;")?;
+            }
+            write!(f, "{}", Escaped(line))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ichnos_testing::{Random, cases};
+
+    use super::*;
+    use crate::tasks::tests::task_of;
+
+    /// All operations and all edges are in the picture, each once, at the time that they have.
+    #[test]
+    fn everything_is_drawn() {
+        cases(60, |random: &mut Random| {
+            let count = 1 + random.below(400) as u32;
+            let edges: Vec<(u32, u32)> = (0..random.below(1_500))
+                .map(|_| (random.below(count.into()) as u32, random.below(count.into()) as u32))
+                .collect();
+            // Few times: operations share marks.
+            let times = 1 + random.below(50);
+            let places = 1 + random.below(150) as u32;
+            let tasks = task_of(count, &edges, |number| (random.below(times) as i64, number % places));
+            let graph = tasks.graph(0);
+            let drawing = Drawing::new(&graph);
+            let marks = &drawing.picture.marks;
+            assert_eq!(marks.iter().map(|mark| mark.count).sum::<u32>(), count);
+            assert!(drawing.picture.bands.len() <= 64);
+            for node in 0..count {
+                let (_, mark) = drawing.picture.mark(node).unwrap();
+                let own = drawing.picture.x_of(graph.begin(node).unwrap());
+                assert!((own - mark.x).abs() < GAP, "{own} {}", mark.x);
+            }
+            let drawn: u64 = drawing.lines.iter().map(|line| u64::from(line.edges)).sum();
+            let within: u64 = drawing.within.values().sum();
+            assert_eq!(drawing.left_out, 0);
+            assert_eq!(drawn + within, (graph.edges() + graph.cycles().len()) as u64);
+            let mut text = Vec::new();
+            drawing.write(&mut text).unwrap();
+            let text = String::from_utf8(text).unwrap();
+            let of = |part: &str| text.matches(part).count();
+            let spans = of("class=\"span\"");
+            assert_eq!(of("<path ") - spans, drawing.lines.len() + graph.dangling().len());
+            assert_eq!(of("<circle ") + of("class=\"group\""), marks.len());
+        });
+    }
+
+    /// The picture of very many operations at the same time is not large.
+    #[test]
+    fn pictures_are_bounded() {
+        let count = 30_000;
+        let edges: Vec<(u32, u32)> = (1..count).map(|node| (node - 1, node)).collect();
+        let tasks = task_of(count, &edges, |number| (i64::from(number / 1_000), number % 7_000));
+        let graph = tasks.graph(0);
+        let mut text = Vec::new();
+        write(&graph, &mut text).unwrap();
+        assert!(text.len() < 4 << 20, "{}", text.len());
+    }
 }

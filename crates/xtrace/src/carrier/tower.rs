@@ -4,6 +4,7 @@
 //! [`ServerLayer`] goes on with them, and is the current context of whatever handles the request. Whether a request is
 //! answered does not depend on reports: if they cannot be sent, the metadata go on without them.
 
+use std::borrow::Cow;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,22 +15,24 @@ use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::http::{Headers, extract, inject};
+use super::http::{Headers, X_TRACE, extract, inject};
+use crate::option::Severity;
 use crate::propagation::{Context, InContext, SharedContext, Tracer, WithContext};
 
 macro_rules! layer {
-    ($layer:ident, $service:ident, $what:literal) => {
+    ($layer:ident, $service:ident, $what:literal $(, $(#[$doc:meta])* $field:ident: $type:ty)?) => {
         #[doc = $what]
         #[derive(Clone, Debug)]
         pub struct $layer {
             tracer: Arc<Tracer>,
             headers: Headers,
+            $($(#[$doc])* $field: $type,)?
         }
 
         impl $layer {
             /// A layer whose reports go to a tracer.
             pub fn new(tracer: impl Into<Arc<Tracer>>) -> Self {
-                Self { tracer: tracer.into(), headers: Headers::default() }
+                Self { tracer: tracer.into(), headers: Headers::default() $(, $field: Default::default())? }
             }
 
             /// The same with other headers.
@@ -60,13 +63,58 @@ layer!(
     ServerLayer,
     Server,
     "Goes on with the metadata of requests, or begins a task where there are none. The response has the metadata of \
-     the event that sent it."
+     the event that sent it.\n\nThe first report of a task that begins here has the method and the path of the request \
+     as its title, and the metadata of the task have a [threshold](Self::with_threshold).",
+    /// Of tasks that begin here; None if it is that of the tracer.
+    threshold: Option<Severity>
 );
 layer!(
     ClientLayer,
     Client,
     "Sends metadata with requests that are made while there is a current context, and joins what the response has."
 );
+
+impl ServerLayer {
+    /// The same with a threshold for tasks that begin here, in place of [that of the tracer](Tracer::with_threshold).
+    /// It is sent along with the metadata, so that all programs that answer the request use it.
+    #[must_use]
+    pub fn with_threshold(self, threshold: Severity) -> Self {
+        Self { threshold: Some(threshold), ..self }
+    }
+
+    /// Goes on with the metadata of a request, or begins a task, and reports that.
+    fn receive<B>(&self, request: &Request<B>) -> Context {
+        let (method, path) = parts(request);
+        let incoming = extract(request.headers(), self.headers);
+        // A task that began elsewhere was titled there, unless it comes from a system that knows W3C Trace Context alone.
+        let is_titled = incoming.is_some() && request.headers().contains_key(X_TRACE);
+        let start = || Context::start_with_threshold(self.threshold.unwrap_or(self.tracer.threshold()));
+        let mut context = incoming.unwrap_or_else(start);
+        let mut event = context.event(&self.tracer, "server receives request");
+        if !is_titled {
+            event.add("Title", format_args!("{method} {path}"));
+        }
+        let _ = event.text("Method", method.as_bytes()).text("Path", path.as_bytes()).send();
+        context
+    }
+}
+
+/// The most bytes of a method or a path in a report. Anybody can send longer ones, with which the report would be
+/// larger than collectors accept.
+const MAX_PART: usize = 1024;
+
+/// The method and the path of a request; the path is without the query, which can have secrets.
+fn parts<B>(request: &Request<B>) -> (Cow<'_, str>, Cow<'_, str>) {
+    (shorten(request.method().as_str()), shorten(request.uri().path()))
+}
+
+/// A text, or its beginning and `…`.
+fn shorten(text: &str) -> Cow<'_, str> {
+    match text.len() {
+        ..=MAX_PART => Cow::Borrowed(text),
+        _ => Cow::Owned(format!("{}…", &text[..text.floor_char_boundary(MAX_PART)])),
+    }
+}
 
 impl<S, B, R> Service<Request<B>> for Server<S>
 where
@@ -81,14 +129,11 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let mut context = extract(request.headers(), self.layer.headers).unwrap_or_else(Context::start);
-        let event = context.event(&self.layer.tracer, "server receives request");
-        let _ = event.field("Method", request.method()).text("Path", request.uri().path()).send();
-        let context = SharedContext::new(context);
+        let context = SharedContext::new(self.layer.receive(&request));
         let entered = context.enter();
         let future = self.inner.call(request);
         drop(entered);
-        ServerFuture { future: future.in_context(context), layer: self.layer.clone() }
+        ServerFuture { future: future.in_context(context.clone()), context, layer: self.layer.clone() }
     }
 }
 
@@ -99,6 +144,7 @@ pin_project! {
     pub struct ServerFuture<F> {
         #[pin]
         future: WithContext<F>,
+        context: SharedContext,
         layer: ServerLayer,
     }
 }
@@ -110,15 +156,14 @@ where
     type Output = F::Output;
 
     fn poll(self: Pin<&mut Self>, waker: &mut task::Context<'_>) -> Poll<F::Output> {
-        let mut this = self.project();
-        let mut result = ready!(this.future.as_mut().poll(waker));
-        let ServerLayer { tracer, headers } = this.layer;
-        this.future.context().with(|context| match &mut result {
+        let this = self.project();
+        let mut result = ready!(this.future.poll(waker));
+        let tracer = &this.layer.tracer;
+        this.context.with(|context| match &mut result {
             Ok(response) => {
                 let event = context.event(tracer, "server sends response");
                 let _ = event.field("Status", response.status().as_u16()).send();
                 // There is no such header of W3C Trace Context in responses.
-                let _ = headers;
                 inject(context, response.headers_mut(), Headers::XTrace);
             }
             Err(_) => {
@@ -145,10 +190,10 @@ where
         let caller = SharedContext::current();
         // From here on, the request is an execution of its own: there may be others at the same time.
         let context = caller.as_ref().map(|caller| {
-            let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+            let (method, path) = parts(&request);
             caller.with(|caller| {
                 let event = caller.event(&self.layer.tracer, "client sends request");
-                let _ = event.field("Method", method).text("Path", path).send();
+                let _ = event.text("Method", method.as_bytes()).text("Path", path.as_bytes()).send();
                 caller.clone()
             })
         });

@@ -3,6 +3,7 @@
 use super::error::{MetadataError, Rule};
 use super::{MAX_LENGTH, MAX_TEXT_LENGTH, Metadata, MetadataRef, flag, op_length, task_length};
 use crate::hex;
+use crate::option::Severity;
 
 /// How strictly the document is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -15,7 +16,8 @@ pub enum Mode {
     /// - bytes behind the metadata are ignored;
     /// - version 0 with identifiers of operations of 8 bytes becomes version 1;
     /// - an empty list of options becomes none;
-    /// - all bytes of the padding become zeros.
+    /// - all bytes of the padding become zeros;
+    /// - of a severity, the low three bits are kept.
     Lenient,
 }
 
@@ -223,6 +225,15 @@ impl Metadata {
         let end = usize::from(self.length);
         let padding = self.as_ref().padding().len();
         self.bytes[end - padding..end].fill(0);
+        // It keeps the low three bits of a severity, which are all that levels of syslog need.
+        let mut at = op_end + 1;
+        while let Some([number, length, payload, ..]) = self.bytes.get(at..end - padding) {
+            let (number, length) = (*number, *length);
+            if number == Severity::NUMBER && length == 1 {
+                self.bytes[at + 2] = *payload & 7;
+            }
+            at += 2 + usize::from(length);
+        }
     }
 }
 

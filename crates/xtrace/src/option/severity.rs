@@ -34,12 +34,12 @@ impl Severity {
 
     /// As a threshold: everything is reported.
     pub const ALL: Self = Self(8);
-    /// Not set: the default, [`NOTICE`](Self::NOTICE), both as a threshold and as the level of an event.
+    /// Not set. As a threshold, each program uses its own one; as the level of an event, it is [`NOTICE`](Self::NOTICE).
     pub const UNSET: Self = Self(254);
     /// As a threshold: nothing is reported.
     pub const NONE: Self = Self(255);
 
-    /// The threshold of metadata; None if they have none, where the default is meant.
+    /// The threshold of metadata; None if they have none.
     ///
     /// # Errors
     /// If the payload does not have 1 byte.
@@ -47,8 +47,7 @@ impl Severity {
         Ok(payload(metadata, Self::NUMBER)?.map(|[level]| Self(level)))
     }
 
-    /// The threshold that decides for metadata: their own one, or the default where they have none or one
-    /// of a wrong length.
+    /// The threshold of metadata: [`UNSET`](Self::UNSET) if they have none, or one of a wrong length.
     #[must_use]
     pub fn threshold_of(metadata: MetadataRef<'_>) -> Self {
         Self::of(metadata).ok().flatten().unwrap_or(Self::UNSET)
@@ -62,11 +61,16 @@ impl Severity {
         metadata.set_option(Self::NUMBER, &[self.0])
     }
 
-    /// Whether an event of a level is reported if this is the threshold.
+    /// This threshold, or another one if it is [not set](Self::UNSET).
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        if self == Self::UNSET { other } else { self }
+    }
+
+    /// Whether an event of a level is reported if this is the threshold. What is not set is [`NOTICE`](Self::NOTICE).
     #[must_use]
     pub fn reports(self, event: Self) -> bool {
-        let or_default = |severity| if severity == Self::UNSET { Self::NOTICE } else { severity };
-        self != Self::NONE && or_default(event) <= or_default(self)
+        self != Self::NONE && event.or(Self::NOTICE) <= self.or(Self::NOTICE)
     }
 
     /// Its name as syslog has it; None of numbers without a name.

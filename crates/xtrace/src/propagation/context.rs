@@ -54,6 +54,16 @@ impl Context {
         Self::start_task(TaskId::from(random::nonzero::<8>()))
     }
 
+    /// The begin of a new task with a threshold, which all programs that the task passes through use: its metadata have
+    /// the option [`Severity`]. Without one, each program uses that of its own [`Tracer`].
+    #[must_use]
+    pub fn start_with_threshold(threshold: Severity) -> Self {
+        let mut context = Self::start();
+        // Metadata without options have room for one.
+        let _ = context.set_threshold(threshold);
+        context
+    }
+
     /// The begin of a task with an identifier from elsewhere, or with a random one if this is all zeros.
     #[must_use]
     pub fn start_task(task: TaskId) -> Self {
@@ -91,11 +101,22 @@ impl Context {
         &self.metadata
     }
 
-    /// Sets how important events must be to be reported, here and wherever the metadata come from now on.
+    /// Sets how important events must be to be reported, here and wherever the metadata come from now on. Contexts that
+    /// were forked or sent before keep their threshold. [`Severity::UNSET`] removes it, and [`Severity::ALL`] is sent as
+    /// [`Severity::DEBUG`], which reports as much.
     ///
     /// # Errors
     /// If the metadata have no room for the option.
     pub fn set_threshold(&mut self, threshold: Severity) -> Result<(), OptionsFull> {
+        // Only levels are sent: the original library keeps the low three bits, which of *all* are those of *emergency*.
+        let threshold = match threshold {
+            Severity::UNSET => {
+                self.metadata.remove_option(Severity::NUMBER);
+                return Ok(());
+            }
+            Severity::ALL => Severity::DEBUG,
+            threshold => threshold,
+        };
         self.metadata.set_option(Severity::NUMBER, &[threshold.0])
     }
 
@@ -197,10 +218,11 @@ impl Context {
         Event::new(self, tracer, severity, label)
     }
 
-    /// Whether an event of an importance is reported.
+    /// Returns true if events of a severity are reported: by the threshold of the metadata, or that of the tracer where
+    /// the metadata have none.
     #[must_use]
-    pub fn reports(&self, severity: Severity) -> bool {
-        Severity::threshold_of(self.metadata.as_ref()).reports(severity)
+    pub fn reports(&self, tracer: &Tracer, severity: Severity) -> bool {
+        Severity::threshold_of(self.metadata.as_ref()).or(tracer.threshold()).reports(severity)
     }
 
     /// A new operation with a random identifier of the same length.

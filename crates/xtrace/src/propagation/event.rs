@@ -65,7 +65,7 @@ struct Report {
 
 impl<'e> Event<'e> {
     pub(super) fn new(context: &'e mut Context, tracer: &'e Tracer, severity: Severity, label: &str) -> Self {
-        let report = context.reports(severity).then(|| Report::new(context, tracer, severity, label));
+        let report = context.reports(tracer, severity).then(|| Report::new(context, tracer, severity, label));
         Self { context, tracer, report }
     }
 
@@ -88,6 +88,16 @@ impl<'e> Event<'e> {
             report.lines.line(&mut report.text, key.as_bytes(), value.as_ref());
         }
         self
+    }
+
+    /// Adds the line `Title`: the title of the task. It belongs to the first report of a task.
+    pub fn title(self, title: impl AsRef<[u8]>) -> Self {
+        self.text("Title", title)
+    }
+
+    /// Adds a line `Tag`, by which tasks are found that have something in common. A task can have several tags.
+    pub fn tag(self, tag: impl AsRef<[u8]>) -> Self {
+        self.text("Tag", tag)
     }
 
     /// Whether it will be reported.
@@ -133,7 +143,12 @@ impl Report {
             lines.edge(out, edge);
         }
         let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        lines.timestamp_millis(out, time.as_secs() * 1000 + u64::from(time.subsec_millis()));
+        if tracer.has_nanoseconds() {
+            // Until the year 2554.
+            lines.timestamp_nanos(out, u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        } else {
+            lines.timestamp_millis(out, time.as_secs() * 1000 + u64::from(time.subsec_millis()));
+        }
         match tracer.plain() {
             Some(plain) => out.extend_from_slice(plain),
             None => {

@@ -6,24 +6,27 @@ use std::task::{self, Poll};
 
 use pin_project_lite::pin_project;
 
+use super::context::Context;
 use super::current::SharedContext;
 
 pin_project! {
     /// A future with a context, which is the current one of the thread whenever the future is polled.
+    ///
+    /// Where there was no context when it was made, it changes nothing.
     #[must_use = "futures do nothing unless they are polled"]
     #[derive(Debug)]
     pub struct WithContext<F> {
         #[pin]
         future: F,
-        context: SharedContext,
+        context: Option<SharedContext>,
     }
 }
 
 impl<F> WithContext<F> {
     /// The context.
     #[must_use]
-    pub fn context(&self) -> &SharedContext {
-        &self.context
+    pub fn context(&self) -> Option<&SharedContext> {
+        self.context.as_ref()
     }
 }
 
@@ -32,7 +35,7 @@ impl<F: Future> Future for WithContext<F> {
 
     fn poll(self: Pin<&mut Self>, waker: &mut task::Context<'_>) -> Poll<F::Output> {
         let this = self.project();
-        let _entered = this.context.enter();
+        let _entered = this.context.as_ref().map(SharedContext::enter);
         this.future.poll(waker)
     }
 }
@@ -63,7 +66,45 @@ pub trait InContext: Future + Sized {
     /// assert!(context.into_inner().metadata().op_id().is_valid());
     /// ```
     fn in_context(self, context: impl Into<SharedContext>) -> WithContext<Self> {
-        WithContext { future: self, context: context.into() }
+        WithContext { future: self, context: Some(context.into()) }
+    }
+
+    /// The same future, with the context that is the current one now: the current context belongs to the thread, and is
+    /// not there when another thread polls the future. For what its caller awaits, and does nothing meanwhile.
+    fn in_current_context(self) -> WithContext<Self> {
+        WithContext { future: self, context: SharedContext::current() }
+    }
+
+    /// The same future, with a [fork](Context::fork) of the context that is the current one now: for what goes on at
+    /// the same time as its caller, such as tasks of an executor, whose threads have no current context.
+    ///
+    /// ```
+    /// use ichnos_xtrace::propagation::{Collected, InContext};
+    /// use ichnos_xtrace::{Context, Tracer};
+    /// # // As those of an executor do: in another thread.
+    /// # fn spawn<F: Future<Output = ()> + Send + 'static>(future: F) -> std::thread::JoinHandle<()> {
+    /// #     std::thread::spawn(move || {
+    /// #         let mut future = std::pin::pin!(future);
+    /// #         let mut waker = std::task::Context::from_waker(std::task::Waker::noop());
+    /// #         while future.as_mut().poll(&mut waker).is_pending() {}
+    /// #     })
+    /// # }
+    ///
+    /// async fn work(tracer: Tracer) {
+    ///     let sent = Context::with_current(|context| context.event(&tracer, "work").send().is_ok());
+    ///     assert_eq!(sent, Some(true));
+    /// }
+    ///
+    /// let collected = Collected::default();
+    /// let _entered = Context::start().enter();
+    /// // For instance `tokio::spawn`.
+    /// let task = spawn(work(Tracer::new(collected.clone())).in_forked_context());
+    /// # task.join().unwrap();
+    /// # assert_eq!(collected.take().len(), 1);
+    /// ```
+    fn in_forked_context(self) -> WithContext<Self> {
+        let fork = Context::with_current(|context| context.fork());
+        WithContext { future: self, context: fork.map(SharedContext::new) }
     }
 }
 

@@ -7,7 +7,8 @@
 //! - [`Context::fork`] and [`Context::join`]: executions that go on at the same time, and that come together;
 //! - [`Context::down`] and [`Context::up_from`]: to a layer below, and back;
 //! - [`Context::metadata`] and [`Context::receive`]: to and from other processes;
-//! - [`Context::enter`], [`InContext::in_context`]: the current context of a thread, and of a future.
+//! - [`Context::enter`], [`InContext::in_context`]: the current context of a thread, and of a future;
+//! - [`InContext::in_forked_context`]: takes it along into a task of an executor, such as `tokio::spawn`.
 //!
 //! A [`Tracer`] knows where reports go ([`Reporter`]) and what all of them have in common.
 //!
@@ -38,6 +39,7 @@ mod context;
 mod current;
 mod event;
 mod future;
+mod queued_reporter;
 mod random;
 mod reporter;
 mod tracer;
@@ -50,6 +52,7 @@ pub use event::Event;
 #[cfg(feature = "tracing")]
 pub(crate) use event::Reporting;
 pub use future::{InContext, WithContext};
+pub use queued_reporter::{Acknowledgements, QueueCounts, QueueOptions, QueuedReporter};
 pub use random::{forget_random_bytes, random_op_id};
 pub use reporter::{Collected, MAX_REPORT, PORT, Reporter, TcpReporter, UdpReporter, WriterReporter};
 pub use tracer::Tracer;

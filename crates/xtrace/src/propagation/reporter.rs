@@ -13,10 +13,13 @@ pub const PORT: u16 = 7831;
 /// The most bytes of a report: more do not fit into a datagram.
 pub const MAX_REPORT: usize = 65_507;
 
-/// How long to wait for a collector that accepts nothing.
+/// How long the first connection may take.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long not to try again to connect.
+/// How long a report may wait for a collector that takes nothing, or for a new connection.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// How long not to try again after that.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Takes reports.
@@ -52,11 +55,11 @@ impl Reporter for () {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn too_long(length: usize) -> io::Error {
+pub(super) fn too_long(length: usize) -> io::Error {
     let reason = format!("a report of {length} bytes, which is more than {MAX_REPORT}");
     io::Error::new(io::ErrorKind::InvalidInput, reason)
 }
@@ -105,8 +108,11 @@ impl Reporter for UdpReporter {
 /// Nothing comes back from the collector: `Ok` means that the system took the report, not that it arrived. If the
 /// connection breaks, reports that were sent and not received are lost, with all that are sent before the system reports
 /// that it is broken, though those calls returned `Ok`. The first report that notices it fails, and the next one makes
-/// a new connection. If that is not possible, reports fail at once for a second. A collector that accepts nothing is
-/// waited for up to five seconds.
+/// a new connection.
+///
+/// A report waits for 100 milliseconds at most, twice that on a busy machine, until the collector takes it or is connected.
+/// After that, reports fail at once for a second. Programs that must not wait at all, or must not lose reports, use a
+/// [`QueuedReporter`](super::QueuedReporter).
 #[derive(Debug)]
 pub struct TcpReporter {
     address: SocketAddr,
@@ -116,7 +122,7 @@ pub struct TcpReporter {
 #[derive(Debug)]
 struct TcpState {
     stream: Option<TcpStream>,
-    /// When it was not possible to connect.
+    /// When it was not possible to connect, or the collector took nothing.
     failed: Option<Instant>,
     frame: Vec<u8>,
 }
@@ -128,27 +134,51 @@ impl TcpReporter {
     /// If there is no such address, or no program listens there.
     pub fn connect(address: impl ToSocketAddrs) -> io::Result<Self> {
         let address = address.to_socket_addrs()?.next().ok_or(io::ErrorKind::AddrNotAvailable)?;
-        let stream = Some(connect(&address)?);
+        let stream = Some(connect(&address, TIMEOUT)?);
         Ok(Self { address, state: Mutex::new(TcpState { stream, failed: None, frame: Vec::new() }) })
     }
 }
 
 impl TcpState {
-    fn connect(&mut self, address: &SocketAddr) -> io::Result<TcpStream> {
-        if self.failed.is_some_and(|failed| failed.elapsed() < PAUSE) {
-            return Err(io::ErrorKind::NotConnected.into());
+    /// Sends what is in the frame.
+    fn send(&mut self, address: &SocketAddr) -> io::Result<()> {
+        let mut stream = match self.stream.take() {
+            Some(stream) => stream,
+            None => connect(address, PATIENCE)?,
+        };
+        let since = Instant::now();
+        let mut written = 0;
+        while let Some(rest) = self.frame.get(written..).filter(|rest| !rest.is_empty()) {
+            match stream.write(rest) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(more) => written += more,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    // A frame that was written in part breaks all that follow: that connection is not kept.
+                    if written == 0 && is_timeout(&error) {
+                        self.stream = Some(stream);
+                    }
+                    return Err(error);
+                }
+            }
+            if written < self.frame.len() && since.elapsed() >= PATIENCE {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
         }
-        let result = connect(address);
-        self.failed = result.is_err().then(Instant::now);
-        result
+        self.stream = Some(stream);
+        Ok(())
     }
 }
 
-fn connect(address: &SocketAddr) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect_timeout(address, TIMEOUT)?;
-    stream.set_write_timeout(Some(TIMEOUT))?;
+fn connect(address: &SocketAddr, timeout: Duration) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect_timeout(address, timeout)?;
+    stream.set_write_timeout(Some(PATIENCE))?;
     stream.set_nodelay(true)?;
     Ok(stream)
+}
+
+fn is_timeout(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
 impl Reporter for TcpReporter {
@@ -161,14 +191,15 @@ impl Reporter for TcpReporter {
         state.frame.clear();
         state.frame.extend_from_slice(&length.to_be_bytes());
         state.frame.extend_from_slice(report);
-        let mut stream = match state.stream.take() {
-            Some(stream) => stream,
-            None => state.connect(&self.address)?,
-        };
-        // A frame that was written in part breaks all that follow: that connection is not kept.
-        stream.write_all(&state.frame)?;
-        state.stream = Some(stream);
-        Ok(())
+        if state.failed.is_some_and(|failed| failed.elapsed() < PAUSE) {
+            return Err(io::ErrorKind::NotConnected.into());
+        }
+        let was_connected = state.stream.is_some();
+        let result = state.send(&self.address);
+        // A connection that broke can be made again at once.
+        let is_futile = result.as_ref().is_err_and(|error| !was_connected || is_timeout(error));
+        state.failed = is_futile.then(Instant::now);
+        result
     }
 }
 

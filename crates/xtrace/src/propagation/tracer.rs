@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::reporter::Reporter;
-use crate::option::Registry;
+use crate::option::{Registry, Severity};
 use crate::report::plain_lines;
 
 /// Where reports go, and what all of them have in common: usually there is one in a program, or one for each of its
@@ -11,6 +11,8 @@ use crate::report::plain_lines;
 pub struct Tracer {
     reporter: Box<dyn Reporter>,
     registry: Registry,
+    threshold: Severity,
+    has_nanoseconds: bool,
     common: Vec<(String, String)>,
     /// The same as text, if nothing in it must be escaped.
     plain: Option<Vec<u8>>,
@@ -23,12 +25,18 @@ impl fmt::Debug for Tracer {
 }
 
 impl Tracer {
+    /// The threshold where neither the metadata nor the program set one: [`Severity::INFO`], so that spans and events
+    /// of `tracing` at INFO are reported. The original libraries have [`Severity::NOTICE`].
+    pub const DEFAULT_THRESHOLD: Severity = Severity::INFO;
+
     /// A tracer whose reports go to a reporter. They have the name of this machine, `Host`, where the system has one.
     #[must_use]
     pub fn new(reporter: impl Reporter + 'static) -> Self {
         let tracer = Self {
             reporter: Box::new(reporter),
             registry: Registry::standard(),
+            threshold: Self::DEFAULT_THRESHOLD,
+            has_nanoseconds: false,
             common: Vec::new(),
             plain: Some(Vec::new()),
         };
@@ -68,8 +76,34 @@ impl Tracer {
         self
     }
 
+    /// The same with another threshold for tasks whose metadata have none: [`DEFAULT_THRESHOLD`](Self::DEFAULT_THRESHOLD)
+    /// otherwise. A threshold in the metadata takes precedence.
+    #[must_use]
+    pub fn with_threshold(mut self, threshold: Severity) -> Self {
+        self.threshold = threshold;
+        self
+    }
+
+    /// The same with times in nanoseconds, as far as the clock of the system has them: seconds with nine digits behind the
+    /// point. Without, there are three digits, as the original libraries write.
+    #[must_use]
+    pub fn with_nanoseconds(mut self) -> Self {
+        self.has_nanoseconds = true;
+        self
+    }
+
+    /// The threshold for tasks whose metadata have none.
+    #[must_use]
+    pub fn threshold(&self) -> Severity {
+        self.threshold
+    }
+
     pub(super) fn reporter(&self) -> &dyn Reporter {
         &*self.reporter
+    }
+
+    pub(super) fn has_nanoseconds(&self) -> bool {
+        self.has_nanoseconds
     }
 
     pub(super) fn registry(&self) -> &Registry {

@@ -86,6 +86,7 @@ fn common_context() -> FieldClass {
         IntegerProperties { preferred_base: DisplayBase::Hexadecimal, ..IntegerProperties::default() };
     let bits = BitField::new(16, ByteOrder::LittleEndian, 8);
     let chain = FieldClass::new(FieldKind::Integer { bits, integer: chain });
+    let chains = FieldClass::optional(array_of_values(FieldClass::signed(32)));
     FieldClass::structure([
         Member::new("task_id", text()),
         Member::new("operation_id", text()),
@@ -93,6 +94,7 @@ fn common_context() -> FieldClass {
         Member::new("predecessors", texts()),
         Member::new("returns", texts()),
         Member::new("chain_id", FieldClass::optional(chain)),
+        Member::new("cause_chains", chains),
     ])
 }
 
@@ -104,6 +106,8 @@ fn insert_common_meanings(meanings: &mut Meanings) {
         Meaning::Cause(CauseKind::Parent),
         Meaning::Cause(CauseKind::Predecessor),
         Meaning::Cause(CauseKind::Return),
+        Meaning::ChainId,
+        Meaning::CauseChain,
     ];
     for (index, meaning) in all.into_iter().enumerate() {
         meanings.insert(Scope::CommonContext, index, meaning);
@@ -221,8 +225,11 @@ fn meaning_of(key: Key<'_>, message: Option<&[u8]>) -> Option<Meaning> {
     if Role::of(key.name) != Role::Other {
         return Some(Meaning::Rendered);
     }
-    if key.is_array {
-        return None;
+    match key.name {
+        b"Tag" => return Some(Meaning::Tag),
+        b"Title" if message != Some(key.name) => return Some(Meaning::TaskTitle),
+        _ if key.is_array => return None,
+        _ => {}
     }
     Some(match key.name {
         name if Some(name) == message => Meaning::Message,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use ichnos_model::{DynamicClass, EventValues, FieldValue, Scope, Trace};
 
 use super::class::Role;
+use super::reported_operations::{OperationKey, ReportedOperations};
 use super::shape::{KeySequence, Shape, Shapes};
 use crate::dialect::Version2;
 use crate::hex;
@@ -31,7 +32,7 @@ struct Said {
     /// By number: the process, the thread, the severity.
     numbers: [Option<u64>; 3],
     /// What came before, and how the report follows it.
-    causes: Vec<(EdgeKind, OpId)>,
+    causes: Vec<Edge>,
     has_metadata: bool,
 }
 
@@ -43,12 +44,26 @@ impl Said {
     }
 }
 
+/// What is needed to check a file.
+#[derive(Clone, Debug)]
+pub(super) struct Checking {
+    operations: Arc<ReportedOperations>,
+    /// The number of the file.
+    file: u32,
+}
+
+impl Checking {
+    pub(super) fn new(operations: &Arc<ReportedOperations>, file: &Arc<str>) -> Self {
+        Self { operations: Arc::clone(operations), file: operations.add_file(file) }
+    }
+}
+
 /// Makes events of reports, in memory that is reused.
 #[derive(Debug)]
 pub(super) struct EventMaker {
     trace: Arc<Trace>,
-    /// Tell all rules that are broken.
-    check: bool,
+    /// What all rules that are broken are told with; None if only those that matter are.
+    check: Option<Checking>,
     shapes: Shapes,
     keys: KeySequence,
     lines: Vec<Value>,
@@ -62,7 +77,7 @@ pub(super) struct EventMaker {
 }
 
 impl EventMaker {
-    pub(super) fn new(trace: Arc<Trace>, check: bool, most_shapes: usize) -> Self {
+    pub(super) fn new(trace: Arc<Trace>, check: Option<Checking>, most_shapes: usize) -> Self {
         Self {
             trace,
             check,
@@ -79,7 +94,7 @@ impl EventMaker {
 
     /// Reports a broken rule, if it matters or all are wanted.
     pub(super) fn fault(&mut self, rule: ReportRule, offset: usize, statement: impl FnOnce() -> String) {
-        if rule.is_fatal() || self.check {
+        if rule.is_fatal() || self.check.is_some() {
             let statement = statement();
             self.faults.push_back(ReportFault::new(rule, offset, statement));
         }
@@ -112,6 +127,7 @@ impl EventMaker {
         let Some(shape) = self.shapes.get(&self.keys, &self.trace) else { return false };
         self.class = Some(Arc::clone(&shape.class));
         self.understand(&shape, bytes, offset);
+        self.check_operation(bytes, offset);
         self.push_contexts(&shape);
         self.push_payload(&shape, bytes);
         true
@@ -129,6 +145,28 @@ impl EventMaker {
         if !self.said.has_metadata && self.said.operation.is_none() {
             let rule = ReportRule::MetadataMissing;
             self.fault(rule, offset, || format!("{}, but there is none", rule.statement()));
+        }
+    }
+
+    /// Looks whether the operation has another report already.
+    fn check_operation(&mut self, bytes: &[u8], offset: usize) {
+        let Some(Checking { operations, file }) = &self.check else { return };
+        let (Some(task), Some(op)) = (self.said.task, self.said.operation) else { return };
+        // An operation of zeros is none.
+        if !op.is_valid() {
+            return;
+        }
+        let values = self.lines.iter().map(|line| bytes.get(line.range.clone()).unwrap_or_default());
+        let digest = operations.digest(self.keys.keys().zip(values));
+        let key = OperationKey { task, op, chain: self.said.chain };
+        if let Some((first, at)) = operations.add(&key, digest, *file, offset as u64) {
+            let rule = ReportRule::OperationOnce;
+            self.fault(rule, offset, || {
+                format!(
+                    "{}, but operation {op} of task {task} has another one at {first}: byte {at}",
+                    rule.statement()
+                )
+            });
         }
     }
 
@@ -162,8 +200,7 @@ impl EventMaker {
             Role::EventId => self.said.operation = self.said.operation.or_else(|| decimal_id(value)),
             Role::ParentEventId => {
                 // Nothing says how operations follow each other there.
-                let cause = decimal_id(value).map(|operation| (EdgeKind::Next, operation));
-                self.said.causes.extend(cause);
+                self.said.causes.extend(decimal_id(value).map(Edge::next));
             }
             Role::Timestamp | Role::Other => {}
         }
@@ -209,13 +246,13 @@ impl EventMaker {
     fn edge(&mut self, value: &[u8], offset: usize) {
         let edge = std::str::from_utf8(value).ok().and_then(|text| text.parse::<Edge>().ok());
         let Some(edge) = edge else { return self.found(ReportRule::Edge, offset, value) };
-        if self.check
+        if self.check.is_some()
             && let Some(operation) = self.said.operation
             && operation.as_bytes().len() != edge.op.as_bytes().len()
         {
             self.found(ReportRule::EdgeLength, offset, value);
         }
-        self.said.causes.push((edge.kind, edge.op));
+        self.said.causes.push(edge);
     }
 
     fn push_contexts(&mut self, shape: &Shape) {
@@ -223,19 +260,30 @@ impl EventMaker {
         values.begin(Scope::CommonContext);
         push_id(values, said.task.as_ref().map(TaskId::as_bytes));
         push_id(values, said.operation.as_ref().map(OpId::as_bytes));
-        for kind in [EdgeKind::Down, EdgeKind::Next, EdgeKind::Up] {
-            let causes = said.causes.iter().filter(|(found, _)| *found == kind);
+        let kinds = [EdgeKind::Down, EdgeKind::Next, EdgeKind::Up];
+        let of_kind = |kind: EdgeKind| said.causes.iter().filter(move |edge| edge.kind == kind);
+        for kind in kinds {
+            let causes = of_kind(kind);
             let is_there = causes.clone().next().is_some();
             values.push_optional(is_there);
             if is_there {
                 values.begin_array();
-                for (_, operation) in causes {
-                    push_text(values, operation.as_bytes());
+                for edge in causes {
+                    push_text(values, edge.op.as_bytes());
                 }
                 values.end();
             }
         }
         push_number(values, said.chain.map(u64::from));
+        let has_chains = said.causes.iter().any(|edge| edge.chain.is_some());
+        values.push_optional(has_chains);
+        if has_chains {
+            values.begin_array();
+            for edge in kinds.into_iter().flat_map(of_kind) {
+                values.push(edge.chain.map_or(-1, |chain| i64::from(chain.0)));
+            }
+            values.end();
+        }
         if !shape.numbers.is_empty() {
             values.begin(Scope::SpecificContext);
             for role in &shape.numbers {

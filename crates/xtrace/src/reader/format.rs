@@ -6,13 +6,14 @@ use std::sync::Arc;
 use ichnos_io::{Collect, Entry, FileId, Format, OpenedTraces, ReadOptions, Refused, Tree};
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
-    Damage, DamageKind, Diagnostic, FileDiagnostic, FindMentions, Identifier, Mention, RecordTrace,
+    Chain, Damage, DamageKind, Diagnostic, FileDiagnostic, FindMentions, Identifier, Mention, RecordTrace,
     TextPosition, Trace,
 };
 
 use super::class;
 use super::collect::COLLECT;
-use super::event_maker::EventMaker;
+use super::event_maker::{Checking, EventMaker};
+use super::reported_operations::ReportedOperations;
 use super::source::{FIRST, Form, ReportSource};
 use crate::find_identifiers;
 
@@ -55,8 +56,9 @@ impl Format for XTrace {
     fn open(&self, trees: &[&Tree], options: &ReadOptions) -> OpenedTraces {
         let mut opened = OpenedTraces::default();
         let mut read = HashMap::new();
+        let operations = options.check.then(Arc::<ReportedOperations>::default);
         for tree in trees {
-            match open(tree, options, &mut read, &mut opened.notices) {
+            match open(tree, options, operations.as_ref(), &mut read, &mut opened.notices) {
                 Ok(Some(trace)) => opened.traces.push(Box::new(trace)),
                 Ok(None) => {}
                 Err(error) => {
@@ -85,7 +87,14 @@ fn find_mentions(text: &[u8], take: &mut dyn FnMut(Mention)) {
         if let Some(task) = task {
             // Any number of 18 digits can be metadata.
             let is_certain = !matches!(found, crate::Identifier::Metadata { .. });
-            take(Mention { task, operation: Identifier::new(found.op_id().as_bytes()), is_certain });
+            let chain = match &found {
+                crate::Identifier::Metadata { chain, .. } => {
+                    chain.map_or(Chain::NONE, |id| Chain::new(id.0.into()))
+                }
+                _ => Chain::UNKNOWN,
+            };
+            let operation = Identifier::new(found.op_id().as_bytes());
+            take(Mention { task, operation, chain, is_certain });
         }
     }
 }
@@ -108,6 +117,7 @@ fn recognise(entry: &Entry, options: &ReadOptions) -> Option<Form> {
 fn open(
     tree: &Tree,
     options: &ReadOptions,
+    operations: Option<&Arc<ReportedOperations>>,
     read: &mut HashMap<FileId, String>,
     notices: &mut Vec<String>,
 ) -> Result<Option<RecordTrace>, PlanError> {
@@ -150,12 +160,29 @@ fn open(
             read.insert(identity, name.clone());
         }
         is_empty = false;
-        let (trace, file, check) = (Arc::clone(&trace), Arc::<str>::from(&*name), options.check);
+        // A report whose end was not written yet is not there yet.
+        let whole = match form {
+            Form::Text if entry.is_being_collected() => end_of_whole_reports(&bytes),
+            _ => bytes.len(),
+        };
+        let bytes = bytes.slice(0..whole);
+        let (trace, file) = (Arc::clone(&trace), Arc::<str>::from(&*name));
+        let check = operations.map(|operations| Checking::new(operations, &file));
         opened = opened.with_stream(0, &name, bytes.len() as u64, move || {
-            ReportSource::new(&file, &bytes, form, EventMaker::new(Arc::clone(&trace), check, most_shapes))
+            ReportSource::new(
+                &file,
+                &bytes,
+                form,
+                EventMaker::new(Arc::clone(&trace), check.clone(), most_shapes),
+            )
         });
     }
     Ok((!is_empty || !is_repeated).then_some(opened))
+}
+
+/// Where the last report ends that has an empty line behind it.
+fn end_of_whole_reports(bytes: &[u8]) -> usize {
+    memchr::memmem::rfind(bytes, b"\n\n").map_or(0, |at| at + 2)
 }
 
 /// The path of a file, as far as the tree knows it.

@@ -26,6 +26,9 @@
 //! | `thread_id` | `ThreadID`, if it is a number | thread |
 //! | `severity` | `Severity`: a level of syslog | severity |
 //!
+//! Lines have meanings, too: `Label` the message (else `Operation`, else `Title`), `Title` the title of the task, `Tag` and
+//! `Class` tags, `Host` the machine, `Agent` the component, `ProcessName`, `ThreadName` and `Source`.
+//!
 //! An edge from an operation of zeros, by which the original libraries mark a root, is delivered like others. In JSON of servers that no longer have
 //! metadata, `TaskID`, `EventID` and `ParentEventID` stand for them.
 //!
@@ -40,6 +43,7 @@ mod collect;
 mod event_maker;
 mod format;
 mod log_text;
+mod reported_operations;
 mod shape;
 mod source;
 

@@ -258,6 +258,10 @@ fn remedy(rule: ReportRule) -> &'static str {
         ReportRule::Timestamp => {
             "the event is read without a time; the program that reported it should be corrected"
         }
+        ReportRule::OperationOnce => {
+            "task graphs show both as one operation; the program that reported it should draw identifiers at random, of 8 \
+             bytes where there are many"
+        }
         _ => "it is read as if the rule were kept; the program that wrote it should be corrected",
     }
 }

@@ -64,12 +64,14 @@ rules! {
         "metadata keep all rules of the document";
     MetadataValid, "metadata-valid", true,
         "metadata of reports are valid: the task is not all zeros";
+    OperationOnce, "operation-once", false,
+        "an operation has one report, of which there may be copies";
     Edge, "edge", true,
         "an edge is an identifier, followed by a kind (`next`, `down`, `up`) and a chain (`0x` and four digits), or not";
     EdgeLength, "edge-length", false,
         "the identifier of an edge is as long as that of the operation";
     Timestamp, "timestamp", true,
-        "a time is a number of seconds or milliseconds since 1970";
+        "a time is a number of seconds, milliseconds, microseconds or nanoseconds since 1970";
     Number, "number", false,
         "the values of `Severity` and `ChainId` are numbers";
     JsonSyntax, "json-syntax", true,

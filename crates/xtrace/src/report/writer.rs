@@ -78,6 +78,11 @@ impl<'b> ReportWriter<'b> {
         self.lines.timestamp_millis(self.out, millis);
     }
 
+    /// Writes the time: nanoseconds since 1970, as seconds with nine digits behind a point.
+    pub fn timestamp_nanos(&mut self, nanos: u64) {
+        self.lines.timestamp_nanos(self.out, nanos);
+    }
+
     /// Writes a line.
     pub fn line(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
         self.lines.line(self.out, key.as_ref(), value.as_ref());
@@ -137,20 +142,11 @@ impl Lines {
     }
 
     pub(crate) fn timestamp_millis(&self, out: &mut Vec<u8>, millis: u64) {
-        out.extend_from_slice(b"Timestamp: ");
-        // 2^64 ms are 17 digits of seconds.
-        let mut digits = [b'0'; 20];
-        let mut rest = millis / 1000;
-        let mut at = digits.len();
-        while rest > 0 || at == digits.len() {
-            at -= 1;
-            digits[at] = b'0' + (rest % 10) as u8;
-            rest /= 10;
-        }
-        out.extend_from_slice(&digits[at..]);
-        let millis = (millis % 1000) as u16;
-        let digit = |power| b'0' + (millis / power % 10) as u8;
-        out.extend_from_slice(&[b'.', digit(100), digit(10), digit(1), b'\n']);
+        push_timestamp::<3>(out, millis / 1000, (millis % 1000) as u32);
+    }
+
+    pub(crate) fn timestamp_nanos(&self, out: &mut Vec<u8>, nanos: u64) {
+        push_timestamp::<9>(out, nanos / 1_000_000_000, (nanos % 1_000_000_000) as u32);
     }
 
     pub(crate) fn line(&mut self, out: &mut Vec<u8>, key: &[u8], value: &[u8]) {
@@ -200,6 +196,35 @@ impl Lines {
         }
         self.is_escaped = true;
     }
+}
+
+/// Writes a time: seconds, and a fraction of some digits.
+fn push_timestamp<const DIGITS: usize>(out: &mut Vec<u8>, seconds: u64, fraction: u32) {
+    out.extend_from_slice(b"Timestamp: ");
+    // Seconds of 64 bits, the point and at most nine digits.
+    let mut text = [b'0'; 20 + 1 + 9];
+    let mut at = text.len();
+    let mut push = |digit: u8| {
+        at -= 1;
+        text[at] = digit;
+        at
+    };
+    let mut rest = fraction;
+    for _ in 0..DIGITS {
+        push(b'0' + (rest % 10) as u8);
+        rest /= 10;
+    }
+    push(b'.');
+    let mut rest = seconds;
+    let begin = loop {
+        let begin = push(b'0' + (rest % 10) as u8);
+        rest /= 10;
+        if rest == 0 {
+            break begin;
+        }
+    };
+    out.extend_from_slice(&text[begin..]);
+    out.push(b'\n');
 }
 
 /// Lines as text, if nothing in them must be escaped.
@@ -294,6 +319,15 @@ mod tests {
         {
             let mut out = Vec::new();
             ReportWriter::of_lines(&mut out).timestamp_millis(millis);
+            assert_eq!(String::from_utf8(out).unwrap(), format!("{HEAD}\nTimestamp: {text}\n"));
+        }
+        for (nanos, text) in [
+            (0, "0.000000000"),
+            (1_500_000_000_000_000_007, "1500000000.000000007"),
+            (u64::MAX, "18446744073.709551615"),
+        ] {
+            let mut out = Vec::new();
+            ReportWriter::of_lines(&mut out).timestamp_nanos(nanos);
             assert_eq!(String::from_utf8(out).unwrap(), format!("{HEAD}\nTimestamp: {text}\n"));
         }
     }

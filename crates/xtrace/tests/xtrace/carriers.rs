@@ -114,6 +114,55 @@ fn without_a_context() {
     let labels: Vec<_> = reports.iter().map(Parsed::label).collect();
     assert_eq!(labels, ["server receives request", "work /", "server sends response"]);
     assert!(reports[0].edges.is_empty());
+    // The task begins with the title, and with a threshold that goes on with it.
+    assert_eq!(reports[0].get("Title"), Some("GET /"));
+    assert!(reports[1..].iter().all(|report| report.get("Title").is_none()));
+    for report in &reports {
+        assert_eq!(Severity::of(report.metadata.as_ref()), Ok(Some(Severity::INFO)));
+    }
+}
+
+/// A title is that of the task, not of each request in it, and has neither the query nor any length.
+#[test]
+fn requests_are_titled() {
+    let collected = Collected::default();
+    let tracer = Arc::new(Tracer::new(collected.clone()));
+    let server = |request: Request<()>| {
+        let handler = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(Response::new(())) });
+        let layer = ServerLayer::new(Arc::clone(&tracer)).with_threshold(Severity::ERROR);
+        block_on(layer.layer(handler).oneshot(request)).unwrap();
+        parsed(&collected)
+    };
+    let post = |path: &str| Request::post(path).body(()).unwrap();
+    // Errors alone: the layer's own events are not important enough.
+    assert!(server(post("/quiet")).is_empty());
+    let layer = ServerLayer::new(Arc::clone(&tracer));
+    let server = |request: Request<()>| {
+        let handler = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(Response::new(())) });
+        block_on(layer.layer(handler).oneshot(request)).unwrap();
+        parsed(&collected)
+    };
+    let reports = server(post("http://host/orders/7?token=secret"));
+    assert_eq!(reports[0].get("Title"), Some("POST /orders/7"));
+    assert!(!format!("{reports:?}").contains("secret"));
+    let mut request = post("/orders/8");
+    request.headers_mut().insert(X_TRACE, "10CAFEBABE01020304".parse().unwrap());
+    let reports = server(request);
+    assert_eq!((reports.len(), reports[0].get("Title")), (2, None));
+    // Of a system that has no titles.
+    let layer = layer.clone().with_headers(Headers::XTraceAndW3c);
+    let handler = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(Response::new(())) });
+    let mut request = post("/orders/9");
+    let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    request.headers_mut().insert(TRACE_PARENT, parent.parse().unwrap());
+    block_on(layer.layer(handler).oneshot(request)).unwrap();
+    let of_w3c = parsed(&collected);
+    assert_eq!((of_w3c[0].get("Title"), of_w3c[0].edges.len()), (Some("POST /orders/9"), 1));
+    // Nothing was said of a threshold: the one of each program counts, and none is added.
+    assert_eq!(Severity::of(reports[0].metadata.as_ref()), Ok(None));
+    let reports = server(post(&format!("/{}", "x".repeat(60_000))));
+    assert_eq!(reports[0].get("Title").map(|title| title.chars().count()), Some("POST ".len() + 1025));
+    assert!(reports[0].get("Path").is_some_and(|path| path.ends_with('…')));
 }
 
 fn headers(lines: &[(&str, &str)]) -> HeaderMap {

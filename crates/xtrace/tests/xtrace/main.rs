@@ -8,6 +8,7 @@ mod figure_1;
 mod operations;
 mod propagation;
 mod properties;
+mod queued;
 mod reader;
 mod reports;
 mod support;

@@ -1,16 +1,22 @@
 //! Spans of `tracing` as operations.
 
 use std::cell::RefCell;
+use std::convert::Infallible;
 use std::fmt;
 use std::io;
+use std::pin::pin;
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
+use std::task::{self, Waker};
 use std::thread;
 use std::time::Duration;
 
+use http::{Request, Response};
+use ichnos_xtrace::carrier::tower::ServerLayer;
 use ichnos_xtrace::option::Severity;
 use ichnos_xtrace::propagation::{Collected, Reporter, SharedContext};
 use ichnos_xtrace::{Context, OperationLayer, Tracer};
+use tower::{Layer, ServiceExt, service_fn};
 use tracing::callsite::rebuild_interest_cache;
 use tracing::subscriber::with_default;
 use tracing::{Span, debug, error, info, info_span, warn};
@@ -108,6 +114,40 @@ fn spans_go_on_with_the_current_context_and_are_it() {
         "within next span ends",
     ];
     assert_eq!(edges(&reports[..5]), expected);
+}
+
+/// Spans at INFO behind a server are reported: of tasks that begin there, and of those that come without a threshold.
+#[test]
+fn spans_behind_a_server() {
+    let collected = Collected::default();
+    let tracer = Arc::new(Tracer::new(collected.clone()));
+    let server = |layer: ServerLayer, metadata: Option<&str>| {
+        let handler = service_fn(async |_: Request<()>| {
+            let _span = info_span!("work").entered();
+            debug!("detail");
+            Ok::<_, Infallible>(Response::new(()))
+        });
+        let operations = OperationLayer::new(Arc::clone(&tracer));
+        with_default(tracing_subscriber::registry().with(operations), || {
+            let mut request = Request::get("/").body(()).unwrap();
+            if let Some(metadata) = metadata {
+                request.headers_mut().insert("x-trace", metadata.parse().unwrap());
+            }
+            let mut future = pin!(layer.layer(handler).oneshot(request));
+            let mut waker = task::Context::from_waker(Waker::noop());
+            while future.as_mut().poll(&mut waker).is_pending() {}
+        });
+        parsed(&collected).iter().map(|report| report.label().to_owned()).collect::<Vec<_>>()
+    };
+    let layer = ServerLayer::new(Arc::clone(&tracer));
+    let expected = ["server receives request", "work", "work ends", "server sends response"];
+    assert_eq!(server(layer.clone(), None), expected);
+    assert_eq!(server(layer.clone(), Some("10CAFEBABE01020304")), expected);
+    assert_eq!(server(layer.clone().with_threshold(Severity::DEBUG), None).len(), 5);
+    // What the metadata say counts.
+    let of_notice = server(layer.clone(), Some("14CAFEBABE0102030403CE0105"));
+    assert_eq!(of_notice, ["server receives request", "server sends response"]);
+    assert_eq!(server(layer.with_threshold(Severity::DEBUG), Some("10CAFEBABE01020304")), expected);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use ichnos_testing::{Random, cases};
 use ichnos_xtrace::option::{ChainId, Definition, Propagation, Registry, Severity};
 use ichnos_xtrace::propagation::{
     Collected, DifferentTask, Entered, InContext, Reporter, SharedContext, TcpReporter, UdpReporter,
-    WriterReporter,
+    WithContext, WriterReporter,
 };
 use ichnos_xtrace::{Context, Edge, EdgeKind, Metadata, OpId, TaskId, Tracer};
 
@@ -154,11 +154,12 @@ fn thresholds_leave_events_out() {
         for level in 0..8 {
             let label = format!("{name}{level}");
             let is_reported = context.event_of(&tracer, Severity(level), &label).send().unwrap();
-            assert_eq!(is_reported, context.reports(Severity(level)));
+            assert_eq!(is_reported, context.reports(&tracer, Severity(level)));
         }
         parsed(&collected)
     };
-    assert_eq!(all(&mut context, "default ").len(), 6);
+    // Without a threshold of the task, that of the tracer counts.
+    assert_eq!(all(&mut context, "default ").len(), 7);
     context.set_threshold(Severity::ERROR).unwrap();
     let reports = all(&mut context, "error ");
     let labels: Vec<_> = reports.iter().map(Parsed::label).collect();
@@ -168,11 +169,40 @@ fn thresholds_leave_events_out() {
     assert_eq!(reports[1].edges, [Edge::next(reports[0].metadata.op_id())]);
     // It travels with the metadata.
     let other = Context::of(context.metadata().clone());
-    assert!(!other.reports(Severity::WARNING));
+    assert!(!other.reports(&tracer, Severity::WARNING));
     context.set_threshold(Severity::NONE).unwrap();
     assert!(all(&mut context, "none ").is_empty());
     context.set_threshold(Severity::ALL).unwrap();
     assert_eq!(all(&mut context, "all ").len(), 8);
+}
+
+/// The metadata say the threshold in a form that the original library reads, which keeps the low three bits.
+#[test]
+fn thresholds_travel_with_metadata() {
+    let option = |context: &Context| context.metadata().option(Severity::NUMBER).map(<[u8]>::to_vec);
+    let mut context = Context::start_with_threshold(Severity::INFO);
+    assert_eq!(option(&context), Some(vec![6]));
+    assert!(context.metadata().to_string().ends_with("03CE0106"));
+    assert_eq!(option(&context.fork()), Some(vec![6]));
+    context.set_threshold(Severity::ALL).unwrap();
+    assert_eq!(option(&context), Some(vec![7]));
+    context.set_threshold(Severity::UNSET).unwrap();
+    assert_eq!(option(&context), None);
+    assert_eq!(option(&Context::start_with_threshold(Severity::UNSET)), None);
+    // Where nothing is said, each program decides.
+    let quiet = Tracer::new(()).with_threshold(Severity::ERROR);
+    assert!(!context.reports(&quiet, Severity::WARNING) && context.reports(&Tracer::new(()), Severity::INFO));
+    let told = Context::start_with_threshold(Severity::DEBUG);
+    assert!(told.reports(&quiet, Severity::DEBUG));
+}
+
+#[test]
+fn titles_and_tags() {
+    let (collected, tracer) = tracer();
+    let mut context = Context::start();
+    context.event(&tracer, "begin").title("GET /\n").tag("web").tag("slow").send().unwrap();
+    let text = collected.take().remove(0);
+    assert!(text.ends_with("Label: begin\nTitle: GET /\\n\nTag: web\nTag: slow\n"), "{text}");
 }
 
 #[test]
@@ -536,6 +566,40 @@ fn the_context_of_a_future_is_only_there_while_it_is_polled() {
         "r2 next end",
     ];
     assert_eq!(edges(&parsed(&collected)), expected);
+}
+
+/// Executors poll futures in threads that have no current context.
+#[test]
+fn spawned_futures_take_the_context_along() {
+    let (collected, tracer) = tracer();
+    let tracer = Arc::new(tracer);
+    let work = |label: &'static str| {
+        let tracer = Arc::clone(&tracer);
+        async move {
+            Context::with_current(|context| context.event(&tracer, label).send().unwrap());
+        }
+    };
+    let spawn = |future: WithContext<_>| {
+        std::thread::scope(|scope| {
+            let poll = || {
+                let mut future = pin!(future);
+                while future.as_mut().poll(&mut task::Context::from_waker(Waker::noop())).is_pending() {}
+            };
+            scope.spawn(poll).join().unwrap();
+        });
+    };
+    spawn(work("nowhere").in_current_context());
+    spawn(work("nowhere").in_forked_context());
+    let entered = Context::start().enter();
+    let event = |label| entered.context().with(|context| context.event(&tracer, label).send().unwrap());
+    event("begin");
+    // That of the call counts, wherever the future is polled.
+    let (current, fork) = (work("current").in_current_context(), work("fork").in_forked_context());
+    drop(Context::start().enter());
+    spawn(fork);
+    spawn(current);
+    event("end");
+    assert_eq!(edges(&parsed(&collected)), ["begin next current", "begin next fork", "current next end"]);
 }
 
 /// Reporters may be called from several threads at once.

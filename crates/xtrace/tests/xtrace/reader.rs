@@ -1,6 +1,7 @@
 //! Reports behind the model of ichnos: each report is an event, with all of its lines, and with what they mean.
 
 use std::fs;
+use std::time::SystemTime;
 
 use ichnos_io::{Entry, Format, FormatOptions, ReadOptions, Tree};
 use ichnos_model::{
@@ -8,8 +9,9 @@ use ichnos_model::{
     Window,
 };
 use ichnos_testing::{Random, cases};
-use ichnos_xtrace::XTrace;
-use ichnos_xtrace::report::{ReportRule, ReportWriter};
+use ichnos_xtrace::propagation::Collected;
+use ichnos_xtrace::report::{ReportRule, ReportWriter, parse_timestamp};
+use ichnos_xtrace::{Context, Tracer, XTrace};
 
 use crate::reports::{Lines, of_text};
 use crate::support::traces;
@@ -157,11 +159,66 @@ fn what_lines_mean() {
     assert_eq!(read(json, true), [expected]);
 }
 
+/// Times in all notations are read to the nanosecond, and those that a tracer writes come back.
+#[test]
+fn times_are_exact() {
+    for (value, expected) in [
+        // Milliseconds of the original libraries, microseconds of the Ruby library, and nanoseconds.
+        ("1364280059.495", "1364280059495000000"),
+        ("1364280059.12345", "1364280059123450000"),
+        ("   12.34567", "12345670000"),
+        ("1364280059.123456789", "1364280059123456789"),
+        ("1364280059.000000001", "1364280059000000001"),
+        ("1364280059.1234567891234", "1364280059123456789"),
+        ("1364280059.123456789[sent]", "1364280059123456789"),
+        // Integers of later systems.
+        ("1384989800278", "1384989800278000000"),
+        ("1384989800278123456", "1384989800278123456"),
+    ] {
+        let text = format!("{HEAD}X-Trace: 10CAFEBABE01020304\nTimestamp: {value}\n");
+        let found = read(&text, true);
+        assert!(found.len() == 1 && found[0].starts_with(&format!("{expected};")), "{value}: {found:?}");
+        // As text in JSON, and as a number.
+        let is_number = !value.contains([' ', '[']);
+        for quote in [Some("\""), is_number.then_some("")].into_iter().flatten() {
+            let json =
+                format!("{{\"X-Trace\": \"10CAFEBABE01020304\", \"Timestamp\": {quote}{value}{quote}}}");
+            let found = read(&json, true);
+            assert!(found.len() == 1 && found[0].starts_with(&format!("{expected};")), "{json}: {found:?}");
+        }
+    }
+    cases(1_000, |random| {
+        let nanos = random.number() >> random.index(64);
+        let mut text = Vec::new();
+        let mut report = ReportWriter::of_lines(&mut text);
+        report.timestamp_nanos(nanos);
+        let line = text.rsplit(|byte| *byte == b' ').next().unwrap().trim_ascii_end();
+        assert_eq!(parse_timestamp(line), Some(nanos));
+    });
+    let now = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_nanos();
+    for (has_nanoseconds, digits) in [(false, 3), (true, 9)] {
+        let collected = Collected::default();
+        let mut tracer = Tracer::new(collected.clone());
+        if has_nanoseconds {
+            tracer = tracer.with_nanoseconds();
+        }
+        let before = now();
+        Context::start().event(&tracer, "event").send().unwrap();
+        let report = collected.take().remove(0);
+        let fraction = report.lines().find_map(|line| line.strip_prefix("Timestamp: ")?.split_once('.'));
+        assert_eq!(fraction.unwrap().1.len(), digits);
+        let found = read(&report, true);
+        let time: u128 = found[0].split(';').next().unwrap().parse().unwrap();
+        let unit = 10u128.pow(9 - digits as u32);
+        assert!((before / unit * unit..=now()).contains(&time), "{time}");
+    }
+}
+
 #[test]
 fn meanings_of_members() {
     let text = format!(
         "{HEAD}X-Trace: 10CAFEBABE01020304\nHost: h\nAgent: a\nClass: c\nSource: s:1\nOperation: o\nLabel: l\n\
-         ThreadName: t\nProcessName: p\nSeverity: 4\nOther: x\nRepeated: 1\nRepeated: 2\n"
+         ThreadName: t\nProcessName: p\nTitle: i\nTag: g\nSeverity: 4\nOther: x\nRepeated: 1\nRepeated: 2\n"
     );
     let trace = open_all(&[("a", text.as_bytes())], &options(false));
     let mut cursor = trace.cursors(Window::default()).remove(0);
@@ -178,7 +235,15 @@ fn meanings_of_members() {
     let cause = Meaning::Cause;
     let [parent, predecessor, returned] =
         [cause(CauseKind::Parent), cause(CauseKind::Predecessor), cause(CauseKind::Return)];
-    let expected = [Meaning::TaskId, Meaning::OperationId, parent, predecessor, returned];
+    let expected = [
+        Meaning::TaskId,
+        Meaning::OperationId,
+        parent,
+        predecessor,
+        returned,
+        Meaning::ChainId,
+        Meaning::CauseChain,
+    ];
     assert_eq!(of(Scope::CommonContext), expected);
     assert_eq!(of(Scope::SpecificContext), [Meaning::Severity]);
     assert_eq!(
@@ -192,6 +257,8 @@ fn meanings_of_members() {
             Meaning::Message,
             Meaning::Thread,
             Meaning::ProcessName,
+            Meaning::TaskTitle,
+            Meaning::Tag,
             Meaning::Rendered
         ]
     );
@@ -255,9 +322,66 @@ fn rules_are_told() {
             "json-value at 37",
             "-; task_id=CAFEBABE operation_id=01020304;; X-Trace=10CAFEBABE01020304 a=true",
             "json-syntax at 54",
+            "operation-once at 57",
             "-; task_id=CAFEBABE operation_id=01020304;; X-Trace=10CAFEBABE01020304"
         ]
     );
+}
+
+/// Different reports of one operation are told, in whichever files they are; copies are not.
+#[test]
+fn operations_have_one_report() {
+    let report =
+        |metadata: &str, label: &str| format!("{HEAD}X-Trace: {metadata}\nLabel: {label}\nTag: t\n\n");
+    let one = report("10CAFEBABE01020304", "one");
+    let first = [
+        one.clone(),
+        one.clone(),
+        one.replace('\n', "\r\n"),
+        report("10CAFEBABE01020305", "other operation"),
+        report("10CAFEBABF01020304", "other task"),
+        report("14CAFEBABE0102030404C1020001", "other chain"),
+        report("14CAFEBABE0102030404C1020002", "other chain"),
+        // There is no operation yet.
+        report("10CAFEBABE00000000", "a"),
+        report("10CAFEBABE00000000", "b"),
+    ]
+    .concat();
+    let json = br#"[{"Tag": ["t"], "Label": "one", "X-Trace": "10CAFEBABE01020304"}]"#;
+    let second =
+        [report("10CAFEBABE01020305", "other operation"), report("10CAFEBABE01020304", "two")].concat();
+    let third = report("14CAFEBABE0102030404C1020002", "in its chain");
+    let files: [(&str, &[u8]); 4] =
+        [("a", first.as_bytes()), ("b", json), ("c", second.as_bytes()), ("d", third.as_bytes())];
+    let trace = open_all(&files, &options(true));
+    // A second reading tells the same.
+    for _ in 0..2 {
+        let mut found = Vec::new();
+        for mut cursor in trace.cursors(Window::default()) {
+            while cursor.next_head().is_some() {
+                if let Some(Message::Damage(damage)) = cursor.current() {
+                    assert_eq!(damage.kind.rule().unwrap().name, "operation-once");
+                    let statement = &damage.kind.rule().unwrap().statement;
+                    found.push(format!("{} {}: {statement}", damage.file, damage.bit / 8));
+                }
+            }
+        }
+        let rule = "an operation has one report, of which there may be copies";
+        assert_eq!(
+            found,
+            [
+                format!(
+                    "x/c {}: {rule}, but operation 01020304 of task CAFEBABE has another one at x/a: byte 0",
+                    second.rfind(HEAD).unwrap()
+                ),
+                format!(
+                    "x/d 0: {rule}, but operation 01020304 of task CAFEBABE has another one at x/a: byte {}",
+                    first.find("14CAFEBABE0102030404C1020002").unwrap() - HEAD.len() - "X-Trace: ".len()
+                ),
+            ]
+        );
+    }
+    assert_eq!(words(&*open_all(&files, &options(false)), Window::default()).len(), 13);
 }
 
 /// The lines of an event, whatever its class is.
@@ -383,7 +507,7 @@ fn files_of_directories() {
     let window = Window { end: Some(6_499_999_999), ..Window::default() };
     assert_eq!(words(&*trace, window).len(), 1);
     // Times need not be in order: no rule is broken, and a window has all of its events.
-    let at = |time: u64| format!("{HEAD}X-Trace: 10CAFEBABE01020304\nTimestamp: {time}\n\n");
+    let at = |time: u64| format!("{HEAD}X-Trace: 10CAFEBABE0102030{time}\nTimestamp: {time}\n\n");
     let text = [6, 9, 7, 1, 8].map(at).concat();
     let trace = open_all(&[("a", text.as_bytes())], &options(true));
     let window = Window { begin: Some(6_000_000_000), end: Some(8_000_000_000) };

@@ -63,6 +63,28 @@ fn lenient_is_what_the_original_library_does() {
     }
 }
 
+/// Severities of more than three bits, as the original library wrote them again.
+#[test]
+fn severities_keep_three_bits() {
+    for (text, written) in [
+        ("14CAFEBABE0102030403CE0106", "14CAFEBABE0102030403CE0106"),
+        ("14CAFEBABE0102030403CE010F", "14CAFEBABE0102030403CE0107"),
+        ("14CAFEBABE0102030403CE01FF", "14CAFEBABE0102030403CE0107"),
+        ("14CAFEBABE0102030406CE0108CE01FE", "14CAFEBABE0102030406CE0100CE0106"),
+        ("14CAFEBABE0102030408C102F8E6CE01A500FF", "14CAFEBABE0102030408C102F8E6CE010500"),
+        ("14CAFEBABE0102030405CE010A00CE", "14CAFEBABE0102030405CE01020000"),
+        ("0CCAFEBABE010203040506070803CE010E", "1CCAFEBABE010203040506070803CE0106"),
+        ("04CAFEBABE0102030403CE01F0", "04CAFEBABE0102030403CE0100"),
+        // What only looks like one is kept.
+        ("14CAFEBABE01020304060704CE01FFFF", "14CAFEBABE01020304060704CE01FFFF"),
+    ] {
+        assert_eq!(Metadata::parse_lenient(text.as_bytes()).to_string(), written, "{text}");
+    }
+    // By the document, options are opaque.
+    let strict = Metadata::parse("14CAFEBABE0102030403CE010F").unwrap();
+    assert_eq!(strict.to_string(), "14CAFEBABE0102030403CE010F");
+}
+
 /// What the original library makes of a text in one word or two.
 fn by_library(printed: Option<&str>) -> String {
     let Some(printed) = printed else { return "aborted".to_owned() };

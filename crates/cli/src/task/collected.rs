@@ -1,0 +1,73 @@
+//! Tasks of a directory with reports of a collector: what its index finds is read, and nothing else.
+
+use std::path::Path;
+
+use ichnos::Session;
+use ichnos::collect::open_index;
+use ichnos::export::find_identifiers;
+use ichnos::io::TaskKey;
+use ichnos::model::Identifier;
+
+use crate::args::{Arithmetic, Progress, TaskReading};
+use crate::exit::Failure;
+use crate::input;
+use crate::report::Report;
+use crate::scan;
+
+/// Opens the reports of the tasks that identifiers stand for. None if that needs all that is there: other input than such a
+/// directory, a selection of events, or the latest task.
+pub(super) fn open(
+    args: &TaskReading,
+    ids: &[&str],
+    progress: Progress,
+    report: Report,
+) -> Result<Option<Session>, Failure> {
+    let Some(directory) = directory(args).filter(|_| !ids.is_empty() && !ids.contains(&"latest")) else {
+        return Ok(None);
+    };
+    // Whatever is wrong with the index, the segments can be read.
+    let Ok(Some(text)) = reports(directory, ids) else { return Ok(None) };
+    let name = directory.to_string_lossy();
+    let progress = scan::progress(progress, report);
+    input::open_text(&name, &text, &args.reading, Arithmetic::Exact, progress).map(Some)
+}
+
+/// The directory, if it is all of the input and no event of it is left out.
+fn directory(args: &TaskReading) -> Option<&Path> {
+    let (reading, selecting) = (&args.reading, &args.selecting);
+    let [path] = &reading.paths[..] else { return None };
+    let is_whole = reading.manifest.is_none() && reading.listen.is_none() && reading.offset.is_empty();
+    let has_window = selecting.begin.is_some() || selecting.end.is_some() || selecting.timerange.is_some();
+    let selects = !selecting.stream.is_empty()
+        || !selecting.event.is_empty()
+        || selecting.filter.is_some()
+        || selecting.stream_intersection;
+    (is_whole && !has_window && !selects && path.is_dir()).then_some(path)
+}
+
+/// The reports of the tasks, one after the other. None if one of the tasks is not there.
+fn reports(directory: &Path, ids: &[&str]) -> Result<Option<Vec<u8>>, ichnos::collect::CollectError> {
+    let index = open_index(directory)?;
+    if !index.is_complete() {
+        return Ok(None);
+    }
+    let tasks: Vec<(TaskKey, Identifier)> =
+        index.keys()?.into_iter().filter_map(|key| Some((key, Identifier::new(key.as_bytes())?))).collect();
+    let all = || tasks.iter().map(|(_, id)| *id);
+    let mut wanted = Vec::new();
+    for id in ids {
+        let found = find_identifiers(all(), id);
+        if found.is_empty() {
+            return Ok(None);
+        }
+        wanted.extend(found.into_iter().filter_map(|task| tasks.get(task)).map(|(_, id)| id.common_part()));
+    }
+    // The same task can have identifiers of several sizes.
+    let is_wanted = |id: &Identifier| wanted.contains(&id.common_part());
+    let mut locations = Vec::new();
+    for (key, _) in tasks.iter().filter(|(_, id)| is_wanted(id)) {
+        locations.extend(index.reports_of(key)?);
+    }
+    locations.sort_unstable();
+    index.read(&locations).map(Some)
+}

@@ -1,0 +1,234 @@
+//! Differences between the clocks of machines, as far as edges show them.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
+/// Steps of the search for offsets, after which clocks stay as they are.
+const MOST_STEPS: usize = 50_000_000;
+
+/// An edge between operations of two machines.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Message {
+    /// The machine of the cause.
+    pub(super) from: u32,
+    /// The machine of the effect.
+    pub(super) to: u32,
+    /// Time of the cause minus that of the effect, in nanoseconds. Positive: the edge goes back in time.
+    pub(super) late: i128,
+}
+
+/// The nanoseconds to add to the clocks of machines for no effect to come before its cause; empty if nothing does.
+///
+/// The clock of the `first` machine is right, and so is any other that can be: a clock is only moved if an edge goes
+/// back in time otherwise. Edges in both directions bound its offset from below and above: it is moved to the middle.
+/// Edges in one direction move it as little as possible. Where edges contradict each other, as rounded times do, they are
+/// as little back in time as possible.
+pub(super) fn offsets(
+    first: Option<u32>,
+    messages: impl Iterator<Item = Message> + Clone,
+) -> HashMap<u32, i128> {
+    if !messages.clone().any(|message| message.late > 0) {
+        return HashMap::new();
+    }
+    let mut bounds = Bounds::new(first, messages);
+    let Some(slack) = bounds.least_slack() else { return HashMap::new() };
+    bounds.pairs.iter_mut().for_each(|pair| pair.late -= slack);
+    let Some(offsets) = bounds.choose() else { return HashMap::new() };
+    let moved = bounds.machines.iter().zip(offsets).filter(|(_, offset)| *offset != 0);
+    moved.map(|(machine, offset)| (*machine, offset)).collect()
+}
+
+/// What edges say of the offsets of machines, which are known by their index here.
+struct Bounds {
+    machines: Vec<u32>,
+    /// The latest message of each machine to each other one.
+    pairs: Vec<Message>,
+    /// Indexes of the pairs from and to each machine.
+    pairs_of: [Vec<Vec<u32>>; 2],
+    steps: usize,
+}
+
+impl Bounds {
+    fn new(first: Option<u32>, messages: impl Iterator<Item = Message>) -> Self {
+        let mut bounds =
+            Self { machines: Vec::new(), pairs: Vec::new(), pairs_of: Default::default(), steps: 0 };
+        let mut indexes = HashMap::new();
+        let mut index = |bounds: &mut Self, machine: u32| {
+            *indexes.entry(machine).or_insert_with(|| {
+                bounds.machines.push(machine);
+                bounds.pairs_of.iter_mut().for_each(|pairs| pairs.push(Vec::new()));
+                bounds.machines.len() as u32 - 1
+            })
+        };
+        if let Some(first) = first {
+            index(&mut bounds, first);
+        }
+        let mut known: HashMap<(u32, u32), usize> = HashMap::new();
+        for Message { from, to, late } in messages {
+            let (from, to) = (index(&mut bounds, from), index(&mut bounds, to));
+            let at = *known.entry((from, to)).or_insert_with(|| {
+                let at = bounds.pairs.len();
+                bounds.pairs.push(Message { from, to, late });
+                bounds.pairs_of[0][from as usize].push(at as u32);
+                bounds.pairs_of[1][to as usize].push(at as u32);
+                at
+            });
+            if let Some(pair) = bounds.pairs.get_mut(at) {
+                pair.late = pair.late.max(late);
+            }
+        }
+        bounds
+    }
+
+    /// By how much edges go back in time at least, whatever the offsets are. None: too much work.
+    fn least_slack(&mut self) -> Option<i128> {
+        if self.is_possible(0)? {
+            return Some(0);
+        }
+        let (mut impossible, mut possible) = (0, self.pairs.iter().map(|pair| pair.late).max()?);
+        while possible - impossible > 1 {
+            let middle = impossible + (possible - impossible) / 2;
+            match self.is_possible(middle)? {
+                true => possible = middle,
+                false => impossible = middle,
+            }
+        }
+        Some(possible)
+    }
+
+    /// Whether there are offsets with which no edge goes back in time by more than this: no cycle of pairs does in all.
+    fn is_possible(&mut self, slack: i128) -> Option<bool> {
+        let mut offsets = vec![0i128; self.machines.len()];
+        for _ in 0..=self.machines.len() {
+            self.steps += self.pairs.len();
+            if self.steps > MOST_STEPS {
+                return None;
+            }
+            let mut is_stable = true;
+            for pair in &self.pairs {
+                let least = offsets.get(pair.from as usize)? + pair.late - slack;
+                let offset = offsets.get_mut(pair.to as usize)?;
+                if *offset < least {
+                    *offset = least;
+                    is_stable = false;
+                }
+            }
+            if is_stable {
+                return Some(true);
+            }
+        }
+        Some(false)
+    }
+
+    /// Offsets of all machines that contradict no pair, which is possible. None: too much work.
+    fn choose(&mut self) -> Option<Vec<i128>> {
+        let count = self.machines.len();
+        let mut chosen: Vec<Option<i128>> = vec![None; count];
+        // Offsets are at least the first and at most the negative of the second bound.
+        let mut bounds = [vec![None; count], vec![None; count]];
+        // Machines with bounds, those whose bounds are closest first, those with one bound last.
+        let mut next: BinaryHeap<Reverse<(bool, i128, u32)>> = BinaryHeap::new();
+        for reference in 0..count as u32 {
+            next.push(place_in_order(&bounds, reference)?);
+            while let Some(entry) = next.pop() {
+                let Reverse((_, _, machine)) = entry;
+                let at = machine as usize;
+                if chosen.get(at)?.is_some() || entry != place_in_order(&bounds, machine)? {
+                    continue;
+                }
+                let [least, most] = bounds_of(&bounds, machine)?;
+                let offset = match (least, most.map(|most| -most)) {
+                    (least, most) if least.unwrap_or(0) <= 0 && most.unwrap_or(0) >= 0 => 0,
+                    (Some(least), Some(most)) => least + (most - least) / 2,
+                    (bound, None) | (None, bound) => bound.unwrap_or_default(),
+                };
+                chosen[at] = Some(offset);
+                (bounds[0][at], bounds[1][at]) = (Some(offset), Some(-offset));
+                for side in [0, 1] {
+                    self.tighten(machine, side, &chosen, &mut bounds, &mut next)?;
+                }
+            }
+        }
+        chosen.into_iter().collect()
+    }
+
+    /// Moves the bounds of one side that follow from that of a machine.
+    fn tighten(
+        &mut self,
+        machine: u32,
+        side: usize,
+        chosen: &[Option<i128>],
+        bounds: &mut [Vec<Option<i128>>; 2],
+        next: &mut BinaryHeap<Reverse<(bool, i128, u32)>>,
+    ) -> Option<()> {
+        let mut open = vec![machine];
+        while let Some(machine) = open.pop() {
+            let bound = (*bounds[side].get(machine as usize)?)?;
+            let pairs = self.pairs_of[side].get(machine as usize)?;
+            self.steps += pairs.len();
+            if self.steps > MOST_STEPS {
+                return None;
+            }
+            for pair in pairs.iter().filter_map(|at| self.pairs.get(*at as usize)) {
+                let other = [pair.to, pair.from][side];
+                let (known, bound) = (bounds[side].get_mut(other as usize)?, bound + pair.late);
+                if chosen.get(other as usize)?.is_none() && known.is_none_or(|known| known < bound) {
+                    *known = Some(bound);
+                    open.push(other);
+                    next.push(place_in_order(bounds, other)?);
+                }
+            }
+        }
+        Some(())
+    }
+}
+
+fn bounds_of(bounds: &[Vec<Option<i128>>; 2], machine: u32) -> Option<[Option<i128>; 2]> {
+    let [least, most] = bounds;
+    Some([*least.get(machine as usize)?, *most.get(machine as usize)?])
+}
+
+/// Where a machine comes: whether it has at most one bound, otherwise how far its bounds are apart.
+fn place_in_order(bounds: &[Vec<Option<i128>>; 2], machine: u32) -> Option<Reverse<(bool, i128, u32)>> {
+    Some(match bounds_of(bounds, machine)? {
+        [Some(least), Some(most)] => Reverse((false, -most - least, machine)),
+        _ => Reverse((true, 0, machine)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(messages: &[(u32, u32, i128)]) -> Vec<(u32, i128)> {
+        let messages = messages.iter().map(|(from, to, late)| Message { from: *from, to: *to, late: *late });
+        let mut all: Vec<_> = offsets(Some(1), messages).into_iter().collect();
+        all.sort_unstable();
+        all
+    }
+
+    #[test]
+    fn clocks_that_can_be_right_stay() {
+        assert_eq!(of(&[(1, 2, -5), (2, 1, 0), (3, 2, -1_000)]), []);
+        // The third machine is not concerned.
+        assert_eq!(of(&[(1, 2, 90), (2, 1, -110), (1, 3, -7), (3, 1, -1)]), [(2, 100)]);
+    }
+
+    #[test]
+    fn both_directions_give_the_middle() {
+        assert_eq!(of(&[(1, 2, -1_010), (2, 1, 990)]), [(2, -1_000)]);
+        // One direction: no further than necessary.
+        assert_eq!(of(&[(1, 2, 90)]), [(2, 90)]);
+        assert_eq!(of(&[(2, 1, 90)]), [(2, -90)]);
+        // A chain of machines.
+        assert_eq!(of(&[(1, 2, 90), (2, 1, -110), (2, 3, -110), (3, 2, 90)]), [(2, 100)]);
+        assert_eq!(of(&[(1, 2, 90), (2, 1, -110), (2, 3, 90), (3, 2, -110)]), [(2, 100), (3, 200)]);
+    }
+
+    #[test]
+    fn contradictions_are_shared() {
+        // Together they go back by 10, whatever the offsets are.
+        assert_eq!(of(&[(1, 2, 110), (2, 1, -100)]), [(2, 105)]);
+        assert_eq!(of(&[(1, 2, 5), (2, 1, 5)]), []);
+    }
+}

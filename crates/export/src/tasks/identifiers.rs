@@ -1,0 +1,43 @@
+//! Identifiers by their first digits.
+
+use ichnos_model::Identifier;
+
+/// Finds the identifiers that begin with these hexadecimal digits, in any case and with any hyphens: their indexes. Bytes
+/// of zeros in front, which some formats fill shorter identifiers up with, need not be the same. A whole identifier is
+/// found alone.
+#[must_use]
+pub fn find_identifiers(ids: impl Iterator<Item = Identifier> + Clone, digits: &str) -> Vec<usize> {
+    // Identifiers that are no digits are known by their text, too.
+    let of_text = Identifier::of_text(digits.as_bytes());
+    let same = (0..).zip(ids.clone()).filter(|(_, id)| Some(*id) == of_text);
+    let same: Vec<usize> = same.map(|(index, _)| index).collect();
+    if !same.is_empty() {
+        return same;
+    }
+    let digits = digits.chars().filter(|c| !matches!(c, '-' | '{' | '}'));
+    let digits: String = digits.map(|c| c.to_ascii_uppercase()).collect();
+    if digits.is_empty() {
+        return Vec::new();
+    }
+    let without_zeros = significant(&digits);
+    let (mut all, mut exact) = (Vec::new(), Vec::new());
+    for (index, id) in ids.enumerate() {
+        let id = id.to_string();
+        if id == digits {
+            exact.push(index);
+        }
+        let is_named = id.starts_with(&digits)
+            || (!without_zeros.is_empty() && significant(&id).starts_with(without_zeros));
+        if is_named {
+            all.push(index);
+        }
+    }
+    // A whole identifier is no beginning of another one.
+    if exact.is_empty() { all } else { exact }
+}
+
+/// Hexadecimal digits without bytes of zeros in front.
+fn significant(digits: &str) -> &str {
+    let zeros = digits.as_bytes().chunks(2).take_while(|byte| *byte == b"00").count();
+    digits.get(2 * zeros..).unwrap_or_default()
+}

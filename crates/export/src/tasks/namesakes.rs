@@ -1,0 +1,66 @@
+//! Operations whose chain was not recorded, or not as the operation itself records it.
+
+use std::collections::HashMap;
+
+use ichnos_model::{Chain, Identifier};
+
+use super::operations::{Collected, Operation};
+
+/// The operations with an identifier, of whatever chain, as far as they were asked for.
+#[derive(Debug, Default)]
+pub(super) struct Namesakes {
+    by_id: HashMap<(u32, Identifier), Namesake>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Namesake {
+    Wanted,
+    One { number: u32, chain: Chain },
+    Several,
+}
+
+impl Namesakes {
+    /// Those with one of the wanted identifiers, each in a group.
+    pub(super) fn new(all: &Collected, wanted: impl Iterator<Item = (u32, Identifier)>) -> Self {
+        Self::of(all, wanted, |_| true)
+    }
+
+    /// Those of them whose chain is known.
+    pub(super) fn of_known_chains(all: &Collected, wanted: impl Iterator<Item = (u32, Identifier)>) -> Self {
+        Self::of(all, wanted, |operation| operation.chain != Chain::UNKNOWN)
+    }
+
+    fn of(
+        all: &Collected,
+        wanted: impl Iterator<Item = (u32, Identifier)>,
+        counts: impl Fn(&Operation) -> bool,
+    ) -> Self {
+        let by_id = wanted.map(|key| (key, Namesake::Wanted)).collect();
+        let mut namesakes = Self { by_id };
+        if namesakes.by_id.is_empty() {
+            return namesakes;
+        }
+        for (number, operation) in (0..).zip(&all.operations).filter(|(_, operation)| counts(operation)) {
+            namesakes.insert(number, operation);
+        }
+        namesakes
+    }
+
+    /// Adds an operation if its identifier is wanted.
+    pub(super) fn insert(&mut self, number: u32, operation: &Operation) {
+        let Some(namesake) = self.by_id.get_mut(&(operation.group, operation.id)) else { return };
+        *namesake = match *namesake {
+            Namesake::Wanted => Namesake::One { number, chain: operation.chain },
+            Namesake::One { chain, .. } if chain == operation.chain => *namesake,
+            _ => Namesake::Several,
+        };
+    }
+
+    /// The only operation with an identifier.
+    pub(super) fn only(&self, group: u32, id: Identifier) -> Option<u32> {
+        match self.by_id.get(&(group, id)) {
+            Some(Namesake::One { number, .. }) => Some(*number),
+            _ => None,
+        }
+    }
+}

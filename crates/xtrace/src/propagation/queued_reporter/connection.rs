@@ -1,0 +1,149 @@
+//! A connection to a collector, and what it acknowledges.
+
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
+
+use super::queue::Queue;
+
+/// Bytes of the length before a report.
+pub(super) const LENGTH: usize = size_of::<u32>();
+
+/// The question how many reports are on the disk, in place of a length: historical collectors take it for a length
+/// below 0.
+const QUESTION: [u8; LENGTH] = u32::MAX.to_be_bytes();
+
+/// How long the system may wait before it is looked whether the thread has to end.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Why reports were not delivered.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Failure {
+    /// There is no connection.
+    NotConnected,
+    /// The collector has closed the connection.
+    Closed,
+    /// It takes nothing or answers nothing, or something that is no answer.
+    Stalled,
+}
+
+/// How many reports of a connection are on the disk, and how many were refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(super) struct Answer {
+    pub(super) reports: u64,
+    pub(super) refused: u64,
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(super) struct Connection {
+    stream: TcpStream,
+    /// The last answer.
+    answered: Answer,
+}
+
+impl Connection {
+    /// Connects to the first address of a name that can be reached.
+    pub(super) fn new(address: &str, queue: &Queue, patience: Duration) -> Result<Self, Failure> {
+        let addresses = address.to_socket_addrs().map_err(|_| Failure::NotConnected)?;
+        for address in addresses {
+            if queue.is_over() {
+                break;
+            }
+            if let Ok(stream) = TcpStream::connect_timeout(&address, patience)
+                && prepare(&stream).is_ok()
+            {
+                return Ok(Self { stream, answered: Answer::default() });
+            }
+        }
+        Err(Failure::NotConnected)
+    }
+
+    /// Sends reports, each with its length before it.
+    pub(super) fn send(&mut self, frames: &[u8], queue: &Queue, patience: Duration) -> Result<(), Failure> {
+        let mut rest = frames;
+        let mut since = Instant::now();
+        while !rest.is_empty() {
+            match self.stream.write(rest) {
+                Ok(0) => return Err(Failure::Closed),
+                Ok(written) => {
+                    rest = rest.get(written..).unwrap_or_default();
+                    since = Instant::now();
+                }
+                Err(error) => check(&error, since, queue, patience)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks how many reports are on the disk, and returns what became of those since the last question, of which there
+    /// are `sent`.
+    pub(super) fn ask(&mut self, sent: u64, queue: &Queue, patience: Duration) -> Result<Answer, Failure> {
+        self.send(&QUESTION, queue, patience)?;
+        let (mut reports, mut refused) = ([0; 8], [0; 8]);
+        let since = Instant::now();
+        for number in [&mut reports, &mut refused] {
+            self.read(number, since, queue, patience)?;
+        }
+        let answer = Answer { reports: u64::from_be_bytes(reports), refused: u64::from_be_bytes(refused) };
+        let before = std::mem::replace(&mut self.answered, answer);
+        let new = || {
+            Some(Answer {
+                reports: answer.reports.checked_sub(before.reports)?,
+                refused: answer.refused.checked_sub(before.refused)?,
+            })
+        };
+        new().filter(|new| new.reports.checked_add(new.refused) == Some(sent)).ok_or(Failure::Stalled)
+    }
+
+    fn read(
+        &mut self,
+        mut room: &mut [u8],
+        since: Instant,
+        queue: &Queue,
+        patience: Duration,
+    ) -> Result<(), Failure> {
+        while !room.is_empty() {
+            match self.stream.read(room) {
+                Ok(0) => return Err(Failure::Closed),
+                Ok(read) => room = room.get_mut(read..).unwrap_or_default(),
+                Err(error) => check(&error, since, queue, patience)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns true if the collector has closed the connection, as far as the system knows.
+    pub(super) fn is_closed(&self) -> bool {
+        if self.stream.set_nonblocking(true).is_err() {
+            return true;
+        }
+        let peeked = self.stream.peek(&mut [0]);
+        let is_open = match peeked {
+            Ok(read) => read > 0,
+            Err(error) => error.kind() == io::ErrorKind::WouldBlock,
+        };
+        self.stream.set_nonblocking(false).is_err() || !is_open
+    }
+}
+
+fn prepare(stream: &TcpStream) -> io::Result<()> {
+    // Without a listener, the system may connect a socket to itself.
+    if stream.local_addr()? == stream.peer_addr()? {
+        return Err(io::ErrorKind::ConnectionRefused.into());
+    }
+    stream.set_nodelay(true)?;
+    stream.set_write_timeout(Some(TICK))?;
+    stream.set_read_timeout(Some(TICK))
+}
+
+/// Whether to go on after an error: it only means that nothing happened for a moment.
+fn check(error: &io::Error, since: Instant, queue: &Queue, patience: Duration) -> Result<(), Failure> {
+    match error.kind() {
+        io::ErrorKind::Interrupted => Ok(()),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            if since.elapsed() >= patience || queue.is_over() { Err(Failure::Stalled) } else { Ok(()) }
+        }
+        _ => Err(Failure::Closed),
+    }
+}

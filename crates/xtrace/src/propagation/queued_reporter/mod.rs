@@ -1,0 +1,201 @@
+//! A reporter with a queue: what reports never waits, and what is lost is counted.
+
+mod connection;
+mod delivery;
+mod queue;
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use self::delivery::Delivery;
+pub use self::queue::QueueCounts;
+use self::queue::{Limits, Queue};
+use super::reporter::{MAX_REPORT, Reporter, too_long};
+
+/// Which collectors are asked what is on their disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Acknowledgements {
+    /// All but those that close the connection when they are asked, as historical ones do.
+    #[default]
+    IfKnown,
+    /// All: reports are not sent to others.
+    Required,
+    /// None.
+    Never,
+}
+
+/// Options of a [`QueuedReporter`].
+///
+/// ```no_run
+/// use std::time::Duration;
+///
+/// use ichnos_xtrace::propagation::{QueueOptions, Tracer};
+///
+/// let reporter = QueueOptions::default().with_max_reports(10_000).start("collector.example:7831")?;
+/// let tracer = Tracer::new(reporter);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct QueueOptions {
+    limits: Limits,
+    acknowledgements: Acknowledgements,
+    patience: Duration,
+    shutdown: Duration,
+}
+
+impl Default for QueueOptions {
+    fn default() -> Self {
+        Self {
+            limits: Limits { reports: 65_536, bytes: 16 << 20 },
+            acknowledgements: Acknowledgements::default(),
+            patience: Duration::from_secs(10),
+            shutdown: Duration::from_secs(2),
+        }
+    }
+}
+
+impl QueueOptions {
+    /// The same with another limit of the reports that are queued or not acknowledged yet: 65,536 by default.
+    #[must_use]
+    pub fn with_max_reports(mut self, reports: usize) -> Self {
+        self.limits.reports = reports;
+        self
+    }
+
+    /// The same with another limit of their bytes: 16 MiB by default.
+    #[must_use]
+    pub fn with_max_bytes(mut self, bytes: usize) -> Self {
+        self.limits.bytes = bytes;
+        self
+    }
+
+    /// The same with other rules about which collectors are asked what is on their disk.
+    #[must_use]
+    pub fn with_acknowledgements(mut self, acknowledgements: Acknowledgements) -> Self {
+        self.acknowledgements = acknowledgements;
+        self
+    }
+
+    /// The same with another time after which a connection is closed if the collector takes or answers nothing: 10
+    /// seconds by default. The reports are then sent again.
+    #[must_use]
+    pub fn with_patience(mut self, patience: Duration) -> Self {
+        self.patience = patience.max(Duration::from_millis(1));
+        self
+    }
+
+    /// The same with another time that dropping the reporter may take to deliver what waits: 2 seconds by default.
+    #[must_use]
+    pub fn with_shutdown(mut self, shutdown: Duration) -> Self {
+        self.shutdown = shutdown;
+        self
+    }
+
+    /// Starts a reporter to a collector at `HOST:PORT`. The name is looked up, and a connection made, when there is a
+    /// report: the collector need not be there yet.
+    ///
+    /// # Errors
+    /// If the system does not start a thread.
+    pub fn start(self, address: impl Into<String>) -> io::Result<QueuedReporter> {
+        let queue = Arc::new(Queue::new(self.limits));
+        let delivery =
+            Delivery::new(Arc::clone(&queue), address.into(), self.acknowledgements, self.patience);
+        thread::Builder::new().name("xtrace-reporter".to_owned()).spawn(|| delivery.run())?;
+        Ok(QueuedReporter { queue, shutdown: self.shutdown })
+    }
+}
+
+/// Sends reports through a connection in a thread of its own: what reports never waits for the collector.
+///
+/// - `report` puts a report into a queue. If that is full, it fails at once, the report is counted as dropped, and its
+///   event did not happen: no other report names it.
+/// - Connections are made when there is a report, and again after they broke, with pauses of 50 milliseconds to 5 seconds
+///   between attempts.
+/// - A collector that acknowledges reports (`ichnos collect`) is asked for it; what it does not acknowledge is sent again
+///   over the next connection. So each report that was taken is on its disk, whenever it is killed, unless this program
+///   ends before. It may be there twice, as readers allow.
+/// - Historical collectors do not know that question, and close the connection. After three connections in a row that
+///   were closed so, without a failed attempt to connect between them, reports are sent without questions, until an attempt
+///   fails: what is under way when such a collector ends is lost. Once a collector has answered, all are asked. See
+///   [`Acknowledgements`].
+/// - Dropping the reporter delivers what waits, for at most two seconds ([`QueueOptions::with_shutdown`]).
+///   [`flush`](Self::flush) waits as long as wanted: call it before [`std::process::exit`], which drops nothing.
+/// - A process that was made by `fork` alone has no such thread, and starts a reporter of its own.
+///
+/// Keep it in an [`Arc`] to flush it or to read its counts:
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::time::Duration;
+///
+/// use ichnos_xtrace::propagation::{Context, QueueOptions, Tracer};
+///
+/// // Nothing listens there, which does not keep anybody waiting.
+/// let options = QueueOptions::default().with_shutdown(Duration::from_millis(10));
+/// let reporter = Arc::new(options.start("127.0.0.1:1")?);
+/// let tracer = Tracer::new(Arc::clone(&reporter));
+/// Context::start().event(&tracer, "begin").send()?;
+/// assert!(reporter.flush(Duration::from_millis(10)).is_err());
+/// assert_eq!((reporter.counts().waiting, reporter.counts().dropped), (1, 0));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct QueuedReporter {
+    queue: Arc<Queue>,
+    shutdown: Duration,
+}
+
+impl QueuedReporter {
+    /// Starts a reporter with the default options to a collector at `HOST:PORT`.
+    ///
+    /// # Errors
+    /// If the system does not start a thread.
+    pub fn start(address: impl Into<String>) -> io::Result<Self> {
+        QueueOptions::default().start(address)
+    }
+
+    /// The counts until now.
+    #[must_use]
+    pub fn counts(&self) -> QueueCounts {
+        self.queue.counts()
+    }
+
+    /// Waits until all reports that were taken before this call are delivered: acknowledged or refused by the collector; or
+    /// sent, if it does not acknowledge.
+    ///
+    /// # Errors
+    /// [`TimedOut`](io::ErrorKind::TimedOut) if that takes longer. They still wait then, and are not lost.
+    pub fn flush(&self, timeout: Duration) -> io::Result<()> {
+        if self.queue.flush(timeout) { Ok(()) } else { Err(io::ErrorKind::TimedOut.into()) }
+    }
+
+    /// Takes no more reports, delivers those that wait for at most as long as given, and returns the last counts: what was
+    /// not delivered is [abandoned](QueueCounts::abandoned).
+    pub fn shut_down(&self, timeout: Duration) -> QueueCounts {
+        self.queue.shut_down(Instant::now().checked_add(timeout));
+        self.counts()
+    }
+}
+
+impl Reporter for QueuedReporter {
+    fn report(&self, report: &[u8]) -> io::Result<()> {
+        if report.len() > MAX_REPORT {
+            return Err(too_long(report.len()));
+        }
+        self.queue.push(report)
+    }
+}
+
+impl Drop for QueuedReporter {
+    fn drop(&mut self) {
+        self.shut_down(self.shutdown);
+    }
+}
+
+impl fmt::Debug for QueuedReporter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QueuedReporter").field("counts", &self.counts()).finish_non_exhaustive()
+    }
+}

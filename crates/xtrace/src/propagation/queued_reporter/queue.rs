@@ -1,0 +1,232 @@
+//! Reports that wait to be sent.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::super::reporter::lock;
+use super::connection::LENGTH;
+
+/// The most bytes of a block, which is sent and acknowledged as a whole, unless a report is larger.
+const BLOCK: usize = 256 << 10;
+
+/// How long the first report waits for others to be sent together with it.
+const LINGER: Duration = Duration::from_millis(5);
+
+/// The most that is waited for a thread that does not end in time.
+const GRACE: Duration = Duration::from_millis(200);
+
+/// Counts of a [`QueuedReporter`](super::QueuedReporter) since it was started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct QueueCounts {
+    /// Reports that were taken: `report` returned `Ok`.
+    pub taken: u64,
+    /// Reports that were not taken, as the queue was full or the reporter was shut down: `report` returned an error.
+    pub dropped: u64,
+    /// Reports that were taken and are not delivered yet.
+    pub waiting: u64,
+    /// Reports that were delivered to a collector that does not acknowledge.
+    pub sent: u64,
+    /// Reports that a collector has acknowledged: they are on its disk.
+    pub acknowledged: u64,
+    /// Reports that a collector refused, or for which it closed its connection again and again.
+    pub refused: u64,
+    /// Reports that were taken and not delivered before the reporter was shut down. The collector may have them.
+    pub abandoned: u64,
+    /// Times that a report was sent again, as the connection broke before it was acknowledged.
+    pub sent_again: u64,
+    /// Connections that were made.
+    pub connections: u64,
+}
+
+/// How much may wait.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) reports: usize,
+    pub(super) bytes: usize,
+}
+
+/// Reports, each with its length before it.
+#[derive(Debug, Default)]
+pub(super) struct Block {
+    pub(super) frames: Vec<u8>,
+    pub(super) reports: u64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    blocks: VecDeque<Block>,
+    /// One that was delivered, whose memory is used again.
+    free: Option<Block>,
+    /// Bytes of reports that wait, also of those that are being sent.
+    bytes: usize,
+    counts: QueueCounts,
+    /// How many reports were delivered or given up, in the order in which they were taken.
+    done: u64,
+    /// Somebody waits until so many are done.
+    flushed_to: u64,
+    /// No more is taken.
+    is_closed: bool,
+    /// Until when what waits may be delivered; None: as long as it takes.
+    deadline: Option<Instant>,
+    has_ended: bool,
+}
+
+/// Reports that wait to be sent, between those who report and the thread that sends.
+#[derive(Debug)]
+pub(super) struct Queue {
+    limits: Limits,
+    state: Mutex<State>,
+    /// There is something to do for the thread.
+    work: Condvar,
+    /// Something was delivered.
+    progress: Condvar,
+}
+
+impl Queue {
+    pub(super) fn new(limits: Limits) -> Self {
+        Self { limits, state: Mutex::default(), work: Condvar::new(), progress: Condvar::new() }
+    }
+
+    pub(super) fn counts(&self) -> QueueCounts {
+        lock(&self.state).counts
+    }
+
+    pub(super) fn push(&self, report: &[u8]) -> io::Result<()> {
+        let Ok(length) = u32::try_from(report.len()) else { return Err(io::ErrorKind::InvalidInput.into()) };
+        let size = LENGTH + report.len();
+        let state = &mut *lock(&self.state);
+        if state.is_closed {
+            state.counts.dropped += 1;
+            return Err(io::Error::new(io::ErrorKind::NotConnected, "the reporter was shut down"));
+        }
+        if state.counts.waiting >= self.limits.reports as u64
+            || self.limits.bytes.saturating_sub(state.bytes) < size
+        {
+            state.counts.dropped += 1;
+            return Err(io::Error::new(io::ErrorKind::WouldBlock, "the queue of reports is full"));
+        }
+        if state.blocks.back().is_none_or(|block| block.frames.len() + size > BLOCK) {
+            let block = state.free.take().unwrap_or_default();
+            state.blocks.push_back(block);
+            // The thread waits for the first report, and for a block that is full.
+            self.work.notify_one();
+        }
+        if let Some(block) = state.blocks.back_mut() {
+            block.frames.extend_from_slice(&length.to_be_bytes());
+            block.frames.extend_from_slice(report);
+            block.reports += 1;
+        }
+        state.bytes += size;
+        state.counts.taken += 1;
+        state.counts.waiting += 1;
+        Ok(())
+    }
+
+    /// The next reports to be sent, as soon as there are any; None at the end.
+    pub(super) fn take(&self) -> Option<Block> {
+        let idle = |state: &mut State| state.blocks.is_empty() && !state.is_closed;
+        let state = self.work.wait_while(lock(&self.state), idle);
+        let is_filling =
+            |state: &mut State| state.blocks.len() == 1 && state.flushed_to <= state.done && !state.is_closed;
+        let state = state.unwrap_or_else(PoisonError::into_inner);
+        let waited = self.work.wait_timeout_while(state, LINGER, is_filling);
+        waited.unwrap_or_else(PoisonError::into_inner).0.blocks.pop_front()
+    }
+
+    /// Changes the counts.
+    pub(super) fn count(&self, change: impl FnOnce(&mut QueueCounts)) {
+        change(&mut lock(&self.state).counts);
+    }
+
+    /// Notes that reports do not wait any more; `change` counts what became of them.
+    pub(super) fn done(&self, reports: u64, bytes: usize, change: impl FnOnce(&mut QueueCounts)) {
+        let state = &mut *lock(&self.state);
+        // What comes after the end was given up before.
+        if !state.has_ended {
+            state.finish(reports, bytes);
+            change(&mut state.counts);
+            self.progress.notify_all();
+        }
+    }
+
+    /// Takes a block back whose reports are all done.
+    pub(super) fn recycle(&self, mut block: Block) {
+        block.frames.clear();
+        block.frames.shrink_to(BLOCK);
+        block.reports = 0;
+        lock(&self.state).free = Some(block);
+    }
+
+    /// Gives up what waits, of which some is not in the queue any more, and tells those who wait.
+    pub(super) fn end(&self) {
+        let state = &mut *lock(&self.state);
+        state.is_closed = true;
+        state.has_ended = true;
+        let waiting = state.counts.waiting;
+        state.finish(waiting, state.bytes);
+        state.counts.abandoned += waiting;
+        state.blocks = VecDeque::new();
+        state.free = None;
+        self.progress.notify_all();
+    }
+
+    /// Waits for what was taken until now; false if it takes longer, or was given up.
+    pub(super) fn flush(&self, timeout: Duration) -> bool {
+        let mut state = lock(&self.state);
+        let target = state.counts.taken;
+        state.flushed_to = state.flushed_to.max(target);
+        self.work.notify_one();
+        let abandoned = state.counts.abandoned;
+        let waited = self.progress.wait_timeout_while(state, timeout, |state| state.done < target);
+        let state: MutexGuard<'_, State> = waited.unwrap_or_else(PoisonError::into_inner).0;
+        state.done >= target && state.counts.abandoned == abandoned
+    }
+
+    /// Takes no more, and waits until the rest is delivered, or given up at a time.
+    pub(super) fn shut_down(&self, deadline: Option<Instant>) {
+        let mut state = lock(&self.state);
+        // The earliest of several ones counts.
+        state.deadline = match (state.is_closed, state.deadline) {
+            (true, Some(earlier)) => Some(deadline.map_or(earlier, |deadline| deadline.min(earlier))),
+            _ => deadline,
+        };
+        state.is_closed = true;
+        self.work.notify_one();
+        let Some(deadline) = state.deadline else {
+            drop(self.progress.wait_while(state, |state| !state.has_ended));
+            return;
+        };
+        // The system may be looking up a name, which cannot be interrupted.
+        let patience = deadline.saturating_duration_since(Instant::now()) + GRACE;
+        drop(self.progress.wait_timeout_while(state, patience, |state| !state.has_ended));
+        self.end();
+    }
+
+    /// Returns true when the thread has to end, whatever waits.
+    pub(super) fn is_over(&self) -> bool {
+        let state = lock(&self.state);
+        state.has_ended
+            || state.is_closed && state.deadline.is_some_and(|deadline| deadline <= Instant::now())
+    }
+
+    /// Waits, at the end no longer than a little; false when the thread has to end.
+    pub(super) fn pause(&self, pause: Duration) -> bool {
+        const LAST: Duration = Duration::from_millis(50);
+        let state = lock(&self.state);
+        let was_closed = state.is_closed;
+        let pause = if was_closed { pause.min(LAST) } else { pause };
+        drop(self.work.wait_timeout_while(state, pause, |state| state.is_closed == was_closed));
+        !self.is_over()
+    }
+}
+
+impl State {
+    fn finish(&mut self, reports: u64, bytes: usize) {
+        self.counts.waiting = self.counts.waiting.saturating_sub(reports);
+        self.bytes = self.bytes.saturating_sub(bytes);
+        self.done += reports;
+    }
+}

@@ -1,0 +1,132 @@
+//! Operations that have a report already.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::{OpId, TaskId};
+
+/// So many operations are remembered at least, and twice as many at most: some 20 MB.
+const WINDOW: usize = 200_000;
+
+/// Operations whose reports were read last, in all files, to notice those that have several different ones.
+///
+/// The identifier of an operation is unique within its chain (section 2.3), so that a second report of it is a copy.
+#[derive(Debug)]
+pub(super) struct ReportedOperations {
+    window: usize,
+    hasher: RandomState,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    recent: HashMap<u64, FirstReport>,
+    older: HashMap<u64, FirstReport>,
+    files: Vec<Arc<str>>,
+}
+
+/// The first report of an operation.
+#[derive(Clone, Copy, Debug)]
+struct FirstReport {
+    digest: u64,
+    file: u32,
+    offset: u64,
+}
+
+/// What identifies a report's operation.
+#[derive(Clone, Copy, Debug, Hash)]
+pub(super) struct OperationKey {
+    pub(super) task: TaskId,
+    pub(super) op: OpId,
+    pub(super) chain: Option<u16>,
+}
+
+impl Default for ReportedOperations {
+    fn default() -> Self {
+        Self { window: WINDOW, hasher: RandomState::new(), state: Mutex::default() }
+    }
+}
+
+impl ReportedOperations {
+    /// Adds a file, and returns its number.
+    pub(super) fn add_file(&self, file: &Arc<str>) -> u32 {
+        let files = &mut self.state.lock().unwrap_or_else(PoisonError::into_inner).files;
+        files.push(Arc::clone(file));
+        u32::try_from(files.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    /// A digest of lines, which is the same in any order: JSON of servers does not keep it.
+    pub(super) fn digest<'l>(&self, lines: impl Iterator<Item = (&'l [u8], &'l [u8])>) -> u64 {
+        lines.map(|line| self.hasher.hash_one(line)).fold(0, u64::wrapping_add)
+    }
+
+    /// Adds the report of an operation; the file and the offset of its first one if that has another digest.
+    pub(super) fn add(
+        &self,
+        key: &OperationKey,
+        digest: u64,
+        file: u32,
+        offset: u64,
+    ) -> Option<(Arc<str>, u64)> {
+        let key = self.hasher.hash_one(key);
+        let state = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(first) = state.recent.get(&key).or_else(|| state.older.get(&key)) {
+            let file = state.files.get(first.file as usize)?;
+            return (first.digest != digest).then(|| (Arc::clone(file), first.offset));
+        }
+        if state.recent.len() >= self.window {
+            // The memory of the older ones is used again.
+            std::mem::swap(&mut state.recent, &mut state.older);
+            state.recent.clear();
+        }
+        state.recent.insert(key, FirstReport { digest, file, offset });
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_ones_are_known() {
+        let window = 1_000;
+        let operations = ReportedOperations { window, ..ReportedOperations::default() };
+        let file = operations.add_file(&"a".into());
+        let key = |number: usize| OperationKey {
+            task: TaskId::from([1; 8]),
+            op: OpId::from((number as u64 + 1).to_be_bytes()),
+            chain: None,
+        };
+        let most = 3 * window;
+        for number in 0..most {
+            assert_eq!(operations.add(&key(number), 1, file, number as u64), None);
+        }
+        for number in most - window..most {
+            assert_eq!(operations.add(&key(number), 1, file, 0), None);
+            let first = operations.add(&key(number), 2, file, 0);
+            assert_eq!(first, Some(("a".into(), number as u64)));
+        }
+        // It is forgotten, and then another one is the first.
+        assert_eq!(operations.add(&key(0), 2, file, 7), None);
+        let state = operations.state.lock().unwrap();
+        assert!(state.recent.len() <= window && state.older.len() <= window);
+    }
+
+    #[test]
+    fn chains_and_the_order_of_lines() {
+        let operations = ReportedOperations::default();
+        let file = operations.add_file(&"a".into());
+        let key = |chain| OperationKey { task: TaskId::from([1; 4]), op: OpId::from([2; 4]), chain };
+        for chain in [None, Some(0), Some(1)] {
+            assert_eq!(operations.add(&key(chain), u64::from(chain.unwrap_or(9)), file, 0), None);
+        }
+        let lines = [(&b"a"[..], &b"bc"[..]), (b"ab", b"c"), (b"", b"")];
+        let digest = |order: &[usize]| operations.digest(order.iter().map(|at| lines[*at]));
+        assert_eq!(digest(&[0, 1, 2]), digest(&[2, 0, 1]));
+        assert_ne!(digest(&[0]), digest(&[1]));
+        assert_ne!(digest(&[0]), digest(&[0, 2]));
+        assert_ne!(digest(&[0]), digest(&[0, 0]));
+    }
+}

@@ -1,0 +1,377 @@
+//! The reporter with a queue, and collectors of all kinds: slow, silent, historical, gone.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ichnos_xtrace::propagation::{
+    Acknowledgements, Context, QueueOptions, QueuedReporter, Reporter, TcpReporter, Tracer,
+};
+
+/// Long enough for any machine.
+const LONG: Duration = Duration::from_secs(60);
+
+fn listen() -> (TcpListener, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    (listener, address)
+}
+
+/// How a collector behaves.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    /// It answers questions.
+    Acknowledging,
+    /// It closes connections that ask.
+    Historical,
+    /// It refuses reports that begin with `no`.
+    Refusing,
+    /// It closes connections that send a report of more than so many bytes.
+    Short(usize),
+    /// It accepts connections, and closes them at once, for so many times.
+    Full(usize),
+}
+
+/// A collector in this process.
+struct Server {
+    address: SocketAddr,
+    reports: Arc<Mutex<Vec<String>>>,
+    connections: Arc<AtomicUsize>,
+    /// The connection that is served.
+    stream: Arc<Mutex<Option<TcpStream>>>,
+    is_over: Arc<AtomicBool>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl Server {
+    fn start(kind: Kind) -> Self {
+        Self::start_at("127.0.0.1:0", kind)
+    }
+
+    fn start_at(address: &str, kind: Kind) -> Self {
+        let listener = TcpListener::bind(address).unwrap();
+        let address = listener.local_addr().unwrap();
+        let reports = Arc::new(Mutex::new(Vec::new()));
+        let connections = Arc::new(AtomicUsize::new(0));
+        let stream = Arc::new(Mutex::new(None));
+        let is_over = Arc::new(AtomicBool::new(false));
+        let work = {
+            let (reports, connections) = (Arc::clone(&reports), Arc::clone(&connections));
+            let (served, is_over) = (Arc::clone(&stream), Arc::clone(&is_over));
+            move || {
+                for stream in listener.incoming() {
+                    let stream = stream.unwrap();
+                    *served.lock().unwrap() = Some(stream.try_clone().unwrap());
+                    if is_over.load(Ordering::SeqCst) {
+                        break;
+                    }
+                    let count = connections.fetch_add(1, Ordering::SeqCst);
+                    if !matches!(kind, Kind::Full(times) if count < times) {
+                        // An error is the end of a connection.
+                        let _ = serve(stream, kind, &reports);
+                    }
+                    if let Some(stream) = served.lock().unwrap().take() {
+                        let _ = stream.shutdown(Shutdown::Both);
+                    }
+                }
+            }
+        };
+        Self { address, reports, connections, stream, is_over, thread: Some(thread::spawn(work)) }
+    }
+
+    fn address(&self) -> String {
+        self.address.to_string()
+    }
+
+    fn reports(&self) -> Vec<String> {
+        self.reports.lock().unwrap().clone()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::SeqCst);
+        if let Some(stream) = self.stream.lock().unwrap().take() {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+        let _ = TcpStream::connect(self.address);
+        let _ = self.thread.take().unwrap().join();
+    }
+}
+
+fn serve(mut stream: TcpStream, kind: Kind, reports: &Mutex<Vec<String>>) -> std::io::Result<()> {
+    let (mut taken, mut refused) = (0u64, 0u64);
+    loop {
+        let mut length = [0; 4];
+        stream.read_exact(&mut length)?;
+        match (u32::from_be_bytes(length), kind) {
+            (u32::MAX, Kind::Historical) => return Ok(()),
+            (u32::MAX, _) => stream.write_all(&[taken.to_be_bytes(), refused.to_be_bytes()].concat())?,
+            (length, Kind::Short(longest)) if length as usize > longest => return Ok(()),
+            (length, _) => {
+                let mut report = vec![0; length as usize];
+                stream.read_exact(&mut report)?;
+                if kind == Kind::Refusing && report.starts_with(b"no") {
+                    refused += 1;
+                } else {
+                    taken += 1;
+                    reports.lock().unwrap().push(String::from_utf8(report).unwrap());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn reports_are_acknowledged() {
+    let server = Server::start(Kind::Refusing);
+    let reporter = Arc::new(QueuedReporter::start(server.address()).unwrap());
+    let tracer = Tracer::new(Arc::clone(&reporter));
+    let mut context = Context::start();
+    for label in ["one", "two"] {
+        assert!(context.event(&tracer, label).send().unwrap());
+    }
+    reporter.report(b"no report").unwrap();
+    assert!(reporter.report(&[b'x'; 70_000]).is_err());
+    reporter.flush(LONG).unwrap();
+    let counts = reporter.counts();
+    assert_eq!((counts.taken, counts.acknowledged, counts.refused, counts.waiting), (3, 2, 1, 0));
+    assert_eq!((counts.sent, counts.sent_again, counts.dropped, counts.connections), (0, 0, 0, 1));
+    let reports = server.reports();
+    assert!(reports[0].contains("\nLabel: one\n") && reports[1].contains("\nLabel: two\n"));
+    // Nothing is taken after the end.
+    let counts = reporter.shut_down(LONG);
+    assert_eq!(counts.abandoned, 0);
+    assert_eq!(reporter.report(b"late").unwrap_err().kind(), ErrorKind::NotConnected);
+    assert_eq!(reporter.counts().dropped, 1);
+}
+
+/// It connects when the collector is there, and again when that was started again; what was taken meanwhile comes then.
+#[test]
+fn collectors_come_and_go() {
+    let (listener, address) = listen();
+    drop(listener);
+    let reporter = QueuedReporter::start(&*address).unwrap();
+    reporter.report(b"early").unwrap();
+    assert_eq!(reporter.flush(Duration::from_millis(20)).unwrap_err().kind(), ErrorKind::TimedOut);
+    let mut expected = vec!["early".to_owned()];
+    for round in 0..3 {
+        let server = Server::start_at(&address, Kind::Acknowledging);
+        reporter.flush(LONG).unwrap();
+        assert_eq!(server.reports(), expected);
+        drop(server);
+        expected = vec![format!("report {round}")];
+        reporter.report(expected[0].as_bytes()).unwrap();
+    }
+    let counts = reporter.shut_down(Duration::from_millis(100));
+    assert_eq!((counts.acknowledged, counts.abandoned, counts.waiting), (3, 1, 0));
+    assert_eq!((counts.connections, counts.refused, counts.sent), (3, 0, 0));
+}
+
+/// A collector that accepts and never reads keeps nobody waiting; what does not fit is dropped, and counted.
+#[test]
+fn a_collector_that_never_reads() {
+    let (listener, address) = listen();
+    let options = QueueOptions::default().with_max_bytes(100_000).with_max_reports(1_000);
+    let options = options.with_acknowledgements(Acknowledgements::Never);
+    let reporter = options.with_shutdown(Duration::from_millis(50)).start(address).unwrap();
+    let report = [b'x'; 60_000];
+    // Until all buffers of the system are full.
+    let (mut last, mut since) = (0, Instant::now());
+    while since.elapsed() < Duration::from_millis(500) {
+        if reporter.report(&report).is_err() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let sent = reporter.counts().sent;
+        if sent > last {
+            (last, since) = (sent, Instant::now());
+        }
+    }
+    let before = reporter.counts();
+    assert!(before.waiting > 0 && before.waiting * 60_004 <= 100_000, "{before:?}");
+    let begin = Instant::now();
+    let mut dropped = 0;
+    while dropped < 1_000 {
+        if let Err(error) = reporter.report(&report) {
+            assert_eq!(error.kind(), ErrorKind::WouldBlock);
+            dropped += 1;
+        }
+    }
+    assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+    assert_eq!(reporter.counts().dropped, before.dropped + 1_000);
+    // To end it does not take longer than it may.
+    let begin = Instant::now();
+    drop(reporter);
+    assert!(begin.elapsed() < Duration::from_secs(5));
+    drop(listener);
+}
+
+/// One that does not answer either: reports wait, and do not become unacknowledged ones.
+#[test]
+fn a_collector_that_never_answers() {
+    let (listener, address) = listen();
+    let options = QueueOptions::default().with_max_reports(3).with_patience(Duration::from_millis(100));
+    let reporter = options.start(address).unwrap();
+    let results: Vec<bool> = (0..5).map(|_| reporter.report(b"report").is_ok()).collect();
+    assert_eq!(results, [true, true, true, false, false]);
+    let begin = Instant::now();
+    while reporter.counts().connections < 4 && begin.elapsed() < LONG {
+        thread::sleep(Duration::from_millis(10));
+    }
+    let counts = reporter.shut_down(Duration::from_millis(10));
+    assert!(counts.connections >= 4, "{counts:?}");
+    assert_eq!((counts.taken, counts.dropped, counts.abandoned), (3, 2, 3));
+    assert_eq!((counts.sent, counts.acknowledged, counts.refused), (0, 0, 0));
+    drop(listener);
+}
+
+/// A historical collector is recognised by how it takes a question, unless acknowledgements are required.
+#[test]
+fn historical_collectors() {
+    let server = Server::start(Kind::Historical);
+    let reporter = QueuedReporter::start(server.address()).unwrap();
+    for report in ["one", "two"] {
+        reporter.report(report.as_bytes()).unwrap();
+    }
+    reporter.flush(LONG).unwrap();
+    let counts = reporter.counts();
+    assert_eq!((counts.sent, counts.acknowledged, counts.connections), (2, 0, 4));
+    drop(reporter);
+    let begin = Instant::now();
+    while server.reports().len() < 2 && begin.elapsed() < LONG {
+        thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(server.reports(), ["one", "two"]);
+
+    let options = QueueOptions::default().with_acknowledgements(Acknowledgements::Required);
+    let reporter = options.start(server.address()).unwrap();
+    reporter.report(b"three").unwrap();
+    let begin = Instant::now();
+    while reporter.counts().connections < 5 && begin.elapsed() < LONG {
+        thread::sleep(Duration::from_millis(10));
+    }
+    let counts = reporter.shut_down(Duration::from_millis(10));
+    assert_eq!((counts.sent, counts.abandoned), (0, 1));
+    assert_eq!(server.reports().len(), 2);
+}
+
+/// A collector that has no room for a connection is none that does not answer questions.
+#[test]
+fn collectors_that_are_full() {
+    let server = Server::start(Kind::Full(6));
+    let reporter = QueuedReporter::start(server.address()).unwrap();
+    reporter.report(b"report").unwrap();
+    reporter.flush(LONG).unwrap();
+    let counts = reporter.counts();
+    assert_eq!((counts.sent, counts.acknowledged), (0, 1), "{counts:?}");
+    assert_eq!(server.connections.load(Ordering::SeqCst), 7);
+}
+
+/// A report for which the collector closes the connection is found, and costs no other where reports are acknowledged.
+#[test]
+fn reports_that_collectors_do_not_accept() {
+    for acknowledgements in [Acknowledgements::Required, Acknowledgements::Never] {
+        let server = Server::start(Kind::Short(50_000));
+        let options = QueueOptions::default().with_acknowledgements(acknowledgements);
+        let reporter = options.start(server.address()).unwrap();
+        let report = |number: usize| {
+            let length = if number == 7 { 60_000 } else { 40_000 };
+            format!("report {number} {}", "x".repeat(length))
+        };
+        for number in 0..200 {
+            reporter.report(report(number).as_bytes()).unwrap();
+        }
+        reporter.flush(LONG).unwrap();
+        let counts = reporter.counts();
+        assert_eq!((counts.taken, counts.waiting), (200, 0), "{counts:?}");
+        if acknowledgements == Acknowledgements::Never {
+            // Those of a connection that breaks are lost, and none blocks those behind it.
+            assert_eq!((counts.acknowledged, counts.sent + counts.refused), (0, 200), "{counts:?}");
+            continue;
+        }
+        assert_eq!((counts.acknowledged, counts.refused, counts.sent), (199, 1, 0), "{counts:?}");
+        assert!(counts.sent_again > 0, "{counts:?}");
+        // What was sent again is there more than once.
+        let mut reports = server.reports();
+        reports.sort();
+        reports.dedup();
+        let mut expected: Vec<String> = (0..200).filter(|number| *number != 7).map(report).collect();
+        expected.sort();
+        assert!(reports == expected);
+    }
+}
+
+/// Answers that are wrong are none.
+#[test]
+fn answers_that_are_wrong() {
+    let (listener, address) = listen();
+    let reporter = QueuedReporter::start(address).unwrap();
+    reporter.report(b"report").unwrap();
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        for stream in listener.incoming().take(3) {
+            let mut stream = stream.unwrap();
+            let _ = stream.write_all(&[0xFF; 16]);
+            let _ = stream.read(&mut [0; 4]);
+        }
+        sender.send(()).unwrap();
+    });
+    receiver.recv_timeout(LONG).unwrap();
+    let counts = reporter.shut_down(Duration::from_millis(10));
+    assert_eq!((counts.acknowledged, counts.refused, counts.sent, counts.abandoned), (0, 0, 0, 1));
+}
+
+/// Many threads report at once, through a queue that is larger than a block: all is there, once and in order.
+#[test]
+fn threads_share_a_queue() {
+    let server = Server::start(Kind::Acknowledging);
+    let reporter = QueuedReporter::start(server.address()).unwrap();
+    thread::scope(|scope| {
+        for thread in 0..4 {
+            let reporter = &reporter;
+            scope.spawn(move || {
+                for number in 0..2_000 {
+                    let report = format!("{thread} {number:05} {}", "x".repeat(300));
+                    reporter.report(report.as_bytes()).unwrap();
+                }
+            });
+        }
+    });
+    reporter.flush(LONG).unwrap();
+    let counts = reporter.counts();
+    assert_eq!((counts.taken, counts.acknowledged, counts.sent_again), (8_000, 8_000, 0));
+    let reports = server.reports();
+    assert_eq!(reports.len(), 8_000);
+    for thread in 0..4 {
+        let own = reports.iter().filter(|report| report.starts_with(&format!("{thread} ")));
+        let own: Vec<&str> = own.map(|report| &report[..7]).collect();
+        assert!(own.len() == 2_000 && own.is_sorted());
+    }
+}
+
+/// The reporter without a queue waits for a moment, then for none; what it took is whole.
+#[test]
+fn without_a_queue_a_stalled_collector_is_not_waited_for() {
+    let (listener, address) = listen();
+    let reporter = TcpReporter::connect(address).unwrap();
+    let (mut stream, _) = listener.accept().unwrap();
+    let report = [b'x'; 60_000];
+    let mut taken = 0;
+    while reporter.report(&report).is_ok() {
+        taken += 1;
+    }
+    // For a second, nothing is tried.
+    let begin = Instant::now();
+    let failed = (0..1_000).filter(|_| reporter.report(&report).is_err()).count();
+    let slow = begin.elapsed();
+    assert!(failed == 1_000 || slow > Duration::from_millis(900), "{failed} {slow:?}");
+    assert!(slow < Duration::from_secs(4), "{slow:?}");
+    drop(reporter);
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).unwrap();
+    let whole = bytes.chunks_exact(60_004).count();
+    assert!(whole == taken && bytes.chunks_exact(60_004).all(|frame| frame[..4] == 60_000u32.to_be_bytes()));
+}
