@@ -79,7 +79,7 @@ pub(super) fn find(provider: &str, event_id: u32, version: u32, name: &str) -> O
         task: None,
         opcode,
         opcode_name: opcode_name.to_owned(),
-        level: 4,
+        level: None,
         keywords: 0,
         fields,
         meaning,

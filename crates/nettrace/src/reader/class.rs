@@ -11,7 +11,7 @@ use ichnos_model::{
 
 use super::OpenOptions;
 use super::outline::Outline;
-use crate::known::{self, EventMeaning, FieldPath};
+use crate::known::{self, EventMeaning, FieldPath, KnownEvent};
 use crate::{Field, FieldType, Metadata, ValueNames, Version};
 
 /// Members of the common context: what all events have. They are always values.
@@ -108,11 +108,11 @@ pub(super) fn event_kind(metadata: &Metadata, id: u128, pointer_bits: u64, is_v6
     };
     let opcode = metadata.opcode.or_else(|| known.as_ref().map(|known| known.opcode)).unwrap_or(0);
     let meaning = match &known {
-        Some(known) => known.meaning.clone(),
+        Some(known) => known.meaning_with(opcode),
         None => known::meaning(&metadata.provider, &name, opcode, fields.unwrap_or_default()),
     };
     let (payload, form) = payload_class(fields, pointer_bits);
-    let level = known.as_ref().map_or(0, |known| known.level).max(metadata.level);
+    let level = level(metadata, known.as_ref());
     let mut meanings = context_meanings(is_v6);
     insert_meanings(&mut meanings, &payload, fields.unwrap_or_default(), &meaning);
     let log = log_role(metadata, level, &meaning);
@@ -121,9 +121,9 @@ pub(super) fn event_kind(metadata: &Metadata, id: u128, pointer_bits: u64, is_v6
         ("provider".to_owned(), Value::Text(metadata.provider.clone())),
         ("event-id".to_owned(), Value::Integer(metadata.event_id.into())),
         ("version".to_owned(), Value::Integer(metadata.version.into())),
-        ("level".to_owned(), Value::Integer(level.into())),
-        ("keywords".to_owned(), Value::Text(format!("{keywords:#x}"))),
     ];
+    properties.extend(level.map(|level| ("level".to_owned(), Value::Integer(level.into()))));
+    properties.push(("keywords".to_owned(), Value::Text(format!("{keywords:#x}"))));
     let names = known::keyword_names(&metadata.provider);
     let names: Vec<_> =
         names.into_iter().filter(|(mask, _)| keywords & mask != 0).map(|(_, name)| name).collect();
@@ -136,8 +136,9 @@ pub(super) fn event_kind(metadata: &Metadata, id: u128, pointer_bits: u64, is_v6
     }
     if opcode != 0 {
         properties.push(("opcode".to_owned(), Value::Integer(opcode.into())));
-        let name = known.as_ref().map(|known| &known.opcode_name).filter(|name| !name.is_empty());
-        properties.extend(name.map(|name| ("opcode-name".to_owned(), Value::Text(name.clone()))));
+        let known = known.as_ref().filter(|known| known.opcode == opcode && !known.opcode_name.is_empty());
+        let name = known.map(|known| Value::Text(known.opcode_name.clone()));
+        properties.extend(name.map(|name| ("opcode-name".to_owned(), name)));
     }
     let texts = [
         ("span", &meaning.span),
@@ -162,9 +163,19 @@ pub(super) fn event_kind(metadata: &Metadata, id: u128, pointer_bits: u64, is_v6
     EventKind { class, form }
 }
 
-/// The keywords of an event, without what sessions add.
+/// The level of an event: that of the file, otherwise that of the manifest.
+pub(super) fn level(metadata: &Metadata, known: Option<&KnownEvent>) -> Option<u8> {
+    metadata.level.or(known.and_then(|known| known.level))
+}
+
+/// The keywords of an event, without those that an EventSource adds for sessions: always all four of them.
 pub(super) fn own_keywords(metadata: &Metadata) -> u64 {
-    metadata.keywords & !SESSION_KEYWORDS
+    match metadata.keywords {
+        // All bits: an EventSource itself writes this.
+        u64::MAX => u64::MAX,
+        keywords if keywords & SESSION_KEYWORDS == SESSION_KEYWORDS => keywords & !SESSION_KEYWORDS,
+        keywords => keywords,
+    }
 }
 
 /// Self-describing events have one field without a name around their fields.
@@ -205,7 +216,9 @@ fn insert_meanings(meanings: &mut Meanings, payload: &FieldClass, fields: &[Fiel
 }
 
 /// What makes events lines of a log: messages of EventSource itself, and those of loggers.
-fn log_role(metadata: &Metadata, level: u8, meaning: &EventMeaning) -> Option<LogRole> {
+fn log_role(metadata: &Metadata, level: Option<u8>, meaning: &EventMeaning) -> Option<LogRole> {
+    // Without a level, it is logged always.
+    let level = level.unwrap_or(0);
     if metadata.name == "EventSourceMessage" {
         // An error of the provider itself.
         return Some(LogRole::new(LogSeverity::Constant(level.clamp(2, 3).into()), LEVELS));

@@ -18,6 +18,7 @@ use super::capture::CaptureThreads;
 use super::class::{PayloadForm, raw_class};
 use super::context::{ContextShape, push_optional};
 use super::kinds::Kinds;
+use super::overrides::Overrides;
 use super::payload::{PayloadReader, bytes_behind};
 use super::pending::{Entry, GAP, Pending};
 use super::tables::{LabelTable, Labels, Stack, StackBlocks, ThreadTable, address_space};
@@ -403,6 +404,7 @@ impl EventCursor {
             related_activity: None,
             trace_id: None,
             span_id: None,
+            overrides: Overrides::NONE,
             others: Vec::new(),
         };
         let entry = self.entry;

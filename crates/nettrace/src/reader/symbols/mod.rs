@@ -19,7 +19,7 @@ use self::mappings::{MappingEvent, Mappings};
 use self::methods::{MethodEvent, Methods, ModuleForm};
 use super::TraceFile;
 use super::tables::{ThreadTable, address_space};
-use super::walk::{Walker, walk};
+use super::walk::Walker;
 use crate::{Block, EventRow, Metadata, Version, known};
 
 /// All symbols of a file: reads its events once. `clock`: that of their times.
@@ -36,7 +36,7 @@ pub(super) fn read(file: &TraceFile, clock: &ClockClass) -> Symbols {
         mappings: Mappings::default(),
         texts: Texts::default(),
     };
-    walk(file, &mut reader);
+    file.walk(&mut reader);
     let SymbolReader { methods, mappings, mut texts, .. } = reader;
     let time = |ticks: u64| clock.nanoseconds(ticks);
     let mut symbols = methods.symbols(&file.bytes, &time, &mut texts);
