@@ -69,6 +69,7 @@ pub fn find(provider: &str, event_id: u32, version: u32, name: &str) -> Option<K
     let mut event = well_known::find(provider, event_id, version, name)
         .or_else(|| table::find(provider, event_id, version))?;
     well_known::name_data(provider, &mut event);
+    well_known::split_method_flags(&mut event);
     Some(event)
 }
 

@@ -56,7 +56,7 @@ pub(super) struct EventKind {
 impl EventKind {
     /// The same, whose payload is one field.
     pub(super) fn into_raw(mut self, is_v6: bool) -> Self {
-        let (payload, form) = payload_class(None, 64);
+        let (payload, form) = payload_class(None, 64, is_v6);
         self.class.payload = Some(Arc::new(payload));
         self.class.meanings = context_meanings(is_v6);
         self.class.log = None;
@@ -66,6 +66,9 @@ impl EventKind {
 
 /// The name of the field of payloads that are not described.
 const RAW: &str = "payload";
+
+/// The name of the field with the bytes of fields that only newer versions of an event have.
+const NEWER: &str = "unknown_fields";
 
 /// The levels of EventSource.
 const LEVELS: LevelScale = LevelScale(&[
@@ -111,7 +114,16 @@ pub(super) fn event_kind(metadata: &Metadata, id: u128, pointer_bits: u64, is_v6
         Some(known) => known.meaning_with(opcode),
         None => known::meaning(&metadata.provider, &name, opcode, fields.unwrap_or_default()),
     };
-    let (payload, form) = payload_class(fields, pointer_bits);
+    let newer;
+    let fields = match (&known, fields) {
+        // Newer versions append fields.
+        (Some(known), Some(fields)) if described.is_empty() && metadata.version > known.version => {
+            newer = [fields, &[Field::new(NEWER, FieldType::Rest)]].concat();
+            Some(&*newer)
+        }
+        (_, fields) => fields,
+    };
+    let (payload, form) = payload_class(fields, pointer_bits, is_v6);
     let level = level(metadata, known.as_ref());
     let mut meanings = context_meanings(is_v6);
     insert_meanings(&mut meanings, &payload, fields.unwrap_or_default(), &meaning);
@@ -232,7 +244,7 @@ fn log_role(metadata: &Metadata, level: Option<u8>, meaning: &EventMeaning) -> O
 
 /// The class of events that do not fit their own, or that have none.
 pub(super) fn raw_class(like: Option<&EventRecordClass>, id: u128, is_v6: bool) -> EventRecordClass {
-    let (payload, _) = payload_class(None, 64);
+    let (payload, _) = payload_class(None, 64, is_v6);
     EventRecordClass {
         id,
         name: Some(like.and_then(|class| class.name.clone()).unwrap_or_else(|| "unknown event".to_owned())),
@@ -358,7 +370,7 @@ fn common_context(is_v6: bool) -> FieldClass {
 // Payloads
 
 /// The class of a payload of these fields, and how it is read; None: they are not known.
-fn payload_class(fields: Option<&[Field]>, pointer_bits: u64) -> (FieldClass, PayloadForm) {
+fn payload_class(fields: Option<&[Field]>, pointer_bits: u64, is_v6: bool) -> (FieldClass, PayloadForm) {
     let builder = Builder { pointer_bits };
     match fields {
         // Events without fields have no bytes either.
@@ -368,7 +380,7 @@ fn payload_class(fields: Option<&[Field]>, pointer_bits: u64) -> (FieldClass, Pa
         }
         Some(fields) => {
             let class = FieldClass::structure(builder.members(fields));
-            match fields.iter().all(|field| is_laid_out(&field.kind)) {
+            match fields.iter().all(|field| is_laid_out(&field.kind, is_v6)) {
                 true => (class, PayloadForm::Bits),
                 false => (class, PayloadForm::Values(fields.to_vec())),
             }
@@ -377,19 +389,37 @@ fn payload_class(fields: Option<&[Field]>, pointer_bits: u64) -> (FieldClass, Pa
 }
 
 /// Whether fields of a type can be read where they lie.
-fn is_laid_out(kind: &FieldType) -> bool {
+fn is_laid_out(kind: &FieldType, is_v6: bool) -> bool {
     match kind {
         FieldType::VarInt
+        // A single code unit can be zero; as bits, that ends a text.
+        | FieldType::Char
+        | FieldType::Utf8CodeUnit
+        | FieldType::Rest
         | FieldType::RelLoc(_)
         | FieldType::DataLoc(_)
         | FieldType::Appended(_)
         | FieldType::Named { .. } => false,
-        FieldType::Object(fields) => fields.iter().all(|field| is_laid_out(&field.kind)),
+        // Of 8 or of 16 bytes.
+        FieldType::FileTime => !is_v6,
+        FieldType::Object(fields) => fields.iter().all(|field| is_laid_out(&field.kind, is_v6)),
+        FieldType::Array(element) if **element == FieldType::Utf8CodeUnit => true,
+        FieldType::FixedLengthArray(element, _)
+            if matches!(**element, FieldType::Utf8CodeUnit | FieldType::Char) =>
+        {
+            true
+        }
+        // The length of an array in it is in no structure.
         FieldType::Array(element)
         | FieldType::FixedLengthArray(element, _)
-        | FieldType::Counted { element, .. } => is_laid_out(element),
+        | FieldType::Counted { element, .. } => !is_array(element) && is_laid_out(element, is_v6),
         _ => true,
     }
+}
+
+/// Whether a type is an array whose length is before it; bytes of UTF-8 are a text.
+fn is_array(kind: &FieldType) -> bool {
+    matches!(kind, FieldType::Array(element) if **element != FieldType::Utf8CodeUnit)
 }
 
 struct Builder {
@@ -408,7 +438,7 @@ impl Builder {
             let name = free_name(name.to_owned(), &mut taken);
             names.push(name.clone());
             let class = match &field.kind {
-                FieldType::Array(element) if !matches!(**element, FieldType::Utf8CodeUnit) => {
+                FieldType::Array(element) if is_array(&field.kind) => {
                     let length = free_name(format!("{name}_length"), &mut taken);
                     members.push(Member::new(length.clone(), padding(16)));
                     dynamic_array(&length, self.class(element, None, false))
@@ -418,6 +448,15 @@ impl Builder {
                     (Some(length), element) => dynamic_array(length, self.class(element, None, false)),
                     (None, element) => self.class(element, None, false),
                 },
+                FieldType::Parts(parts) => {
+                    let mut name = Some(name);
+                    for (part, length) in parts {
+                        // The name of the first one is that of the field.
+                        let name = name.take().unwrap_or_else(|| free_name(part.name.clone(), &mut taken));
+                        members.push(Member::new(name, part_class(part, (*length).into())));
+                    }
+                    continue;
+                }
                 FieldType::Named { kinds, .. } => {
                     for member in self.members(kinds) {
                         members.push(Member::new(member.name, FieldClass::optional(member.class)));
@@ -483,11 +522,8 @@ impl Builder {
                     alignment: 8,
                 })
             }
-            // An array in an array: its length needs a structure around both.
-            FieldType::Array(element) => FieldClass::structure([
-                Member::new("elements_length", padding(16)),
-                Member::new("elements", dynamic_array("elements_length", self.class(element, None, false))),
-            ]),
+            // An array in an array, which is read into values.
+            FieldType::Array(element) => array_of_values(self.class(element, None, false)),
             FieldType::FixedLengthArray(element, count) => match **element {
                 FieldType::Utf8CodeUnit => text(StringEncoding::Utf8, u64::from(*count)),
                 FieldType::Char => text(StringEncoding::Utf16Le, 2 * u64::from(*count)),
@@ -501,16 +537,14 @@ impl Builder {
             // Read into values.
             FieldType::RelLoc(element) | FieldType::DataLoc(element) => match **element {
                 FieldType::Utf8CodeUnit | FieldType::Char => FieldClass::string(),
-                _ => FieldClass::structure([
-                    Member::new("elements_length", padding(32)),
-                    Member::new(
-                        "elements",
-                        dynamic_array("elements_length", self.class(element, None, false)),
-                    ),
-                ]),
+                _ => array_of_values(self.class(element, None, false)),
             },
             FieldType::Counted { element, .. } => self.class(element, None, false),
-            FieldType::Named { .. } => FieldClass::optional(blob(Box::new(FieldLocation::of_values()))),
+            // Its parts are members of their own.
+            FieldType::Parts(_) => integer(32, false),
+            FieldType::Named { .. } | FieldType::Rest => {
+                FieldClass::optional(blob(Box::new(FieldLocation::of_values())))
+            }
             FieldType::Appended(kind) => FieldClass::optional(self.class(kind, names, is_hexadecimal)),
         }
     }
@@ -577,8 +611,23 @@ fn blob(length: Box<FieldLocation>) -> FieldClass {
     })
 }
 
+/// A part of an integer, which begins at any bit.
+fn part_class(part: &Field, length: u64) -> FieldClass {
+    let bits = BitField::new(length, ByteOrder::LittleEndian, 1);
+    integer_of_bits(bits, false, part.names.as_deref(), part.is_hexadecimal)
+}
+
 fn integer_class(length: u64, signed: bool, names: Option<&ValueNames>, is_hexadecimal: bool) -> FieldClass {
-    let bits = bits(length);
+    integer_of_bits(bits(length), signed, names, is_hexadecimal)
+}
+
+fn integer_of_bits(
+    bits: BitField,
+    signed: bool,
+    names: Option<&ValueNames>,
+    is_hexadecimal: bool,
+) -> FieldClass {
+    let length = bits.length;
     match names {
         Some(names) if names.are_flags => {
             let flags = names.names.iter().filter(|(mask, _)| mask.is_power_of_two());

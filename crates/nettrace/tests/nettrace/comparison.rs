@@ -326,6 +326,7 @@ fn compare(
         }
         let written = of_field().find(|(_, difference)| match difference.kind {
             Kind::Writes(is_written) => is_written(value, text),
+            Kind::WritesWith(is_written) => is_written(fields, text),
             _ => false,
         });
         let general = || {
