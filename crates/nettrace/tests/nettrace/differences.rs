@@ -14,6 +14,8 @@ pub struct Difference {
     pub field: &'static str,
     pub kind: Kind,
     pub reason: &'static str,
+    /// Whether it is only met where the reference itself runs.
+    pub is_live: bool,
 }
 
 /// What is different.
@@ -76,7 +78,16 @@ const fn difference(
     kind: Kind,
     reason: &'static str,
 ) -> Difference {
-    Difference { events, field, kind, reason }
+    Difference { events, field, kind, reason, is_live: false }
+}
+
+const fn live(
+    events: &'static [&'static str],
+    field: &'static str,
+    kind: Kind,
+    reason: &'static str,
+) -> Difference {
+    Difference { events, field, kind, reason, is_live: true }
 }
 
 const ALL: &[&str] = &[];
@@ -145,7 +156,12 @@ pub const DIFFERENCES: &[Difference] = &[
         Kind::Computes(|fields, text| is_sum_of(fields, "TotalPromotedSize", text)),
         "the sum of the generations",
     ),
-    difference(&["GCHeapStats"], "Depth", Kind::Computes(is_zero), "no part of the event: always 0"),
+    difference(
+        &["GCHeapStats"],
+        "Depth",
+        Kind::Computes(|fields, text| number(text) == Some(oldest_promoted(fields))),
+        "the oldest generation of which something was promoted",
+    ),
     difference(&["GCHeapStats"], "GenerationSize4", Kind::Computes(is_zero), "0 before version 2"),
     difference(&["GCHeapStats"], "TotalPromotedSize4", Kind::Computes(is_zero), "0 before version 2"),
     difference(&["ContentionStart"], "LockID", Kind::Computes(is_zero), "0 before version 2"),
@@ -216,6 +232,9 @@ pub const DIFFERENCES: &[Difference] = &[
     ),
     difference(&["IncreaseMemoryPressure"], "BytesAllocated", Kind::Drops, "it does not know the event"),
     difference(&["IncreaseMemoryPressure"], "ClrInstanceID", Kind::Drops, "it does not know the event"),
+    live(&["DecreaseMemoryPressure"], "BytesFreed", Kind::Drops, "it does not know the event"),
+    live(&["DecreaseMemoryPressure"], "ClrInstanceID", Kind::Drops, "it does not know the event"),
+    live(&["GCAllocationTick"], "ObjectSize", Kind::Computes(is_zero), "0 before version 4"),
     // one-collect describes texts as one byte, which the reference believes: here it is wrong.
     difference(
         MACHINE,
@@ -285,6 +304,12 @@ fn space_before(fields: &[(String, Shown)]) -> i128 {
     of(fields, "SizeBefore") - of(fields, "FreeListBefore") - of(fields, "FreeObjBefore")
 }
 
+/// The oldest of the generations 0 to 2 of which objects were promoted.
+fn oldest_promoted(fields: &[(String, Shown)]) -> i128 {
+    let is_promoted = |generation: &i128| of(fields, &format!("TotalPromotedSize{generation}")) != 0;
+    [2, 1].into_iter().find(is_promoted).unwrap_or(0)
+}
+
 fn survived(fields: &[(String, Shown)]) -> i128 {
     of(fields, "PinnedSurv") + of(fields, "NonePinnedSurv")
 }
@@ -306,6 +331,7 @@ fn is_mechanism(value: &Shown, text: &str) -> bool {
     match text {
         "not_specified" => names.is_empty(),
         "compact_high_frag" => names == ["HighFrag"],
+        "compact_fragmented_gen0" => names == ["FragmentedGen0"],
         _ => false,
     }
 }
