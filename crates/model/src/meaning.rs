@@ -80,6 +80,10 @@ pub enum Meaning {
     /// What an event that begins something and the event that ends it have in common: all such members
     /// together are the key.
     PairKey,
+    /// State of the thread of a sample: an enumeration. The thread ran on a processor if the name of its value is one of
+    /// [`ON_PROCESSOR`](Self::ON_PROCESSOR); with any other value, it waited, or it ran code that the profiler does not
+    /// look into. The first one counts.
+    ThreadState,
     /// Serves decoding or merging only, and need not be shown.
     Hidden,
 }
@@ -100,7 +104,7 @@ pub enum CauseKind {
 
 impl Meaning {
     /// All meanings.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::Process,
         Self::ProcessName,
         Self::Thread,
@@ -128,8 +132,12 @@ impl Meaning {
         Self::CounterName,
         Self::Weight,
         Self::PairKey,
+        Self::ThreadState,
         Self::Hidden,
     ];
+
+    /// Names of the values of a [`Meaning::ThreadState`] of threads that ran on a processor.
+    pub const ON_PROCESSOR: [&'static str; 2] = ["Managed", "running"];
 
     /// Its name in small letters with `-` between words, for instance `operation-id`.
     #[must_use]
@@ -162,6 +170,7 @@ impl Meaning {
             Self::CounterName => "counter-name",
             Self::Weight => "weight",
             Self::PairKey => "pair-key",
+            Self::ThreadState => "thread-state",
             Self::Hidden => "hidden",
         }
     }

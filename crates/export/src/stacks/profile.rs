@@ -21,6 +21,7 @@ pub struct StackProfile {
     #[cfg_attr(not(any(feature = "pprof", feature = "firefox")), allow(dead_code))]
     pub(super) has_dates: bool,
     pub(super) left_out: LeftOut,
+    pub(super) has_states: bool,
     pub(super) not_counted: Vec<(String, u64)>,
 }
 
@@ -136,6 +137,13 @@ impl StackProfile {
         let mut sum = Total::default();
         self.threads.iter().for_each(|thread| sum.add(thread.total()));
         sum
+    }
+
+    /// Returns `true` if samples say the states of their threads, and these were asked for
+    /// ([`StackOptions::with_states`](super::StackOptions::with_states)).
+    #[must_use]
+    pub fn has_states(&self) -> bool {
+        self.has_states
     }
 
     /// Which samples are not part of it.

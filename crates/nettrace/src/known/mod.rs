@@ -3,7 +3,6 @@
 //! The .NET runtime writes its own events with neither names nor fields. They come from a table made of the manifest of
 //! its events; a few more, which no manifest has, are written down beside it.
 
-mod activity;
 mod meaning;
 mod table;
 mod well_known;
@@ -11,7 +10,6 @@ mod well_known;
 use ichnos_model::EventRole;
 use uuid::Uuid;
 
-pub use activity::activity_path;
 pub use meaning::{CounterFields, EventMeaning, FieldPath, meaning};
 pub use well_known::replaces_metadata;
 

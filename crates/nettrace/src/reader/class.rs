@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use ichnos_model::{
-    BitField, ByteOrder, CauseKind, ClockClass, ClockOrigin, DataStreamClass, DisplayBase, EventRecordClass,
-    FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length, LevelScale, LevelStep,
-    LocationStep, LogLevel, LogRole, LogSeverity, Mappings, MappingsBuilder, Meaning, Meanings, Member,
-    Scope, StringEncoding, StringLength, TraceClass, Value, VariableLengthValue, WallClock,
+    ActivityPaths, BitField, ByteOrder, CauseKind, ClockClass, ClockOrigin, DataStreamClass, DisplayBase,
+    EventRecordClass, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length,
+    LevelScale, LevelStep, LocationStep, LogLevel, LogRole, LogSeverity, Mappings, MappingsBuilder, Meaning,
+    Meanings, Member, Scope, StringEncoding, StringLength, TraceClass, Value, VariableLengthValue, WallClock,
 };
 
 use super::OpenOptions;
@@ -219,6 +219,7 @@ fn insert_meanings(meanings: &mut Meanings, payload: &FieldClass, fields: &[Fiel
         }
     };
     insert(meaning.weight.as_ref(), Meaning::Weight);
+    insert(meaning.thread_state.as_ref(), Meaning::ThreadState);
     insert(meaning.message.as_ref(), Meaning::Message);
     insert(meaning.severity.as_ref(), Meaning::Severity);
     if let Some(counter) = &meaning.counter {
@@ -317,7 +318,7 @@ pub(super) fn trace_class(
     let properties = trace.properties.iter().map(|(name, value)| (name.clone(), Value::Text(value.clone())));
     let stream = DataStreamClass {
         default_clock: Some(0),
-        common_context: Some(Arc::new(common_context(is_v6))),
+        common_context: Some(Arc::new(common_context(is_v6, trace.process_id))),
         resource: (!is_v6).then(|| {
             let process = FieldClass::optional(FieldClass::unsigned(64));
             Arc::new(FieldClass::structure([Member::new("process", process)]))
@@ -339,15 +340,21 @@ pub(super) fn trace_class(
 }
 
 /// What all events have.
-fn common_context(is_v6: bool) -> FieldClass {
+fn common_context(is_v6: bool, process: Option<u64>) -> FieldClass {
+    // Several processes: which one an event is of, its class does not know.
+    let process = process.filter(|_| !is_v6).and_then(|process| u32::try_from(process).ok()).unwrap_or(0);
+    let activity = || {
+        let activity_paths = Some(ActivityPaths { process });
+        FieldClass::optional(FieldClass { activity_paths, ..FieldClass::guid() })
+    };
     let number = || FieldClass::unsigned(64);
     let mut members = vec![
         Member::new("thread", number()),
         Member::new("capture_thread", FieldClass::optional(number())),
         Member::new("processor", FieldClass::optional(FieldClass::unsigned(32))),
         Member::new("stack", FieldClass::optional(FieldClass::unsigned(32))),
-        Member::new("activity", FieldClass::optional(FieldClass::guid())),
-        Member::new("related_activity", FieldClass::optional(FieldClass::guid())),
+        Member::new("activity", activity()),
+        Member::new("related_activity", activity()),
     ];
     if is_v6 {
         let label = FieldClass::structure([
