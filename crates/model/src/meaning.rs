@@ -29,6 +29,8 @@ pub enum Meaning {
     ProcessName,
     /// The thread: a number, or its name. The first one counts.
     Thread,
+    /// Name of the thread, beside its number: a string. The first one counts.
+    ThreadName,
     /// The machine that the event happened on, where it is not that of the trace: its name, or a number. The
     /// first one counts.
     Machine,
@@ -104,10 +106,11 @@ pub enum CauseKind {
 
 impl Meaning {
     /// All meanings.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::Process,
         Self::ProcessName,
         Self::Thread,
+        Self::ThreadName,
         Self::Machine,
         Self::Processor,
         Self::Severity,
@@ -146,6 +149,7 @@ impl Meaning {
             Self::Process => "process",
             Self::ProcessName => "process-name",
             Self::Thread => "thread",
+            Self::ThreadName => "thread-name",
             Self::Machine => "machine",
             Self::Processor => "processor",
             Self::Severity => "severity",

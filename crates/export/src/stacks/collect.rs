@@ -357,6 +357,9 @@ impl StackCollector {
             process_name = process_name.or_else(|| text(event.get(&field)?));
         }
         thread.process_name = process_name;
+        let names = event.class.meanings.members(Meaning::ThreadName);
+        let mut names = names.filter_map(|member| FieldRef::of_member(event, member));
+        thread.thread_name = names.find_map(|field| text(event.get(&field)?));
         let name = |index: u32| self.names.text(index);
         match key.process {
             Id::None => {}
@@ -392,6 +395,7 @@ impl StackCollector {
             let symbols = stacks.symbols();
             let view = stacks.table.view();
             for thread in threads {
+                thread.kept.thread.add_name(symbols);
                 for sample in std::mem::take(&mut thread.buffer).iter() {
                     let Sample { time, stack, weight, state } = sample;
                     thread.begin = Some(thread.begin.map_or(time, |begin| begin.min(time)));

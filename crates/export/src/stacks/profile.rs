@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
+use ichnos_model::Symbols;
+
 use super::calls::Calls;
 use super::packed::Samples;
 use super::{StackFormat, StackRoots, StackWeight, folded, speedscope, svg};
@@ -52,6 +54,14 @@ pub struct StackThread {
 }
 
 impl StackThread {
+    /// Takes the name that the trace as a whole gives the thread, if its events have none.
+    pub(super) fn add_name(&mut self, symbols: &Symbols) {
+        let number = |number: Option<i128>| u64::try_from(number?).ok();
+        if let (None, Some(thread)) = (&self.thread_name, number(self.thread)) {
+            self.thread_name = symbols.thread_name(number(self.process), thread).map(|name| name.to_string());
+        }
+    }
+
     /// What to call the process.
     pub(super) fn process_label(&self) -> String {
         match (&self.process_name, self.process) {

@@ -27,6 +27,8 @@ pub(super) mod context {
     /// Of version 6 only.
     pub(crate) const PROCESS_NAME: usize = 7;
     /// Of version 6 only.
+    pub(crate) const THREAD_NAME: usize = 8;
+    /// Of version 6 only.
     pub(crate) const TRACE_ID: usize = 9;
     /// Of version 6 only.
     pub(crate) const SPAN_ID: usize = 10;
@@ -272,6 +274,7 @@ fn context_meanings(is_v6: bool) -> Meanings {
     if is_v6 {
         meanings.insert(Scope::CommonContext, context::PROCESS, Meaning::Process);
         meanings.insert(Scope::CommonContext, context::PROCESS_NAME, Meaning::ProcessName);
+        meanings.insert(Scope::CommonContext, context::THREAD_NAME, Meaning::ThreadName);
         meanings.insert(Scope::CommonContext, context::TRACE_ID, Meaning::TaskId);
         // Behind the activity, so that the span counts where there are both: it is known beyond the process.
         meanings.insert(Scope::CommonContext, context::SPAN_ID, Meaning::OperationId);

@@ -439,6 +439,36 @@ fn label_kinds_that_are_not_known() {
     assert!(read.damage[0]["message"].as_str().unwrap().contains("known kinds"), "{:?}", read.damage);
 }
 
+/// Events that only threads of the runtime write name these threads; the first one counts.
+#[test]
+fn threads_of_the_runtime_have_names() {
+    for form in FORMS {
+        let mut file = File::new(form);
+        let runtime = |id, event_id| Metadata {
+            provider: "Microsoft-Windows-DotNETRuntime".to_owned(),
+            event_id,
+            ..Metadata::new(id, "", [])
+        };
+        // ThreadPoolWorkerThreadStart, ThreadPoolWorkerThreadAdjustmentSample, GCFinalizersBegin.
+        file.metadata(&[runtime(1, 50), runtime(2, 54), runtime(3, 14)]);
+        if form == Form::V6 {
+            file.threads(&[(5, 5, ""), (6, 6, ""), (7, 7, "")]);
+        }
+        let events = [(1, 5, 1), (2, 5, 2), (3, 6, 3), (2, 7, 4)];
+        let events = events.map(|(id, thread, time)| Event::new(id, thread, time as u32, time));
+        file.events(false, &events);
+        let opened = NettraceFile::open("threads", file.end().into(), &OpenOptions::default()).unwrap();
+        let trace = opened.trace();
+        let names = [4, 5, 6, 7].map(|thread| {
+            let of = |process| trace.symbols().thread_name(process, thread).map(|name| name.to_string());
+            of(Some(77)).or_else(|| of(None))
+        });
+        let names = names.map(|name| name.unwrap_or_default());
+        let expected = ["", ".NET ThreadPool Worker", ".NET Finalizer Thread", ".NET ThreadPool"];
+        assert_eq!(names, expected, "{form:?}");
+    }
+}
+
 /// Threads with names, processes and more; what is not known is skipped.
 #[test]
 fn threads() {
