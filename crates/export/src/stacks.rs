@@ -37,7 +37,7 @@ pub struct StackOptions {
     /// Which samples count. Those that do not still end the time of the sample before; the time from them on counts
     /// nothing.
     pub only: Vec<FieldValues>,
-    /// Whether an innermost frame says what the thread of a sample did, if the sample says it
+    /// Adds an innermost frame with what the thread of a sample did, if the sample has it
     /// ([`Meaning::ThreadState`](ichnos_model::Meaning::ThreadState)): [`CPU_TIME`] or [`UNMANAGED_CODE_TIME`].
     pub with_states: bool,
     /// Whether the times of samples are kept, as the formats need that have a time axis

@@ -28,7 +28,7 @@ pub(super) struct Found<'s> {
     pub(super) pairs: Option<&'s Pairs>,
     /// The fields that pairs have in common.
     pub(super) key: Vec<String>,
-    /// Whether the key was not named.
+    /// True if the key is the default one.
     pub(super) has_default_key: bool,
 }
 

@@ -48,7 +48,7 @@ pub struct StackCollector {
     buffered: usize,
     /// Whether there was a sample of a profiler, so that no other events count.
     only_samples: bool,
-    /// Whether a sample says the state of its thread.
+    /// True once a sample has the state of its thread.
     has_states: bool,
     left_out: LeftOut,
 }
@@ -277,6 +277,7 @@ impl StackCollector {
         self.last = None;
         self.calls = Calls::default();
         self.buffered = 0;
+        self.has_states = false;
         self.left_out = LeftOut::default();
         for trace in &mut self.traces {
             trace.resolver = Resolver::new(self.options.frames);

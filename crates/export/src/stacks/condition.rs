@@ -39,7 +39,7 @@ impl Condition {
         Some(Self { field: Some(field), names, values: Meaning::ON_PROCESSOR.map(str::to_owned).into() })
     }
 
-    /// Whether an event has the field.
+    /// Returns `true` if an event has the field.
     pub(super) fn is_known(&self, event: &Event<'_>) -> bool {
         self.field.as_ref().and_then(|field| event.get(field)).is_some()
     }

@@ -94,7 +94,7 @@ impl PairOptions {
     }
 }
 
-/// Whether packets of a data stream say the processor; see [`find_field`](super::find_field).
+/// Returns `true` if packets of a data stream have the processor; see [`find_field`](super::find_field).
 fn has_processor(stream: &DataStreamClass) -> bool {
     let context = stream.packet_context.as_deref().map(|class| &class.kind);
     matches!(context, Some(FieldKind::Structure { members, .. }) if members.iter().any(|member| member.name == "cpu_id"))

@@ -427,7 +427,7 @@ fn is_laid_out(kind: &FieldType, is_v6: bool) -> bool {
     }
 }
 
-/// Whether a type is an array whose length is before it; bytes of UTF-8 are a text.
+/// Returns `true` for an array whose length is before it; bytes of UTF-8 are a text.
 fn is_array(kind: &FieldType) -> bool {
     matches!(kind, FieldType::Array(element) if **element != FieldType::Utf8CodeUnit)
 }

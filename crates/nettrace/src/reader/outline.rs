@@ -24,7 +24,7 @@ pub(crate) struct Outline {
     pub(crate) classes: Vec<Metadata>,
     /// Which id stands for which of them from where on in the file.
     pub(crate) metadata: Vec<MetadataAt>,
-    /// Which class events of a class have whose labels override its metadata.
+    /// Classes of events whose labels override their metadata, by the class of the metadata and these labels.
     pub(crate) overridden: HashMap<(u32, Overrides), u32, RandomState>,
     /// Sequence points at which reading can begin.
     pub(crate) barriers: Vec<Barrier>,
@@ -334,12 +334,12 @@ struct MetadataRows<'l> {
     hasher: RandomState,
     /// Which kind each id stands for at the moment.
     live: hashbrown::HashMap<u32, u32, RandomState>,
-    /// Whether labels replace what metadata says.
+    /// True if the file has labels that override metadata.
     have_overrides: bool,
 }
 
 impl MetadataRows<'_> {
-    /// Why a kind of event was not added to this many. `consequence`: for its events.
+    /// Reason for not adding a kind of event to this many. `consequence`: for its events.
     fn refusal(&self, kinds: usize, consequence: &str) -> String {
         let limit = self.limits.event_record_classes;
         if kinds as u64 >= limit {

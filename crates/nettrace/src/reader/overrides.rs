@@ -13,7 +13,7 @@ use super::tables::{LabelTable, ThreadTable};
 use super::walk::{Walker, walk};
 use crate::{Block, BlockKind, Container, EventRow, Metadata};
 
-/// What the labels of a list say in place of metadata.
+/// Labels of a list that replace parts of metadata.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Overrides {
     pub(crate) opcode: Option<u8>,

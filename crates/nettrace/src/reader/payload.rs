@@ -78,7 +78,7 @@ struct PayloadReader<'a> {
     /// Where the last of the arrays ends that lie elsewhere in the payload.
     located_end: usize,
     widths: PayloadWidths,
-    /// Whether a date was read, or looked for where the payload ends.
+    /// True once a date was read, or was missing at the end of the payload.
     has_dates: bool,
     /// How many more values, or bytes of text that others have, too, there may be: elements can be without bytes, and
     /// the same text can be referred to again and again.

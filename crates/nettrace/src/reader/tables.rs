@@ -118,7 +118,7 @@ pub(super) struct Labels {
     /// In hexadecimal digits.
     pub(super) trace_id: Option<String>,
     pub(super) span_id: Option<u64>,
-    /// Those that replace what metadata says: the class of the event has them.
+    /// Labels that replace parts of metadata: the class of the event has them.
     pub(super) overrides: Overrides,
     /// All others, as texts.
     pub(super) others: Vec<(String, String)>,
@@ -142,7 +142,7 @@ impl LabelTable {
         self.lists.get(&list)
     }
 
-    /// Whether a list of a block has labels that replace what metadata says.
+    /// Returns `true` if a list of a block has labels that replace parts of metadata.
     pub(super) fn has_overrides(content: &[u8]) -> bool {
         let is_override = |label: &Label| {
             matches!(label, Label::Opcode(_) | Label::Keywords(_) | Label::Level(_) | Label::Version(_))

@@ -28,7 +28,7 @@ pub struct OwnEvent {
     pub head: OwnHead,
 }
 
-/// What an event has beside its fields, and that only the reference itself shows.
+/// Parts of an event beside its fields that only the reference itself shows.
 #[derive(Clone, Debug)]
 pub struct OwnHead {
     pub event_id: i128,
@@ -38,9 +38,9 @@ pub struct OwnHead {
     pub keywords: u64,
     pub opcode: i128,
     pub processor: Option<u64>,
-    /// Whether another thread wrote the event.
+    /// True if another thread wrote the event.
     pub is_of_other_thread: bool,
-    /// Whether the file is of version 3.
+    /// True for version 3.
     pub is_netperf: bool,
     /// Addresses, the innermost first.
     pub stack: Vec<u64>,

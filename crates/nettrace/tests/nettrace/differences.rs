@@ -14,7 +14,7 @@ pub struct Difference {
     pub field: &'static str,
     pub kind: Kind,
     pub reason: &'static str,
-    /// Whether it is only met where the reference itself runs.
+    /// True if it is only met where the reference itself runs.
     pub is_live: bool,
 }
 

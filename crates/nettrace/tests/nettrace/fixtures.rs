@@ -6,7 +6,7 @@ use crate::builder::{
     Bytes, Event, File, Form, Metadata, Trace, block_header, field, kind, row_compressed, rows,
 };
 use crate::reading::{Read, check, read, read_unsorted};
-use ichnos_export::{TaskCollector, TaskOptions, Tasks};
+use ichnos_export::{Pretty, PrettyOptions, TaskCollector, TaskOptions, Tasks};
 use ichnos_flow::{Merge, pump};
 use ichnos_model::{TraceInput as _, Window};
 use ichnos_nettrace::{NettraceFile, OpenOptions};
@@ -291,7 +291,7 @@ fn versions_that_are_refused() {
     assert_eq!(check(&bytes).payload("number"), [json!(10)]);
 }
 
-/// What the class of an event says.
+/// Level, version, opcode and keywords of the class of an event.
 fn said(read: &Read, event: usize) -> Value {
     let id = &read.events[event]["id"];
     let class = read.classes.iter().find(|class| class["id"] == *id).unwrap();
@@ -437,6 +437,46 @@ fn label_kinds_that_are_not_known() {
     );
     assert_eq!(read.damage.len(), 1);
     assert!(read.damage[0]["message"].as_str().unwrap().contains("known kinds"), "{:?}", read.damage);
+}
+
+/// Identifiers that encode a path of activities are shown as that path to people, and as GUIDs elsewhere.
+#[test]
+fn paths_of_activities() {
+    // The numbers 1, 2, 3 of the process 77, and the same with another checksum.
+    let path: [u8; 16] = {
+        let numbers = [0x12, 0x30, 0, 0];
+        let last = u32::from_le_bytes(numbers).wrapping_add(0x599d_99ad) ^ 77;
+        let mut bytes = [0; 16];
+        bytes[..4].copy_from_slice(&numbers);
+        bytes[12..].copy_from_slice(&last.to_le_bytes());
+        bytes
+    };
+    let mut other = path;
+    other[12] ^= 1;
+    for form in FORMS {
+        let mut file = file(form);
+        let mut events = [number(7, 1, 1, 1), number(7, 2, 2, 2)];
+        if form == Form::V6 {
+            let lists = Bytes::new().u32(1).u32(2).u8(0x81).raw(&path).u8(0x81).raw(&[9; 16]);
+            file.block(kind::LABEL_LIST, &lists.0);
+            (events[0].labels, events[1].labels) = (1, 2);
+        } else {
+            (events[0].activity, events[1].activity) = (path, other);
+        }
+        file.events(false, &events);
+        let bytes = file.end();
+        assert_eq!(read(&bytes).context("activity")[0], "00003012-0000-0000-0000-0000f2c99d59", "{form:?}");
+        let opened = NettraceFile::open("file", bytes.into(), &OpenOptions::default()).unwrap();
+        let mut text = Vec::new();
+        let mut pretty = Pretty::new(&mut text, PrettyOptions::default());
+        pump(&mut Merge::new(opened.cursors(Window::default())), &mut pretty).unwrap();
+        drop(pretty);
+        let text = String::from_utf8(text).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].contains("activity = /#77/1/2/3/"), "{form:?}: {text}");
+        let guid = if form == Form::V6 { "09090909-0909" } else { "00003012-0000" };
+        assert!(lines[1].contains(&format!("activity = {guid}")), "{form:?}: {text}");
+    }
 }
 
 /// Events that only threads of the runtime write name these threads; the first one counts.

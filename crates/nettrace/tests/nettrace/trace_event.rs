@@ -25,7 +25,7 @@ use crate::workload::runtimes;
 /// A difference of what is beside the fields.
 struct HeadDifference {
     member: &'static str,
-    /// Whether it is the reason for this value of the reference.
+    /// Returns `true` if it is the reason for this value of the reference.
     is_reason: fn(&OwnEvent, &Value) -> bool,
     reason: &'static str,
 }
@@ -111,7 +111,7 @@ const HEAD_DIFFERENCES: &[HeadDifference] = &[
 const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 
-/// Where a file that is unpacked is.
+/// Path of a file, unpacked.
 fn unpacked(traces: &Path, name: &str, directory: &Path) -> std::path::PathBuf {
     let path = directory.join(name);
     std::fs::write(&path, &*bytes_of(&find(traces, name))).unwrap();
@@ -240,7 +240,7 @@ fn compare_head(own: &OwnEvent, dumped: &Value, found: &mut Found, met: &mut BTr
     }
 }
 
-/// What the reference reads of a file.
+/// Events that the reference reads of a file.
 fn dump(tools: &Path, runtimes: &Path, path: &Path) -> Vec<Value> {
     let output = path.with_extension("jsonl");
     let mut command = Command::new("bash");
@@ -379,7 +379,7 @@ fn states(profile: &Value, unit: f64) -> BTreeMap<String, f64> {
     sums
 }
 
-/// How long threads ran, and did anything else, is what the reference makes of the samples.
+/// Times on the processor, and other times, are those that the reference makes of the samples.
 #[test]
 fn time_on_the_processor_is_that_of_the_reference() {
     let test = "time_on_the_processor_is_that_of_the_reference";
