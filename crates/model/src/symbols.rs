@@ -134,6 +134,11 @@ impl Symbols {
         self.threads.get(&(process, thread))
     }
 
+    /// All names of threads.
+    pub fn thread_names(&self) -> impl Iterator<Item = ((Option<u64>, u64), &Arc<str>)> {
+        self.threads.iter().map(|(thread, name)| (*thread, name))
+    }
+
     /// What an address is at a time, in nanoseconds from the origin of the clock; None if nothing is known
     /// of it. For `n` symbols, this takes O(log n) steps where functions do not overlap, and never
     /// more than O(log² n).
