@@ -51,7 +51,7 @@ pub(crate) fn check<'n>(
 }
 
 /// All event record classes, with those of their data streams.
-fn events(class: &TraceClass) -> impl Iterator<Item = (&DataStreamClass, &EventRecordClass)> {
+pub(crate) fn events(class: &TraceClass) -> impl Iterator<Item = (&DataStreamClass, &EventRecordClass)> {
     let streams = class.data_streams.iter();
     streams.flat_map(|stream| stream.event_records.iter().map(move |event| (stream, &**event)))
 }

@@ -44,6 +44,9 @@ pub(crate) fn run(args: &Stacks, global: &Global, report: Report) -> Result<Exit
     }
     let profile = pass.sink.finish();
     report_left_out(&profile, args, report);
+    if args.cpu && profile.samples() > 0 && !profile.has_states() {
+        report.notice("no sample says whether its thread ran: --cpu changes nothing");
+    }
     if profile.weight() == 0 {
         unmatched::explain(&session, &pass.selection, window, pass.events, report);
         report_nothing(&profile, args, report);
@@ -101,6 +104,7 @@ fn options(args: &Stacks) -> StackOptions {
         FramesKept::Managed => StackFrames::Managed,
     };
     options.with_times = args.top.is_none() && format(args).has_times();
+    options.with_states = args.cpu;
     options.all_events = !args.selecting.event.is_empty();
     options
 }

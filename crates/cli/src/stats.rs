@@ -26,11 +26,12 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
     check(args)?;
     // Before anything is read: mistakes in patterns should not take an hour to be reported.
     let mut selection = Selection::new(&args.selecting, None)?;
-    let pairs = pair_options(args)?;
+    let mut pairs = pair_options(args)?;
     let session =
         input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
     let mut damaged = input::report_problems(&session, report);
     let window = selection.prepare(&session, report)?;
+    let is_default_key = pairs.as_mut().is_some_and(|pairs| take_default_key(pairs, &session));
     field_names::check(&session, &selection, field_names_of(args), false)?;
     let reader = selection.reader(&session, window)?;
     input::report_empty_traces(&session, report);
@@ -83,7 +84,11 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
         date: args.clock_date,
         gmt: args.selecting.clock_gmt,
     };
-    let found = Found::new(args, &stats, pairs.as_ref(), &job.options);
+    let mut found = Found::new(args, &stats, pairs.as_ref(), &job.options);
+    if let (true, Some(options)) = (is_default_key, &job.pairs) {
+        found.key.clone_from(&options.keys);
+        found.has_default_key = true;
+    }
     let paint = Paint::stdout(global.color);
     if args.report.json {
         output::print_json(&json::document(&found, events, damages).json(), args.report.integers.into())?;
@@ -152,6 +157,18 @@ fn pair_options(args: &Stats) -> Result<Option<PairOptions>, Failure> {
     options.slowest = args.slowest;
     options.open = usize::try_from(limits.open_pairs).unwrap_or(usize::MAX);
     Ok(Some(options))
+}
+
+/// Pairs events by their thread or processor if no key is named and they begin and end something; true if so.
+fn take_default_key(pairs: &mut PairOptions, session: &ichnos::Session) -> bool {
+    if !pairs.keys.is_empty() {
+        return false;
+    }
+    let traces: Vec<_> = session.traces().iter().map(|trace| trace.trace().class_with_dynamic()).collect();
+    let classes = traces.iter().flat_map(|class| field_names::events(class));
+    let key = pairs.default_key(classes);
+    pairs.keys.extend(key.map(str::to_owned));
+    key.is_some()
 }
 
 /// Warns of names of pairs that no event has.

@@ -38,6 +38,7 @@ mod kind {
     pub(super) const SYMBOL: u128 = 4;
     pub(super) const END: u128 = 5;
     pub(super) const CLASS: u128 = 6;
+    pub(super) const THREAD: u128 = 7;
 }
 
 /// What a frame or a symbol has of what is optional.
@@ -49,6 +50,8 @@ mod has {
     /// Symbols.
     pub(super) const FROM: u128 = 8;
     pub(super) const UNTIL: u128 = 16;
+    /// Threads.
+    pub(super) const PROCESS: u128 = 1;
 }
 
 const OF_FRAME: u128 = has::ADDRESS | has::NAME | has::MODULE;
@@ -60,6 +63,7 @@ const FRAME_MEMORY: u64 = 192;
 const STACK_MEMORY: u64 = 48;
 const SYMBOL_MEMORY: u64 = 320;
 const CLASS_MEMORY: u64 = 64;
+const THREAD_MEMORY: u64 = 128;
 
 /// How many times the size of what a file was packed in its content may take.
 const OF_PACKED: u64 = 512;
@@ -105,6 +109,7 @@ pub(crate) fn write_stacks(stacks: CallStacks<'_>, classes: &[u128], out: impl W
     }
     writer.stacks(stacks.table)?;
     symbols.iter().try_for_each(|(space, symbol)| writer.symbol(space, symbol))?;
+    symbols.thread_names().try_for_each(|(thread, name)| writer.thread(thread, name))?;
     writer.number(kind::END)?;
     writer.out.flush()
 }
@@ -171,6 +176,16 @@ impl<W: Write> StackWriter<W> {
         self.number(symbol.begin)?;
         self.number(symbol.end.saturating_sub(symbol.begin))?;
         self.number(number_of_kind(symbol.kind))?;
+        self.parts(&parts)
+    }
+
+    fn thread(&mut self, (process, thread): (Option<u64>, u64), name: &Arc<str>) -> io::Result<()> {
+        let name = self.text(Some(name))?;
+        let parts = [(process.map(u128::from), has::PROCESS)];
+        self.number(kind::THREAD)?;
+        self.number(flags(&parts))?;
+        self.number(thread)?;
+        self.number(name.unwrap_or_default())?;
         self.parts(&parts)
     }
 
@@ -320,7 +335,7 @@ impl StackFiles {
                     fault = Some(StackFileError::Malformed(records.at as u64));
                     break;
                 }
-                Ok(Some(Record::Symbol(..))) => has_symbols = true,
+                Ok(Some(Record::Symbol(..) | Record::Thread(..))) => has_symbols = true,
                 Ok(None) => break,
                 Err(error) => {
                     fault = Some(error);
@@ -345,7 +360,10 @@ impl StackFiles {
         for Stacks { classes, table, files, .. } in self.all {
             let files: Vec<StackFile> = files.into_iter().filter(|file| file.has_symbols).collect();
             let has_symbols = !files.is_empty();
-            let symbols = move || Symbols::new(files.iter().flat_map(|file| file.symbols(offset)));
+            let symbols = move || {
+                let symbols = Symbols::new(files.iter().flat_map(|file| file.symbols(offset)));
+                symbols.with_thread_names(files.iter().flat_map(StackFile::thread_names))
+            };
             if classes.is_empty() {
                 trace.stacks = table;
                 if has_symbols {
@@ -360,19 +378,27 @@ impl StackFiles {
 }
 
 impl StackFile {
-    fn symbols(&self, offset: i128) -> impl Iterator<Item = (u32, Symbol)> {
+    fn records(&self) -> impl Iterator<Item = Record> {
         let mut records = Records::new(&self.bytes, self.memory).ok();
         records.as_mut().map(Records::classes);
-        std::iter::from_fn(move || {
-            loop {
-                if let Record::Symbol(space, mut symbol) = records.as_mut()?.next().ok()?? {
-                    if symbol.from != i128::MIN {
-                        symbol.from = symbol.from.saturating_add(offset);
-                    }
-                    symbol.until = symbol.until.map(|until| until.saturating_add(offset));
-                    return Some((space, symbol));
-                }
+        std::iter::from_fn(move || records.as_mut()?.next().ok()?)
+    }
+
+    fn symbols(&self, offset: i128) -> impl Iterator<Item = (u32, Symbol)> {
+        self.records().filter_map(move |record| {
+            let Record::Symbol(space, mut symbol) = record else { return None };
+            if symbol.from != i128::MIN {
+                symbol.from = symbol.from.saturating_add(offset);
             }
+            symbol.until = symbol.until.map(|until| until.saturating_add(offset));
+            Some((space, symbol))
+        })
+    }
+
+    fn thread_names(&self) -> impl Iterator<Item = ((Option<u64>, u64), Arc<str>)> {
+        self.records().filter_map(|record| match record {
+            Record::Thread(thread, name) => Some((thread, name)),
+            _ => None,
         })
     }
 }
@@ -397,8 +423,14 @@ struct Text<'b> {
 
 enum Record {
     Frame(Frame),
-    Stack { number: u32, frame: u32, caller: Option<u32> },
+    Stack {
+        number: u32,
+        frame: u32,
+        caller: Option<u32>,
+    },
     Symbol(u32, Symbol),
+    /// Process and number, and name.
+    Thread((Option<u64>, u64), Arc<str>),
 }
 
 /// The parts of a record cannot be what they have to be.
@@ -447,6 +479,7 @@ impl<'b> Records<'b> {
                 Ok(kind::SYMBOL) => {
                     self.symbol().map(|(space, symbol)| (Some(Record::Symbol(space, symbol)), SYMBOL_MEMORY))
                 }
+                Ok(kind::THREAD) => self.thread().map(|thread| (Some(thread), THREAD_MEMORY)),
                 Ok(kind::END) => return Ok(None),
                 _ => Err(Malformed),
             };
@@ -547,6 +580,14 @@ impl<'b> Records<'b> {
         Ok(Record::Stack { number, frame, caller })
     }
 
+    fn thread(&mut self) -> Result<Record, Malformed> {
+        let flags = self.flags(has::PROCESS)?;
+        let thread: u64 = self.narrow()?;
+        let name = self.named(has::NAME, has::NAME)?.ok_or(Malformed)?;
+        let process = if flags & has::PROCESS == 0 { None } else { Some(self.narrow()?) };
+        Ok(Record::Thread((process, thread), name))
+    }
+
     fn symbol(&mut self) -> Result<(u32, Symbol), Malformed> {
         let flags = self.flags(OF_SYMBOL)?;
         let space = self.narrow()?;
@@ -619,7 +660,15 @@ mod tests {
         let count = random.below(20);
         let symbols: Vec<(u32, Symbol)> =
             (0..count).map(|_| (random.below(3) as u32, symbol(random))).collect();
-        trace.set_symbols(move || Symbols::new(symbols.iter().cloned()));
+        let names: Vec<_> = (0..random.below(4))
+            .filter_map(|_| {
+                let process = (random.below(2) == 0).then(|| number(random));
+                Some(((process, number(random)), text(random)?))
+            })
+            .collect();
+        trace.set_symbols(move || {
+            Symbols::new(symbols.iter().cloned()).with_thread_names(names.iter().cloned())
+        });
         trace
     }
 
@@ -653,6 +702,7 @@ mod tests {
             assert_eq!(faults, []);
             assert_eq!(stacks(&again), stacks(&original));
             assert!(again.symbols().iter().eq(original.symbols().iter()));
+            assert!(again.symbols().thread_names().eq(original.symbols().thread_names()));
             assert_eq!(written(&again), bytes);
         });
     }
@@ -702,7 +752,10 @@ mod tests {
         let of = |content: &[u8]| read(&[&[MAGIC, &[1], content].concat()], MEMORY).1.pop();
         let malformed = |at| Some(StackFileError::Malformed(MAGIC.len() as u64 + 1 + at));
         // A kind that there is not, a frame that there is not, a caller that there is not, one stack twice.
-        assert_eq!(of(&[7, 0, 0]), malformed(0));
+        assert_eq!(of(&[8, 0, 0]), malformed(0));
+        // A thread whose name is not there, and one that breaks off.
+        assert_eq!(of(&[7, 0, 3, 0, 5]), malformed(0));
+        assert_eq!(of(&[1, 1, b'a', 7, 1, 3, 0]), Some(StackFileError::CutOff));
         assert_eq!(of(&[3, 0, 0, 5]), malformed(0));
         assert_eq!(of(&[2, 0, 0, 3, 0, 1, 5]), malformed(3));
         assert_eq!(of(&[2, 0, 0, 3, 0, 0, 3, 0, 0, 5]), malformed(9));

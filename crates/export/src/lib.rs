@@ -43,8 +43,8 @@ pub use pretty::{DeltaCause, Pretty, PrettyFields, PrettyNames, PrettyOptions, P
 pub use printable::{is_printable, printable};
 pub use resume::{Fixup, Resolution, ResumableSink, SinkState, StreamOrder};
 pub use stacks::{
-    FieldValues, LeftOut, StackCollector, StackFormat, StackFrames, StackOptions, StackProfile, StackRoots,
-    StackThread, StackWeight, TopFunction,
+    CPU_TIME, FieldValues, LeftOut, StackCollector, StackFormat, StackFrames, StackOptions, StackProfile,
+    StackRoots, StackThread, StackWeight, TopFunction, UNMANAGED_CODE_TIME,
 };
 pub use stats::{
     Distribution, EventTotals, Gap, GroupBy, GroupValue, Loss, Number, Pair, PairGroup, PairOptions,

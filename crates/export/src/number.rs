@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use ichnos_model::Uuid;
+use ichnos_model::{Field, Uuid};
 
 /// The digits of the numbers below 100.
 static PAIRS: [[u8; 2]; 100] = {
@@ -39,6 +39,13 @@ const ZEROS: u64 = u64::from_le_bytes(*b"00000000");
 #[inline(always)]
 fn eight_digits(number: u32) -> [u8; 8] {
     (eight_values(number) | ZEROS).to_le_bytes()
+}
+
+/// Appends a GUID for people: the path of activities, if it encodes one and its class has such.
+pub(crate) fn push_guid(out: &mut Vec<u8>, field: &Field<'_>, guid: Uuid) {
+    if !field.class().activity_paths.is_some_and(|paths| paths.write(guid, out)) {
+        push_uuid(out, guid);
+    }
 }
 
 /// Appends a UUID: 36 characters, in lower case.

@@ -37,12 +37,21 @@ pub struct StackOptions {
     /// Which samples count. Those that do not still end the time of the sample before; the time from them on counts
     /// nothing.
     pub only: Vec<FieldValues>,
+    /// Adds an innermost frame with what the thread of a sample did, if the sample has it
+    /// ([`Meaning::ThreadState`](ichnos_model::Meaning::ThreadState)): [`CPU_TIME`] or [`UNMANAGED_CODE_TIME`].
+    pub with_states: bool,
     /// Whether the times of samples are kept, as the formats need that have a time axis
     /// ([`StackFormat::has_times`]).
     pub with_times: bool,
     /// Whether all events with a stack count, even where some classes of events are samples of a profiler.
     pub all_events: bool,
 }
+
+/// Frame of samples of threads that ran on a processor. Both names are those of .NET's own tools.
+pub const CPU_TIME: &str = "CPU_TIME";
+
+/// Frame of samples of threads that waited, or that ran code which the profiler does not look into.
+pub const UNMANAGED_CODE_TIME: &str = "UNMANAGED_CODE_TIME";
 
 /// What a sample counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::wide_integer::names_of;
 use crate::{
-    Attributes, ClockUpdate, DeclaredAt, FieldLocation, Mappings, RangeSet, Roles, StringEncoding, WallClock,
-    Wide, WideRange,
+    ActivityPaths, Attributes, ClockUpdate, DeclaredAt, FieldLocation, Mappings, RangeSet, Roles,
+    StringEncoding, WallClock, Wide, WideRange,
 };
 
 /// Describes fields: sequences of bits in a packet, and what they mean.
@@ -24,6 +24,8 @@ pub struct FieldClass {
     /// Whether sinks leave the field out where it is absent, and show it like any other one where it is there: of an
     /// optional field that nothing in the record of its source says anything about.
     pub hides_absence: bool,
+    /// Of GUIDs: sinks for people show the paths that some of them encode in place of them.
+    pub activity_paths: Option<ActivityPaths>,
     /// Where it was declared.
     pub declared_at: DeclaredAt,
 }
@@ -38,6 +40,7 @@ impl FieldClass {
             clock_updates: None,
             attributes: Attributes::default(),
             hides_absence: false,
+            activity_paths: None,
             declared_at: DeclaredAt::default(),
         }
     }

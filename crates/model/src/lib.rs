@@ -9,6 +9,7 @@
 //! - A [`Sink`] takes messages.
 #![forbid(unsafe_code)]
 
+mod activity_path;
 mod attribute;
 mod bits;
 mod clock;
@@ -54,6 +55,7 @@ mod visitor;
 mod wall_clock;
 mod wide_integer;
 
+pub use activity_path::ActivityPaths;
 pub use attribute::{Attributes, Value};
 pub use clock::{ClockArithmetic, ClockClass, ClockOffsets, ClockOrigin};
 pub use cost::Cost;

@@ -29,6 +29,8 @@ pub enum Meaning {
     ProcessName,
     /// The thread: a number, or its name. The first one counts.
     Thread,
+    /// Name of the thread, beside its number: a string. The first one counts.
+    ThreadName,
     /// The machine that the event happened on, where it is not that of the trace: its name, or a number. The
     /// first one counts.
     Machine,
@@ -88,6 +90,10 @@ pub enum Meaning {
     /// What an event that begins something and the event that ends it have in common: all such members
     /// together are the key.
     PairKey,
+    /// State of the thread of a sample: an enumeration. The thread ran on a processor if the name of its value is one of
+    /// [`ON_PROCESSOR`](Self::ON_PROCESSOR); with any other value, it waited, or it ran code that the profiler does not
+    /// look into. The first one counts.
+    ThreadState,
     /// Serves decoding or merging only, and need not be shown.
     Hidden,
 }
@@ -108,10 +114,11 @@ pub enum CauseKind {
 
 impl Meaning {
     /// All meanings.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 33] = [
         Self::Process,
         Self::ProcessName,
         Self::Thread,
+        Self::ThreadName,
         Self::Machine,
         Self::Processor,
         Self::Severity,
@@ -139,8 +146,12 @@ impl Meaning {
         Self::CounterName,
         Self::Weight,
         Self::PairKey,
+        Self::ThreadState,
         Self::Hidden,
     ];
+
+    /// Names of the values of a [`Meaning::ThreadState`] of threads that ran on a processor.
+    pub const ON_PROCESSOR: [&'static str; 2] = ["Managed", "running"];
 
     /// Its name in small letters with `-` between words, for instance `operation-id`.
     #[must_use]
@@ -149,6 +160,7 @@ impl Meaning {
             Self::Process => "process",
             Self::ProcessName => "process-name",
             Self::Thread => "thread",
+            Self::ThreadName => "thread-name",
             Self::Machine => "machine",
             Self::Processor => "processor",
             Self::Severity => "severity",
@@ -176,6 +188,7 @@ impl Meaning {
             Self::CounterName => "counter-name",
             Self::Weight => "weight",
             Self::PairKey => "pair-key",
+            Self::ThreadState => "thread-state",
             Self::Hidden => "hidden",
         }
     }

@@ -90,6 +90,8 @@ pub struct Validity {
 pub struct Symbols {
     /// By address space.
     spaces: BTreeMap<u32, Space>,
+    /// By process, if it is known, and thread.
+    threads: BTreeMap<(Option<u64>, u64), Arc<str>>,
 }
 
 /// The symbols of an address space.
@@ -116,7 +118,25 @@ impl Symbols {
             functions: Layer::new(functions),
             modules: Layer::new(modules),
         };
-        Self { spaces: spaces.into_iter().map(|(space, symbols)| (space, layers(symbols))).collect() }
+        let spaces = spaces.into_iter().map(|(space, symbols)| (space, layers(symbols))).collect();
+        Self { spaces, threads: BTreeMap::new() }
+    }
+
+    /// The same with names of threads that other events of the trace reveal, by process, if it is known, and thread.
+    #[must_use]
+    pub fn with_thread_names(self, names: impl IntoIterator<Item = ((Option<u64>, u64), Arc<str>)>) -> Self {
+        Self { threads: names.into_iter().collect(), ..self }
+    }
+
+    /// Name of a thread of a process, where its own events have none.
+    #[must_use]
+    pub fn thread_name(&self, process: Option<u64>, thread: u64) -> Option<&Arc<str>> {
+        self.threads.get(&(process, thread))
+    }
+
+    /// All names of threads.
+    pub fn thread_names(&self) -> impl Iterator<Item = ((Option<u64>, u64), &Arc<str>)> {
+        self.threads.iter().map(|(thread, name)| (*thread, name))
     }
 
     /// What an address is at a time, in nanoseconds from the origin of the clock; None if nothing is known

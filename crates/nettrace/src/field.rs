@@ -65,7 +65,10 @@ pub enum FieldType {
     F64,
     /// 16 bytes of the type `decimal` (type code 15).
     Decimal,
-    /// 8 bytes: 100 ns since 1601-01-01 UTC (type code 16).
+    /// 8 bytes: 100 ns since 1601-01-01 UTC (type code 16). In version 6 also 16 bytes, a [`SystemTime`], as its document
+    /// says: where the payload has exactly these bytes.
+    ///
+    /// [`SystemTime`]: crate::SystemTime
     FileTime,
     /// 16 bytes, the first three parts little-endian (type code 17).
     Guid,
@@ -103,6 +106,11 @@ pub enum FieldType {
     },
     /// A field behind all others that is there only if the payload goes on: some writers append it.
     Appended(Box<FieldType>),
+    /// 4 bytes, an unsigned integer whose bits are several fields: each with how many of them it has, the lowest ones
+    /// first. They are all 32 bits.
+    Parts(Vec<(Field, u32)>),
+    /// All bytes after the other fields, if there are some: fields of a version that is newer than the known ones.
+    Rest,
     /// An array that lies elsewhere in the payload: 4 bytes, the upper 16 bits its size in bytes, the lower 16 bits
     /// where it is, from the end of this field on (type code 24 of version 6).
     RelLoc(Box<FieldType>),

@@ -18,8 +18,8 @@ pub struct Metadata {
     pub keywords: u64,
     /// Version of the event.
     pub version: u32,
-    /// From 1 (critical) to 5 (verbose); 0: always.
-    pub level: u8,
+    /// From 1 (critical) to 5 (verbose), 0: always; None if the file has none, as version 6 allows.
+    pub level: Option<u8>,
     /// What the event is in a sequence: 1 begins something, 2 ends it; None if that is not said.
     pub opcode: Option<u8>,
     /// The fields of its payload; none if they are not described, though there may be some.
@@ -87,7 +87,7 @@ impl Metadata {
             name: wire.utf16_string()?,
             keywords: wire.u64()?,
             version: wire.u32()?,
-            level: u8::try_from(wire.u32()?).unwrap_or(u8::MAX),
+            level: Some(u8::try_from(wire.u32()?).unwrap_or(u8::MAX)),
             ..Self::default()
         };
         if wire.is_at_end() {
@@ -155,7 +155,7 @@ impl Metadata {
             5 => self.description = Some(wire.string()?),
             6 => push_property(&mut self.properties, (wire.string()?, wire.string()?)),
             7 => self.provider_guid = Some(wire.guid()?),
-            8 => self.level = wire.u8()?,
+            8 => self.level = Some(wire.u8()?),
             9 => self.version = wire.u8()?.into(),
             _ => return None,
         }

@@ -39,6 +39,26 @@ pub struct SystemTime {
 }
 
 impl SystemTime {
+    /// Reads 16 bytes.
+    pub(crate) fn read(wire: &mut Wire<'_>) -> Option<Self> {
+        Some(Self {
+            year: wire.u16()?,
+            month: wire.u16()?,
+            day_of_week: wire.u16()?,
+            day: wire.u16()?,
+            hour: wire.u16()?,
+            minute: wire.u16()?,
+            second: wire.u16()?,
+            millisecond: wire.u16()?,
+        })
+    }
+
+    /// In units of 100 ns since 1601; None if this is no date.
+    pub(crate) fn file_time(self) -> Option<i64> {
+        const UNIX_EPOCH: i128 = 116_444_736_000_000_000;
+        i64::try_from(self.since_unix_epoch()? / 100 + UNIX_EPOCH).ok()
+    }
+
     /// Nanoseconds since 1970; None if this is no date. Parts of the time that are too great count as what they
     /// say: runtimes have written more than 999 milliseconds.
     #[must_use]
@@ -62,16 +82,7 @@ impl TraceBlock {
     #[must_use]
     pub fn read(content: &[u8], version: Version) -> Option<Self> {
         let mut wire = Wire::new(content);
-        let sync_time = SystemTime {
-            year: wire.u16()?,
-            month: wire.u16()?,
-            day_of_week: wire.u16()?,
-            day: wire.u16()?,
-            hour: wire.u16()?,
-            minute: wire.u16()?,
-            second: wire.u16()?,
-            millisecond: wire.u16()?,
-        };
+        let sync_time = SystemTime::read(&mut wire)?;
         let (sync_ticks, frequency, pointer_size) = (wire.u64()?, wire.u64()?, wire.u32()?);
         let mut trace = Self { sync_time, sync_ticks, frequency, pointer_size, ..Self::default() };
         if !matches!(version, Version::V6(_)) {

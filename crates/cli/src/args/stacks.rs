@@ -32,6 +32,12 @@ pub(crate) struct Stacks {
     /// (nothing for the last one). time-before: those since the sample before (nothing for the first one). Anything else is the path of a field whose value counts, for instance `size` or `payload.size`.
     #[arg(long, value_name = "WHAT", default_value = "samples")]
     pub(crate) weight: String,
+    /// Add an innermost frame that tells time on the processor from other time
+    ///
+    /// CPU_TIME: the thread ran. UNMANAGED_CODE_TIME: it waited, or ran code that the profiler does not look into. For traces
+    /// whose samples say it, such as those of .NET's sample profiler; use it with --weight time.
+    #[arg(long)]
+    pub(crate) cpu: bool,
     /// Which frames to keep
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = FramesKept::All)]
     pub(crate) frames: FramesKept,

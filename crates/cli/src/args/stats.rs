@@ -32,6 +32,8 @@ pub(crate) struct Stats {
     #[arg(long, num_args = 2, value_names = ["BEGIN", "END"], conflicts_with_all = ["histogram", "timeline"])]
     pub(crate) pair: Option<Vec<String>>,
     /// Fields of which both events of a pair have the same values, comma-separated
+    ///
+    /// Without it, events that begin and end something are paired by thread, or else by processor.
     #[arg(long, value_name = "FIELD", value_delimiter = ',', requires = "pair")]
     pub(crate) key: Vec<String>,
     /// How many of the longest pairs to list

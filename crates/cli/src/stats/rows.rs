@@ -28,6 +28,8 @@ pub(super) struct Found<'s> {
     pub(super) pairs: Option<&'s Pairs>,
     /// The fields that pairs have in common.
     pub(super) key: Vec<String>,
+    /// True if the key is the default one.
+    pub(super) has_default_key: bool,
 }
 
 /// A row.
@@ -97,6 +99,7 @@ impl<'s> Found<'s> {
             most: options.most_groups(),
             pairs,
             key: args.key.clone(),
+            has_default_key: false,
         }
     }
 }

@@ -377,6 +377,10 @@ impl Shown<'_, '_> {
             }
             table.push(text, self.paint);
         }
+        if self.found.has_default_key {
+            let line = format!("paired by {} (--key names other fields)", self.found.key.join(", "));
+            let _ = writeln!(text, "{}", self.paint.faint(&line));
+        }
         let unpaired = pairs.unpaired();
         let mut parts = Vec::new();
         for (number, what) in [

@@ -268,7 +268,7 @@ impl Visitor for FieldLines<'_> {
 
     fn guid(&mut self, field: Field<'_>, value: Uuid) {
         if self.begin_value(field) {
-            number::push_uuid(self.out, value);
+            number::push_guid(self.out, &field, value);
             self.end_value();
         }
     }

@@ -206,7 +206,7 @@ impl Visitor for PairWriter<'_> {
 
     fn guid(&mut self, field: Field<'_>, value: Uuid) {
         self.lead(field);
-        number::push_uuid(self.out, value);
+        number::push_guid(self.out, &field, value);
     }
 
     fn null(&mut self, field: Field<'_>) {

@@ -429,7 +429,7 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     fn guid(&mut self, field: Field<'_>, value: Uuid) {
         if self.lead(field) {
             self.bold();
-            number::push_uuid(self.out, value);
+            number::push_guid(self.out, &field, value);
             self.reset();
         }
     }

@@ -65,6 +65,12 @@ impl Calls {
         call
     }
 
+    /// The call of a frame that says what the thread did, as innermost frame of a call.
+    pub(super) fn call_of_state(&mut self, call: u32, state: &str) -> u32 {
+        let function = self.function(state, None, false);
+        self.call(call, function)
+    }
+
     /// How many calls there are.
     pub(super) fn len(&self) -> usize {
         self.calls.len()

@@ -9,10 +9,10 @@ use ichnos_model::{DataStream, Event, EventRole, FieldRef, FieldValue, Meaning, 
 
 use super::calls::{Calls, NO_CALL};
 use super::condition::Condition;
-use super::packed::{Sample, Samples};
+use super::packed::{Sample, Samples, State};
 use super::profile::{LeftOut, StackProfile, StackThread, ThreadSamples, Total};
 use super::resolve::Resolver;
-use super::{StackOptions, StackWeight};
+use super::{CPU_TIME, StackOptions, StackWeight, UNMANAGED_CODE_TIME};
 use crate::stream_table::StreamTable;
 use crate::time::has_dates;
 
@@ -48,6 +48,8 @@ pub struct StackCollector {
     buffered: usize,
     /// Whether there was a sample of a profiler, so that no other events count.
     only_samples: bool,
+    /// True once a sample has the state of its thread.
+    has_states: bool,
     left_out: LeftOut,
 }
 
@@ -73,6 +75,8 @@ struct Source {
     thread: Option<FieldRef>,
     weight: Option<FieldRef>,
     conditions: Box<[Condition]>,
+    /// Holds for samples of threads on a processor.
+    on_processor: Option<Condition>,
 }
 
 /// What is known of a sample before it is known what its stack stands for.
@@ -80,6 +84,7 @@ struct Found {
     stack: u32,
     thread: ThreadKey,
     weight: u64,
+    state: State,
     /// Whether it counts.
     is_wanted: bool,
 }
@@ -88,6 +93,7 @@ struct Found {
 struct Last {
     time: i128,
     stack: u32,
+    state: State,
     is_wanted: bool,
 }
 
@@ -173,6 +179,7 @@ impl StackCollector {
             calls: Calls::default(),
             buffered: 0,
             only_samples: false,
+            has_states: false,
             left_out: LeftOut::default(),
         }
     }
@@ -190,8 +197,8 @@ impl StackCollector {
         if self.options.weight == StackWeight::Time {
             // Nothing comes after the last sample of a thread.
             for thread in &mut self.threads {
-                if let Some(Last { time, stack, is_wanted: true }) = thread.last.take() {
-                    thread.buffer.push(Sample { time, stack, weight: 0 });
+                if let Some(Last { time, stack, state, is_wanted: true }) = thread.last.take() {
+                    thread.buffer.push(Sample { time, stack, weight: 0, state });
                 }
             }
         }
@@ -217,6 +224,7 @@ impl StackCollector {
             begin,
             has_dates: self.traces.iter().all(|trace| trace.has_dates),
             left_out: self.left_out,
+            has_states: self.has_states,
             not_counted,
         }
     }
@@ -269,6 +277,7 @@ impl StackCollector {
         self.last = None;
         self.calls = Calls::default();
         self.buffered = 0;
+        self.has_states = false;
         self.left_out = LeftOut::default();
         for trace in &mut self.traces {
             trace.resolver = Resolver::new(self.options.frames);
@@ -294,7 +303,7 @@ impl StackCollector {
 
     /// Takes a sample of a thread.
     fn sample(&mut self, event: &Event<'_>, found: &Found) {
-        let Found { stack, thread: key, weight, is_wanted } = *found;
+        let Found { stack, thread: key, weight, state, is_wanted } = *found;
         let thread = match self.last {
             Some((last, thread)) if last == key => thread,
             _ => self.thread(event, key),
@@ -309,21 +318,23 @@ impl StackCollector {
                 return;
             };
             let is_before = self.options.weight == StackWeight::TimeBefore;
-            match thread.last.replace(Last { time, stack, is_wanted }) {
+            match thread.last.replace(Last { time, stack, state, is_wanted }) {
                 Some(last) if last.is_wanted => {
                     let weight = u64::try_from(time.saturating_sub(last.time)).unwrap_or_default();
                     thread.buffer.push(match is_before {
-                        true => Sample { time, stack, weight },
-                        false => Sample { time: last.time, stack: last.stack, weight },
+                        true => Sample { time, stack, weight, state },
+                        false => Sample { time: last.time, stack: last.stack, weight, state: last.state },
                     });
                 }
-                None if is_before && is_wanted => thread.buffer.push(Sample { time, stack, weight: 0 }),
+                None if is_before && is_wanted => {
+                    thread.buffer.push(Sample { time, stack, weight: 0, state })
+                }
                 _ => {}
             }
         } else if is_wanted {
             // Without a clock, all is at the end, as what addresses stand for is.
             let time = event.nanoseconds().unwrap_or(i64::MAX.into());
-            thread.buffer.push(Sample { time, stack, weight });
+            thread.buffer.push(Sample { time, stack, weight, state });
         }
         self.buffered += thread.buffer.len() - before;
         if self.buffered > MOST_BUFFERED {
@@ -347,6 +358,9 @@ impl StackCollector {
             process_name = process_name.or_else(|| text(event.get(&field)?));
         }
         thread.process_name = process_name;
+        let names = event.class.meanings.members(Meaning::ThreadName);
+        let mut names = names.filter_map(|member| FieldRef::of_member(event, member));
+        thread.thread_name = names.find_map(|field| text(event.get(&field)?));
         let name = |index: u32| self.names.text(index);
         match key.process {
             Id::None => {}
@@ -372,24 +386,31 @@ impl StackCollector {
     /// Looks up the calls of the samples that were kept.
     #[cold]
     fn look_up(&mut self) {
-        for (index, state) in self.traces.iter_mut().enumerate() {
+        for (index, trace) in self.traces.iter_mut().enumerate() {
             let mut threads = self.threads.iter_mut().filter(|thread| thread.trace == index).peekable();
             if threads.peek().is_none() {
                 continue;
             }
             // Before anybody else has to wait for the stacks: this can mean to read the whole trace.
-            let stacks = state.trace.stacks_of(state.class);
+            let stacks = trace.trace.stacks_of(trace.class);
             let symbols = stacks.symbols();
             let view = stacks.table.view();
             for thread in threads {
+                thread.kept.thread.add_name(symbols);
                 for sample in std::mem::take(&mut thread.buffer).iter() {
-                    let Sample { time, stack, weight } = sample;
+                    let Sample { time, stack, weight, state } = sample;
                     thread.begin = Some(thread.begin.map_or(time, |begin| begin.min(time)));
-                    let call = state.resolver.call(stack, time, &view, symbols, &mut self.calls);
+                    let call = trace.resolver.call(stack, time, &view, symbols, &mut self.calls);
                     if call == NO_CALL {
                         self.left_out.without_frames += 1;
                         continue;
                     }
+                    let call = match state {
+                        State::Unknown => call,
+                        State::OnProcessor => self.calls.call_of_state(call, CPU_TIME),
+                        State::Other => self.calls.call_of_state(call, UNMANAGED_CODE_TIME),
+                    };
+                    self.has_states |= state != State::Unknown;
                     thread.kept.totals.entry(call).or_default().add(Total { samples: 1, weight });
                     if self.options.with_times {
                         thread.kept.samples.push(Sample { stack: call, ..sample });
@@ -433,6 +454,7 @@ impl Source {
                 StackWeight::Time | StackWeight::TimeBefore => None,
             },
             conditions: options.only.iter().map(|wanted| Condition::of(event, wanted)).collect(),
+            on_processor: options.with_states.then(|| Condition::on_processor(event)).flatten(),
         })
     }
 
@@ -469,7 +491,12 @@ impl Source {
         };
         let thread = ThreadKey { trace, kind: self.kind, process, thread: id(&self.thread) };
         let is_wanted = self.conditions.iter().all(|condition| condition.holds(event));
-        Some(Found { stack, thread, weight, is_wanted })
+        let state = match &self.on_processor {
+            Some(condition) if condition.holds(event) => State::OnProcessor,
+            Some(condition) if condition.is_known(event) => State::Other,
+            _ => State::Unknown,
+        };
+        Some(Found { stack, thread, weight, state, is_wanted })
     }
 }
 

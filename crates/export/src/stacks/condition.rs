@@ -1,6 +1,6 @@
 //! Which samples count, by the values of their fields.
 
-use ichnos_model::{Event, FieldClass, FieldKind, FieldRef, FieldValue, Mappings};
+use ichnos_model::{Event, FieldClass, FieldKind, FieldRef, FieldValue, Mappings, Meaning};
 
 use super::FieldValues;
 
@@ -28,6 +28,20 @@ impl Condition {
             names: found.and_then(FieldClass::integer).and_then(|integer| integer.mappings.clone()),
             values: wanted.values.as_slice().into(),
         }
+    }
+
+    /// The condition that the thread of a sample ran on a processor; None if events of the class do not say it.
+    pub(super) fn on_processor(event: &Event<'_>) -> Option<Self> {
+        let mut members = event.class.meanings.members(Meaning::ThreadState);
+        let field = members.find_map(|member| FieldRef::of_member(event, member))?;
+        let integer = field.class(event).and_then(FieldClass::integer);
+        let names = integer.and_then(|integer| integer.mappings.clone());
+        Some(Self { field: Some(field), names, values: Meaning::ON_PROCESSOR.map(str::to_owned).into() })
+    }
+
+    /// Returns `true` if an event has the field.
+    pub(super) fn is_known(&self, event: &Event<'_>) -> bool {
+        self.field.as_ref().and_then(|field| event.get(field)).is_some()
     }
 
     /// Whether it holds for an event.

@@ -8,6 +8,23 @@ pub(super) struct Sample {
     /// Number of its stack, or of its call.
     pub(super) stack: u32,
     pub(super) weight: u64,
+    pub(super) state: State,
+}
+
+/// State of the thread of a sample.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum State {
+    /// Nothing says it, or nobody asks for it.
+    #[default]
+    Unknown,
+    /// It ran on a processor.
+    OnProcessor,
+    /// It did anything else.
+    Other,
+}
+
+impl State {
+    const ALL: [Self; 3] = [Self::Unknown, Self::OnProcessor, Self::Other];
 }
 
 /// Samples as integers of 7 bits a byte, with differences of times.
@@ -20,13 +37,13 @@ pub(super) struct Samples {
 
 impl Samples {
     pub(super) fn push(&mut self, sample: Sample) {
-        let Sample { time, stack, weight } = sample;
+        let Sample { time, stack, weight, state } = sample;
         let last = if self.first.is_some() { self.last } else { *self.first.insert(time) };
         // Centuries between two samples are beyond what is measured.
         let step = i64::try_from(time - last).unwrap_or(if time < last { i64::MIN } else { i64::MAX });
         self.last = last.saturating_add(step.into());
         self.number((step << 1 ^ step >> 63) as u64);
-        self.number(stack.into());
+        self.number(u64::from(stack) << 2 | state as u64);
         self.number(weight);
     }
 
@@ -40,7 +57,9 @@ impl Samples {
         std::iter::from_fn(move || {
             let step = number(&mut rest)?;
             time += i128::from((step >> 1) as i64 ^ -((step & 1) as i64));
-            Some(Sample { time, stack: number(&mut rest)? as u32, weight: number(&mut rest)? })
+            let stack = number(&mut rest)?;
+            let state = State::ALL.get((stack & 3) as usize).copied().unwrap_or_default();
+            Some(Sample { time, stack: (stack >> 2) as u32, weight: number(&mut rest)?, state })
         })
     }
 
@@ -79,7 +98,8 @@ mod tests {
                 .map(|_| {
                     let mut number = || random.number() >> random.below(64);
                     let (time, stack, weight) = (i128::from(number() as i64 / 2), number() as u32, number());
-                    Sample { time, stack, weight }
+                    let state = State::ALL[number() as usize % 3];
+                    Sample { time, stack, weight, state }
                 })
                 .collect();
             let mut packed = Samples::default();

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
+use ichnos_model::Symbols;
+
 use super::calls::Calls;
 use super::packed::Samples;
 use super::{StackFormat, StackRoots, StackWeight, folded, speedscope, svg};
@@ -21,6 +23,7 @@ pub struct StackProfile {
     #[cfg_attr(not(any(feature = "pprof", feature = "firefox")), allow(dead_code))]
     pub(super) has_dates: bool,
     pub(super) left_out: LeftOut,
+    pub(super) has_states: bool,
     pub(super) not_counted: Vec<(String, u64)>,
 }
 
@@ -51,6 +54,14 @@ pub struct StackThread {
 }
 
 impl StackThread {
+    /// Takes the name that the trace as a whole gives the thread, if its events have none.
+    pub(super) fn add_name(&mut self, symbols: &Symbols) {
+        let number = |number: Option<i128>| u64::try_from(number?).ok();
+        if let (None, Some(thread)) = (&self.thread_name, number(self.thread)) {
+            self.thread_name = symbols.thread_name(number(self.process), thread).map(|name| name.to_string());
+        }
+    }
+
     /// What to call the process.
     pub(super) fn process_label(&self) -> String {
         match (&self.process_name, self.process) {
@@ -136,6 +147,13 @@ impl StackProfile {
         let mut sum = Total::default();
         self.threads.iter().for_each(|thread| sum.add(thread.total()));
         sum
+    }
+
+    /// Returns `true` if samples say the states of their threads, and these were asked for
+    /// ([`StackOptions::with_states`](super::StackOptions::with_states)).
+    #[must_use]
+    pub fn has_states(&self) -> bool {
+        self.has_states
     }
 
     /// Which samples are not part of it.

@@ -7,9 +7,10 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use ichnos_model::{
-    ClockClass, CodeKind, DataStreamClass, EventRecordClass, EventRole, FieldClass, Frame, Limits, Meaning,
-    Member, NextRecord, Record, RecordSource, RecordTrace, Scope, Sink as _, Symbol, Symbols, Trace,
-    TraceClass, TraceInput as _, Window,
+    BitField, ByteOrder, ClockClass, CodeKind, DataStreamClass, EventRecordClass, EventRole, FieldClass,
+    FieldKind, Frame, IntegerProperties, IntegerRange, Limits, MappingsBuilder, Meaning, Member, NextRecord,
+    Record, RecordSource, RecordTrace, Scope, Sink as _, Symbol, Symbols, Trace, TraceClass, TraceInput as _,
+    Window,
 };
 use ichnos_testing::{Random, cases};
 use prost::Message as _;
@@ -192,6 +193,44 @@ fn where_there_are_samples_other_events_do_not_count() {
     assert_eq!(profile(&trace, &both, StackOptions::default()).not_counted(), []);
     let first = StackCollector::new(StackOptions::default()).of_threads(|thread| thread.thread == Some(9));
     assert_eq!(collect(&trace, &both, first).samples(), 0);
+}
+
+/// An innermost frame says what threads did, if samples say it and somebody asks.
+#[test]
+fn threads_that_ran_are_told_from_others() {
+    let made = |names: &[(&str, i128)], meaning| {
+        let mut mappings = MappingsBuilder::default();
+        for (name, value) in names {
+            mappings.add_name(name);
+            mappings.add_range(IntegerRange::single(*value));
+        }
+        let integer = IntegerProperties { mappings: Some(mappings.finish()), ..IntegerProperties::default() };
+        let bits = BitField::new(64, ByteOrder::LittleEndian, 8);
+        let mut class = class();
+        let stream = &mut class.data_streams[0];
+        let sample = Arc::make_mut(&mut stream.event_records[0]);
+        let payload = Arc::make_mut(sample.payload.as_mut().unwrap());
+        let FieldKind::Structure { members, .. } = &mut payload.kind else { panic!("a structure") };
+        members[3].class = FieldClass::new(FieldKind::Integer { bits, integer }).into();
+        sample.meanings.insert(Scope::Payload, 3, meaning);
+        let trace = Arc::new(Trace::new(class, "made", &Limits::default()).unwrap());
+        let stack = trace.stacks.intern([Frame::named("f")]).unwrap();
+        let events = [(10, 2), (14, 1), (15, 0), (17, 2), (20, 2)];
+        let events = events.map(|(time, size)| Made { size, ..event(time, stack) });
+        let of = |with_states| {
+            let options = StackOptions { with_states, ..options(StackWeight::Time) };
+            let profile = profile(&trace, &events, options);
+            (folded(&profile), profile.has_states())
+        };
+        (of(false), of(true))
+    };
+    let plain = ("f 10\n".to_owned(), false);
+    let names = [("Error", 0), ("waiting", 1), ("running", 2)];
+    let (without, with) = made(&names, Meaning::ThreadState);
+    assert_eq!(without, plain);
+    assert_eq!(with, ("f;CPU_TIME 7\nf;UNMANAGED_CODE_TIME 3\n".to_owned(), true));
+    // Of samples that do not say it, nothing is said.
+    assert_eq!(made(&names, Meaning::Tag), (plain.clone(), plain));
 }
 
 #[test]

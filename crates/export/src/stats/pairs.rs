@@ -9,7 +9,7 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
-use ichnos_model::{Event, Message};
+use ichnos_model::{DataStreamClass, Event, EventRecordClass, EventRole, FieldKind, Meaning, Message};
 
 use super::collect::{MOST_NUMBERS, MOST_NUMBERS_OF_GROUP};
 use super::distribution::{Distribution, Number};
@@ -61,6 +61,43 @@ impl PairOptions {
             slowest: 10,
         }
     }
+
+    /// Name of the field that pairs have in common if none is named: the thread, or else the processor, where all events
+    /// that begin a pair have the role to begin something, and all that end one have the role to end something. None
+    /// elsewhere. `classes`: all event record classes of the traces, with those of their data streams.
+    #[must_use]
+    pub fn default_key<'c>(
+        &self,
+        classes: impl IntoIterator<Item = (&'c DataStreamClass, &'c EventRecordClass)>,
+    ) -> Option<&'static str> {
+        let (mut begins, mut ends) = (false, false);
+        let (mut have_threads, mut have_processors) = (true, true);
+        for (stream, class) in classes {
+            let name = class.name.as_deref().unwrap_or_default();
+            let (begin, end) = ((self.begins)(name), (self.ends)(name));
+            if begin && class.role != EventRole::Begin || end && class.role != EventRole::End {
+                return None;
+            }
+            if begin || end {
+                let means = |meaning| class.meanings.members(meaning).next().is_some();
+                have_threads &= means(Meaning::Thread);
+                have_processors &= means(Meaning::Processor) || has_processor(stream);
+            }
+            begins |= begin;
+            ends |= end;
+        }
+        match begins && ends {
+            true if have_threads => Some("thread"),
+            true if have_processors => Some("cpu"),
+            _ => None,
+        }
+    }
+}
+
+/// Returns `true` if packets of a data stream have the processor; see [`find_field`](super::find_field).
+fn has_processor(stream: &DataStreamClass) -> bool {
+    let context = stream.packet_context.as_deref().map(|class| &class.kind);
+    matches!(context, Some(FieldKind::Structure { members, .. }) if members.iter().any(|member| member.name == "cpu_id"))
 }
 
 /// What an event does.

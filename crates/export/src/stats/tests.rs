@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ichnos_model::{
-    ClockClass, DataStreamClass, EventRecordClass, FieldClass, Limits, Meaning, Member, NextRecord, Record,
-    RecordSource, RecordTrace, Scope, Trace, TraceClass, TraceInput as _, Window,
+    ClockClass, DataStreamClass, EventRecordClass, EventRole, FieldClass, Limits, Meaning, Member,
+    NextRecord, Record, RecordSource, RecordTrace, Scope, Trace, TraceClass, TraceInput as _, Window,
 };
 use ichnos_testing::{Random, cases};
 
@@ -244,6 +244,42 @@ fn rows_are_what_a_loop_finds() {
 }
 
 /// Pairs in any parts, with few and with many that are open: what a plain loop finds.
+/// Events that begin and end something are paired by thread, or by processor; others by what is named alone.
+#[test]
+fn pairs_have_a_default_key() {
+    let key = |classes: &[(&str, EventRole, Option<Meaning>)], cpu_id: bool| {
+        let events = classes.iter().map(|(name, role, meaning)| {
+            let mut class = EventRecordClass::new(*name, [Member::new("number", FieldClass::unsigned(64))]);
+            class.role = *role;
+            if let Some(meaning) = meaning {
+                class.meanings.insert(Scope::Payload, 0, *meaning);
+            }
+            class
+        });
+        let mut stream = DataStreamClass::new(Some(0), events);
+        if cpu_id {
+            let context = FieldClass::structure([Member::new("cpu_id", FieldClass::unsigned(32))]);
+            stream.packet_context = Some(Arc::new(context));
+        }
+        let options = PairOptions::new(|name| name == "a" || name == "a2", |name| name == "b");
+        options.default_key(stream.event_records.iter().map(|class| (&stream, &**class)))
+    };
+    let (begin, end) = (EventRole::Begin, EventRole::End);
+    let (thread, cpu) = (Some(Meaning::Thread), Some(Meaning::Processor));
+    assert_eq!(key(&[("a", begin, thread), ("b", end, thread), ("c", end, None)], false), Some("thread"));
+    assert_eq!(key(&[("a", begin, cpu), ("b", end, cpu)], false), Some("cpu"));
+    assert_eq!(key(&[("a", begin, thread), ("b", end, None)], true), Some("cpu"));
+    assert_eq!(key(&[("a", begin, thread), ("b", end, None)], false), None);
+    // One of several is of another kind, or there is nothing on one side.
+    assert_eq!(
+        key(&[("a", begin, thread), ("a2", EventRole::Sample, thread), ("b", end, thread)], false),
+        None
+    );
+    assert_eq!(key(&[("a", end, thread), ("b", begin, thread)], false), None);
+    assert_eq!(key(&[("a", begin, thread)], false), None);
+    assert_eq!(key(&[("b", end, thread)], false), None);
+}
+
 #[test]
 fn pairs_are_what_a_loop_finds() {
     let mut given_up = 0;

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use crate::{
-    Attributes, DataStreamClass, EventRecordClass, EventRole, FieldClass, FieldKind, IntegerProperties,
-    IntegerRange, Length, LevelScale, LevelStep, LogLevel, LogRole, LogSeverity, LogText, Mapping, Mappings,
-    MappingsBuilder, Meaning, Ranges, Scope, TraceClass, Value, VariableLengthValue, WallClock,
+    ActivityPaths, Attributes, DataStreamClass, EventRecordClass, EventRole, FieldClass, FieldKind,
+    IntegerProperties, IntegerRange, Length, LevelScale, LevelStep, LogLevel, LogRole, LogSeverity, LogText,
+    Mapping, Mappings, MappingsBuilder, Meaning, Ranges, Scope, TraceClass, Value, VariableLengthValue,
+    WallClock,
 };
 
 /// The namespace of the attributes that ichnos writes.
@@ -13,6 +14,9 @@ pub const NAMESPACE: &str = "ichnos";
 
 /// True if the name of an event record class is none of the source.
 const UNNAMED: &str = "unnamed";
+
+/// The process of GUIDs that can encode paths of activities.
+const ACTIVITY_PROCESS: &str = "activity-process";
 
 const SCOPES: [Scope; 3] = [Scope::CommonContext, Scope::SpecificContext, Scope::Payload];
 
@@ -138,6 +142,9 @@ pub(super) fn annotate_field(source: &FieldClass, attributes: &mut Attributes) -
         let frequency = ("frequency".to_owned(), Value::Integer(clock.frequency().into()));
         entries.push(("wall-clock".to_owned(), Value::Map(vec![epoch, frequency])));
     }
+    if let (FieldKind::Guid { .. }, Some(paths)) = (&source.kind, source.activity_paths) {
+        entries.push((ACTIVITY_PROCESS.to_owned(), Value::Integer(paths.process.into())));
+    }
     if source.is_shown_if_present() {
         entries.push(("absence".to_owned(), text("hidden")));
     }
@@ -210,6 +217,10 @@ fn apply_to_fields(class: &mut Arc<FieldClass>) {
         if let Some(kind) = annotated_kind(known, &own) {
             known.kind = kind;
         }
+        let process = own.get(ACTIVITY_PROCESS).and_then(Value::as_integer);
+        let process = process.and_then(|process| u32::try_from(process).ok());
+        let process = process.filter(|_| matches!(known.kind, FieldKind::Guid { .. }));
+        known.activity_paths = process.map(|process| ActivityPaths { process });
         let is_optional = matches!(known.kind, FieldKind::Optional { .. });
         let absence = own.get("absence").and_then(Value::as_text);
         known.hides_absence = is_optional && absence == Some("hidden");

@@ -389,7 +389,9 @@ impl<'a> ClassLowerer<'a> {
             self.note(Fit::SameBits);
         }
         let (hides_absence, declared_at) = (source.hides_absence, source.declared_at);
-        FieldClass { kind, roles, clock_updates, attributes, hides_absence, declared_at }
+        // Of what is no GUID any more, an annotation has it.
+        let activity_paths = source.activity_paths.filter(|_| matches!(kind, FieldKind::Guid { .. }));
+        FieldClass { kind, roles, clock_updates, attributes, hides_absence, activity_paths, declared_at }
     }
 
     /// The BLOB that the array of the bytes of a UUID becomes.

@@ -20,6 +20,8 @@ pub struct EventMeaning {
     pub counter: Option<CounterFields>,
     /// Of [`EventRole::Sample`]: the field with how much it counts. Otherwise each sample counts 1.
     pub weight: Option<FieldPath>,
+    /// Of [`EventRole::Sample`]: the field that says what the thread did.
+    pub thread_state: Option<FieldPath>,
     /// The field with a message for people.
     pub message: Option<FieldPath>,
     /// The field with the severity of the message: 0 trace, 1 debug, 2 information, 3 warning, 4 error, 5 critical.
@@ -87,7 +89,9 @@ pub fn meaning(provider: &str, name: &str, opcode: u8, fields: &[Field]) -> Even
                 };
             }
         }
-        ("Microsoft-DotNETCore-SampleProfiler", _) => return sample(None),
+        ("Microsoft-DotNETCore-SampleProfiler", _) => {
+            return EventMeaning { thread_state: field("Type"), ..sample(None) };
+        }
         // What both count is in the field; a context switch's is a time.
         ("Universal.Events", _) => return sample(field("Value")),
         ("Microsoft-Windows-DotNETRuntime", "GCAllocationTick") => {

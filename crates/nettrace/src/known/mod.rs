@@ -3,14 +3,13 @@
 //! The .NET runtime writes its own events with neither names nor fields. They come from a table made of the manifest of
 //! its events; a few more, which no manifest has, are written down beside it.
 
-mod activity;
 mod meaning;
 mod table;
 mod well_known;
 
+use ichnos_model::EventRole;
 use uuid::Uuid;
 
-pub use activity::activity_path;
 pub use meaning::{CounterFields, EventMeaning, FieldPath, meaning};
 pub use well_known::replaces_metadata;
 
@@ -30,14 +29,33 @@ pub struct KnownEvent {
     pub opcode: u8,
     /// Name of the opcode: `Start`, `LoadVerbose`.
     pub opcode_name: String,
-    /// Level: 0 always, 1 critical, 2 error, 3 warning, 4 informational, 5 verbose.
-    pub level: u8,
+    /// Level in the manifest, for events that no file describes; None without a manifest. 0 always, 1 critical, 2 error,
+    /// 3 warning, 4 informational, 5 verbose.
+    pub level: Option<u8>,
     /// Keywords, as a mask.
     pub keywords: u64,
     /// Fields of the payload in order. An event without fields has no payload.
     pub fields: Vec<Field>,
     /// What the event and its fields mean.
     pub meaning: EventMeaning,
+}
+
+impl KnownEvent {
+    /// Meaning of the event and its fields where a file says this opcode, which can be another one than the known one.
+    pub(crate) fn meaning_with(&self, opcode: u8) -> EventMeaning {
+        let mut meaning = self.meaning.clone();
+        if opcode == self.opcode || meaning.role != EventRole::Instant && meaning.span.is_none() {
+            return meaning;
+        }
+        meaning.role = match opcode {
+            1 => EventRole::Begin,
+            2 => EventRole::End,
+            _ => EventRole::Instant,
+        };
+        let span = || meaning.span.as_ref().or(self.task.as_ref()).unwrap_or(&self.name).clone();
+        meaning.span = matches!(opcode, 1 | 2).then(span);
+        meaning
+    }
 }
 
 /// What is known of the event `event_id` of a provider, whose name in metadata, which can be empty, is `name`.
@@ -49,6 +67,7 @@ pub fn find(provider: &str, event_id: u32, version: u32, name: &str) -> Option<K
     let mut event = well_known::find(provider, event_id, version, name)
         .or_else(|| table::find(provider, event_id, version))?;
     well_known::name_data(provider, &mut event);
+    well_known::split_method_flags(&mut event);
     Some(event)
 }
 

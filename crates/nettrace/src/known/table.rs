@@ -76,7 +76,7 @@ pub(super) fn find(provider: &str, event_id: u32, version: u32) -> Option<KnownE
     let (version, rest) = best?;
     let mut words = rest.split(' ');
     let name = words.next()?.to_owned();
-    let level = words.next()?.parse().ok()?;
+    let level = Some(words.next()?.parse().ok()?);
     let keywords = u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok()?;
     let task = words.next().filter(|&task| task != "-").map(str::to_owned);
     let opcode = words.next()?.parse().ok()?;
@@ -327,7 +327,7 @@ mod tests {
         let event = find(RUNTIME, 1, 2).expect("known");
         assert_eq!((event.name.as_str(), event.task.as_deref()), ("GCStart", Some("GC")));
         assert_eq!((event.opcode, event.opcode_name.as_str()), (1, "Start"));
-        assert_eq!((event.level, event.keywords), (4, 1));
+        assert_eq!((event.level, event.keywords), (Some(4), 1));
         assert_eq!(names_of_fields(&event), "Count Depth Reason Type ClrInstanceID ClientSequenceNumber");
         let reason = event.fields[2].names.as_ref().expect("names of values");
         assert!(!reason.are_flags);

@@ -50,6 +50,34 @@ pub(super) fn name_data(provider: &str, event: &mut KnownEvent) {
     }
 }
 
+/// Splits the field `MethodFlags` of the runtime's events: its upper bits are no flags, but the tier of the compiler and
+/// the part of the method. The manifest has no names for them; `eventtrace.h` of the runtime has.
+pub(super) fn split_method_flags(event: &mut KnownEvent) {
+    let flags = event.fields.iter_mut().find(|field| field.name == "MethodFlags" && field.names.is_some());
+    let Some(field) = flags else { return };
+    let values = |names: &[(u64, &str)]| {
+        let names = names.iter().map(|(value, name)| (*value, (*name).to_owned())).collect();
+        Some(Arc::new(ValueNames { are_flags: false, names }))
+    };
+    let tiers = [
+        "Unknown",
+        "MinOptJitted",
+        "Optimized",
+        "QuickJitted",
+        "OptimizedTier1",
+        "OptimizedTier1OSR",
+        "QuickJittedInstrumented",
+        "OptimizedTier1Instrumented",
+    ];
+    let tiers: Vec<_> = (0..).zip(tiers).collect();
+    let flags = Field { names: field.names.take(), ..Field::new("MethodFlags", FieldType::U32) };
+    let tier = Field { names: values(&tiers), ..Field::new("OptimizationTier", FieldType::U32) };
+    // The upper four bits of 32; those before are 0.
+    let extents = [(0, "HotSection"), (1 << 18, "ColdSection")];
+    let extent = Field { names: values(&extents), ..Field::new("MethodExtent", FieldType::U32) };
+    field.kind = FieldType::Parts(vec![(flags, 7), (tier, 3), (extent, 22)]);
+}
+
 /// See [`super::find`].
 pub(super) fn find(provider: &str, event_id: u32, version: u32, name: &str) -> Option<KnownEvent> {
     let (name, version, fields) = match provider {
@@ -79,7 +107,7 @@ pub(super) fn find(provider: &str, event_id: u32, version: u32, name: &str) -> O
         task: None,
         opcode,
         opcode_name: opcode_name.to_owned(),
-        level: 4,
+        level: None,
         keywords: 0,
         fields,
         meaning,

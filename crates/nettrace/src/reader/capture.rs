@@ -75,8 +75,11 @@ impl CaptureThreads {
         let (last, after) = match known {
             Some(counted) => (counted.sequence, counted.timestamp),
             // It counts from 1, so it has made events before this one. The reference reader begins to count with the
-            // first event that it meets: for totals to agree, this loss has no number.
-            None if self.is_complete && sequence != 1 => return Some(Gap { count: None, after: 0 }),
+            // first event that it meets: for totals to agree, this loss has no number. A number in the upper half, or 0, is
+            // that of a count that wraps around, as between two events.
+            None if self.is_complete && (2..1 << 31).contains(&sequence) => {
+                return Some(Gap { count: None, after: 0 });
+            }
             None => return None,
         };
         let count = sequence.wrapping_sub(last).wrapping_sub(1);
@@ -183,5 +186,21 @@ mod tests {
         let mut threads = CaptureThreads::new(false);
         assert_eq!(threads.note(7, u32::MAX - 1, 10, true), None);
         assert_eq!(threads.note(7, 0, 10, true), Some(Gap { count: Some(1), after: 10 }));
+    }
+
+    /// The same in a file that is read from its begin, and beside other threads.
+    #[test]
+    fn a_count_that_wraps_around_is_no_loss() {
+        let mut threads = CaptureThreads::new(true);
+        for (thread, sequence) in [(8, 1), (7, u32::MAX - 1), (8, 2), (7, u32::MAX), (8, 3), (7, 0), (7, 1)] {
+            assert_eq!(threads.note(thread, sequence, 10, true), None, "{sequence}");
+        }
+        assert_eq!(threads.note(9, 0, 10, true), None);
+        assert_eq!(threads.note_bound(6, u32::MAX, 10), None);
+        assert_eq!(threads.note(6, 0, 11, true), None);
+        assert_eq!(threads.note_bound(6, 0, 12), None);
+        assert_eq!(threads.note(6, 1, 13, true), None);
+        // What is missing there is a loss as elsewhere.
+        assert_eq!(threads.note(7, 4, 20, true), Some(Gap { count: Some(2), after: 10 }));
     }
 }

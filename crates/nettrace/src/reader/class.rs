@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use ichnos_model::{
-    BitField, ByteOrder, CauseKind, ClockClass, ClockOrigin, DataStreamClass, DisplayBase, EventRecordClass,
-    FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length, LevelScale, LevelStep,
-    LocationStep, LogLevel, LogRole, LogSeverity, Mappings, MappingsBuilder, Meaning, Meanings, Member,
-    Scope, StringEncoding, StringLength, TraceClass, Value, VariableLengthValue, WallClock,
+    ActivityPaths, BitField, ByteOrder, CauseKind, ClockClass, ClockOrigin, DataStreamClass, DisplayBase,
+    EventRecordClass, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length,
+    LevelScale, LevelStep, LocationStep, LogLevel, LogRole, LogSeverity, Mappings, MappingsBuilder, Meaning,
+    Meanings, Member, Scope, StringEncoding, StringLength, TraceClass, Value, VariableLengthValue, WallClock,
 };
 
 use super::OpenOptions;
 use super::outline::Outline;
-use crate::known::{self, EventMeaning, FieldPath};
+use crate::known::{self, EventMeaning, FieldPath, KnownEvent};
 use crate::{Field, FieldType, Metadata, ValueNames, Version};
 
 /// Members of the common context: what all events have. They are always values.
@@ -26,6 +26,8 @@ pub(super) mod context {
     pub(crate) const PROCESS: usize = 6;
     /// Of version 6 only.
     pub(crate) const PROCESS_NAME: usize = 7;
+    /// Of version 6 only.
+    pub(crate) const THREAD_NAME: usize = 8;
     /// Of version 6 only.
     pub(crate) const TRACE_ID: usize = 9;
     /// Of version 6 only.
@@ -56,7 +58,7 @@ pub(super) struct EventKind {
 impl EventKind {
     /// The same, whose payload is one field.
     pub(super) fn into_raw(mut self, is_v6: bool) -> Self {
-        let (payload, form) = payload_class(None, 64);
+        let (payload, form) = payload_class(None, 64, is_v6);
         self.class.payload = Some(Arc::new(payload));
         self.class.meanings = context_meanings(is_v6);
         self.class.log = None;
@@ -66,6 +68,9 @@ impl EventKind {
 
 /// The name of the field of payloads that are not described.
 const RAW: &str = "payload";
+
+/// The name of the field with the bytes of fields that only newer versions of an event have.
+const NEWER: &str = "unknown_fields";
 
 /// The levels of EventSource.
 const LEVELS: LevelScale = LevelScale(&[
@@ -108,11 +113,20 @@ pub(super) fn event_kind(metadata: &Metadata, id: u128, pointer_bits: u64, is_v6
     };
     let opcode = metadata.opcode.or_else(|| known.as_ref().map(|known| known.opcode)).unwrap_or(0);
     let meaning = match &known {
-        Some(known) => known.meaning.clone(),
+        Some(known) => known.meaning_with(opcode),
         None => known::meaning(&metadata.provider, &name, opcode, fields.unwrap_or_default()),
     };
-    let (payload, form) = payload_class(fields, pointer_bits);
-    let level = known.as_ref().map_or(0, |known| known.level).max(metadata.level);
+    let newer;
+    let fields = match (&known, fields) {
+        // Newer versions append fields.
+        (Some(known), Some(fields)) if described.is_empty() && metadata.version > known.version => {
+            newer = [fields, &[Field::new(NEWER, FieldType::Rest)]].concat();
+            Some(&*newer)
+        }
+        (_, fields) => fields,
+    };
+    let (payload, form) = payload_class(fields, pointer_bits, is_v6);
+    let level = level(metadata, known.as_ref());
     let mut meanings = context_meanings(is_v6);
     insert_meanings(&mut meanings, &payload, fields.unwrap_or_default(), &meaning);
     let log = log_role(metadata, level, &meaning);
@@ -121,9 +135,9 @@ pub(super) fn event_kind(metadata: &Metadata, id: u128, pointer_bits: u64, is_v6
         ("provider".to_owned(), Value::Text(metadata.provider.clone())),
         ("event-id".to_owned(), Value::Integer(metadata.event_id.into())),
         ("version".to_owned(), Value::Integer(metadata.version.into())),
-        ("level".to_owned(), Value::Integer(level.into())),
-        ("keywords".to_owned(), Value::Text(format!("{keywords:#x}"))),
     ];
+    properties.extend(level.map(|level| ("level".to_owned(), Value::Integer(level.into()))));
+    properties.push(("keywords".to_owned(), Value::Text(format!("{keywords:#x}"))));
     let names = known::keyword_names(&metadata.provider);
     let names: Vec<_> =
         names.into_iter().filter(|(mask, _)| keywords & mask != 0).map(|(_, name)| name).collect();
@@ -136,8 +150,9 @@ pub(super) fn event_kind(metadata: &Metadata, id: u128, pointer_bits: u64, is_v6
     }
     if opcode != 0 {
         properties.push(("opcode".to_owned(), Value::Integer(opcode.into())));
-        let name = known.as_ref().map(|known| &known.opcode_name).filter(|name| !name.is_empty());
-        properties.extend(name.map(|name| ("opcode-name".to_owned(), Value::Text(name.clone()))));
+        let known = known.as_ref().filter(|known| known.opcode == opcode && !known.opcode_name.is_empty());
+        let name = known.map(|known| Value::Text(known.opcode_name.clone()));
+        properties.extend(name.map(|name| ("opcode-name".to_owned(), name)));
     }
     let texts = [
         ("span", &meaning.span),
@@ -162,9 +177,19 @@ pub(super) fn event_kind(metadata: &Metadata, id: u128, pointer_bits: u64, is_v6
     EventKind { class, form }
 }
 
-/// The keywords of an event, without what sessions add.
+/// The level of an event: that of the file, otherwise that of the manifest.
+pub(super) fn level(metadata: &Metadata, known: Option<&KnownEvent>) -> Option<u8> {
+    metadata.level.or(known.and_then(|known| known.level))
+}
+
+/// The keywords of an event, without those that an EventSource adds for sessions: always all four of them.
 pub(super) fn own_keywords(metadata: &Metadata) -> u64 {
-    metadata.keywords & !SESSION_KEYWORDS
+    match metadata.keywords {
+        // All bits: an EventSource itself writes this.
+        u64::MAX => u64::MAX,
+        keywords if keywords & SESSION_KEYWORDS == SESSION_KEYWORDS => keywords & !SESSION_KEYWORDS,
+        keywords => keywords,
+    }
 }
 
 /// Self-describing events have one field without a name around their fields.
@@ -196,6 +221,7 @@ fn insert_meanings(meanings: &mut Meanings, payload: &FieldClass, fields: &[Fiel
         }
     };
     insert(meaning.weight.as_ref(), Meaning::Weight);
+    insert(meaning.thread_state.as_ref(), Meaning::ThreadState);
     insert(meaning.message.as_ref(), Meaning::Message);
     insert(meaning.severity.as_ref(), Meaning::Severity);
     if let Some(counter) = &meaning.counter {
@@ -205,7 +231,9 @@ fn insert_meanings(meanings: &mut Meanings, payload: &FieldClass, fields: &[Fiel
 }
 
 /// What makes events lines of a log: messages of EventSource itself, and those of loggers.
-fn log_role(metadata: &Metadata, level: u8, meaning: &EventMeaning) -> Option<LogRole> {
+fn log_role(metadata: &Metadata, level: Option<u8>, meaning: &EventMeaning) -> Option<LogRole> {
+    // Without a level, it is logged always.
+    let level = level.unwrap_or(0);
     if metadata.name == "EventSourceMessage" {
         // An error of the provider itself.
         return Some(LogRole::new(LogSeverity::Constant(level.clamp(2, 3).into()), LEVELS));
@@ -219,7 +247,7 @@ fn log_role(metadata: &Metadata, level: u8, meaning: &EventMeaning) -> Option<Lo
 
 /// The class of events that do not fit their own, or that have none.
 pub(super) fn raw_class(like: Option<&EventRecordClass>, id: u128, is_v6: bool) -> EventRecordClass {
-    let (payload, _) = payload_class(None, 64);
+    let (payload, _) = payload_class(None, 64, is_v6);
     EventRecordClass {
         id,
         name: Some(like.and_then(|class| class.name.clone()).unwrap_or_else(|| "unknown event".to_owned())),
@@ -246,6 +274,7 @@ fn context_meanings(is_v6: bool) -> Meanings {
     if is_v6 {
         meanings.insert(Scope::CommonContext, context::PROCESS, Meaning::Process);
         meanings.insert(Scope::CommonContext, context::PROCESS_NAME, Meaning::ProcessName);
+        meanings.insert(Scope::CommonContext, context::THREAD_NAME, Meaning::ThreadName);
         meanings.insert(Scope::CommonContext, context::TRACE_ID, Meaning::TaskId);
         // Behind the activity, so that the span counts where there are both: it is known beyond the process.
         meanings.insert(Scope::CommonContext, context::SPAN_ID, Meaning::OperationId);
@@ -292,7 +321,7 @@ pub(super) fn trace_class(
     let properties = trace.properties.iter().map(|(name, value)| (name.clone(), Value::Text(value.clone())));
     let stream = DataStreamClass {
         default_clock: Some(0),
-        common_context: Some(Arc::new(common_context(is_v6))),
+        common_context: Some(Arc::new(common_context(is_v6, trace.process_id))),
         resource: (!is_v6).then(|| {
             let process = FieldClass::optional(FieldClass::unsigned(64));
             Arc::new(FieldClass::structure([Member::new("process", process)]))
@@ -314,15 +343,21 @@ pub(super) fn trace_class(
 }
 
 /// What all events have.
-fn common_context(is_v6: bool) -> FieldClass {
+fn common_context(is_v6: bool, process: Option<u64>) -> FieldClass {
+    // Several processes: which one an event is of, its class does not know.
+    let process = process.filter(|_| !is_v6).and_then(|process| u32::try_from(process).ok()).unwrap_or(0);
+    let activity = || {
+        let activity_paths = Some(ActivityPaths { process });
+        FieldClass::optional(FieldClass { activity_paths, ..FieldClass::guid() })
+    };
     let number = || FieldClass::unsigned(64);
     let mut members = vec![
         Member::new("thread", number()),
         Member::new("capture_thread", FieldClass::optional(number())),
         Member::new("processor", FieldClass::optional(FieldClass::unsigned(32))),
         Member::new("stack", FieldClass::optional(FieldClass::unsigned(32))),
-        Member::new("activity", FieldClass::optional(FieldClass::guid())),
-        Member::new("related_activity", FieldClass::optional(FieldClass::guid())),
+        Member::new("activity", activity()),
+        Member::new("related_activity", activity()),
     ];
     if is_v6 {
         let label = FieldClass::structure([
@@ -345,7 +380,7 @@ fn common_context(is_v6: bool) -> FieldClass {
 // Payloads
 
 /// The class of a payload of these fields, and how it is read; None: they are not known.
-fn payload_class(fields: Option<&[Field]>, pointer_bits: u64) -> (FieldClass, PayloadForm) {
+fn payload_class(fields: Option<&[Field]>, pointer_bits: u64, is_v6: bool) -> (FieldClass, PayloadForm) {
     let builder = Builder { pointer_bits };
     match fields {
         // Events without fields have no bytes either.
@@ -355,7 +390,7 @@ fn payload_class(fields: Option<&[Field]>, pointer_bits: u64) -> (FieldClass, Pa
         }
         Some(fields) => {
             let class = FieldClass::structure(builder.members(fields));
-            match fields.iter().all(|field| is_laid_out(&field.kind)) {
+            match fields.iter().all(|field| is_laid_out(&field.kind, is_v6)) {
                 true => (class, PayloadForm::Bits),
                 false => (class, PayloadForm::Values(fields.to_vec())),
             }
@@ -364,19 +399,37 @@ fn payload_class(fields: Option<&[Field]>, pointer_bits: u64) -> (FieldClass, Pa
 }
 
 /// Whether fields of a type can be read where they lie.
-fn is_laid_out(kind: &FieldType) -> bool {
+fn is_laid_out(kind: &FieldType, is_v6: bool) -> bool {
     match kind {
         FieldType::VarInt
+        // A single code unit can be zero; as bits, that ends a text.
+        | FieldType::Char
+        | FieldType::Utf8CodeUnit
+        | FieldType::Rest
         | FieldType::RelLoc(_)
         | FieldType::DataLoc(_)
         | FieldType::Appended(_)
         | FieldType::Named { .. } => false,
-        FieldType::Object(fields) => fields.iter().all(|field| is_laid_out(&field.kind)),
+        // Of 8 or of 16 bytes.
+        FieldType::FileTime => !is_v6,
+        FieldType::Object(fields) => fields.iter().all(|field| is_laid_out(&field.kind, is_v6)),
+        FieldType::Array(element) if **element == FieldType::Utf8CodeUnit => true,
+        FieldType::FixedLengthArray(element, _)
+            if matches!(**element, FieldType::Utf8CodeUnit | FieldType::Char) =>
+        {
+            true
+        }
+        // The length of an array in it is in no structure.
         FieldType::Array(element)
         | FieldType::FixedLengthArray(element, _)
-        | FieldType::Counted { element, .. } => is_laid_out(element),
+        | FieldType::Counted { element, .. } => !is_array(element) && is_laid_out(element, is_v6),
         _ => true,
     }
+}
+
+/// Returns `true` for an array whose length is before it; bytes of UTF-8 are a text.
+fn is_array(kind: &FieldType) -> bool {
+    matches!(kind, FieldType::Array(element) if **element != FieldType::Utf8CodeUnit)
 }
 
 struct Builder {
@@ -395,7 +448,7 @@ impl Builder {
             let name = free_name(name.to_owned(), &mut taken);
             names.push(name.clone());
             let class = match &field.kind {
-                FieldType::Array(element) if !matches!(**element, FieldType::Utf8CodeUnit) => {
+                FieldType::Array(element) if is_array(&field.kind) => {
                     let length = free_name(format!("{name}_length"), &mut taken);
                     members.push(Member::new(length.clone(), padding(16)));
                     dynamic_array(&length, self.class(element, None, false))
@@ -405,6 +458,15 @@ impl Builder {
                     (Some(length), element) => dynamic_array(length, self.class(element, None, false)),
                     (None, element) => self.class(element, None, false),
                 },
+                FieldType::Parts(parts) => {
+                    let mut name = Some(name);
+                    for (part, length) in parts {
+                        // The name of the first one is that of the field.
+                        let name = name.take().unwrap_or_else(|| free_name(part.name.clone(), &mut taken));
+                        members.push(Member::new(name, part_class(part, (*length).into())));
+                    }
+                    continue;
+                }
                 FieldType::Named { kinds, .. } => {
                     for member in self.members(kinds) {
                         members.push(Member::new(member.name, FieldClass::optional(member.class)));
@@ -470,11 +532,8 @@ impl Builder {
                     alignment: 8,
                 })
             }
-            // An array in an array: its length needs a structure around both.
-            FieldType::Array(element) => FieldClass::structure([
-                Member::new("elements_length", padding(16)),
-                Member::new("elements", dynamic_array("elements_length", self.class(element, None, false))),
-            ]),
+            // An array in an array, which is read into values.
+            FieldType::Array(element) => array_of_values(self.class(element, None, false)),
             FieldType::FixedLengthArray(element, count) => match **element {
                 FieldType::Utf8CodeUnit => text(StringEncoding::Utf8, u64::from(*count)),
                 FieldType::Char => text(StringEncoding::Utf16Le, 2 * u64::from(*count)),
@@ -488,16 +547,14 @@ impl Builder {
             // Read into values.
             FieldType::RelLoc(element) | FieldType::DataLoc(element) => match **element {
                 FieldType::Utf8CodeUnit | FieldType::Char => FieldClass::string(),
-                _ => FieldClass::structure([
-                    Member::new("elements_length", padding(32)),
-                    Member::new(
-                        "elements",
-                        dynamic_array("elements_length", self.class(element, None, false)),
-                    ),
-                ]),
+                _ => array_of_values(self.class(element, None, false)),
             },
             FieldType::Counted { element, .. } => self.class(element, None, false),
-            FieldType::Named { .. } => FieldClass::optional(blob(Box::new(FieldLocation::of_values()))),
+            // Its parts are members of their own.
+            FieldType::Parts(_) => integer(32, false),
+            FieldType::Named { .. } | FieldType::Rest => {
+                FieldClass::optional(blob(Box::new(FieldLocation::of_values())))
+            }
             FieldType::Appended(kind) => FieldClass::optional(self.class(kind, names, is_hexadecimal)),
         }
     }
@@ -564,8 +621,23 @@ fn blob(length: Box<FieldLocation>) -> FieldClass {
     })
 }
 
+/// A part of an integer, which begins at any bit.
+fn part_class(part: &Field, length: u64) -> FieldClass {
+    let bits = BitField::new(length, ByteOrder::LittleEndian, 1);
+    integer_of_bits(bits, false, part.names.as_deref(), part.is_hexadecimal)
+}
+
 fn integer_class(length: u64, signed: bool, names: Option<&ValueNames>, is_hexadecimal: bool) -> FieldClass {
-    let bits = bits(length);
+    integer_of_bits(bits(length), signed, names, is_hexadecimal)
+}
+
+fn integer_of_bits(
+    bits: BitField,
+    signed: bool,
+    names: Option<&ValueNames>,
+    is_hexadecimal: bool,
+) -> FieldClass {
+    let length = bits.length;
     match names {
         Some(names) if names.are_flags => {
             let flags = names.names.iter().filter(|(mask, _)| mask.is_power_of_two());

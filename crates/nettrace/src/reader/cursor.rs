@@ -18,7 +18,8 @@ use super::capture::CaptureThreads;
 use super::class::{PayloadForm, raw_class};
 use super::context::{ContextShape, push_optional};
 use super::kinds::Kinds;
-use super::payload::{PayloadReader, bytes_behind};
+use super::overrides::Overrides;
+use super::payload::{self, PayloadWidths, bytes_behind};
 use super::pending::{Entry, GAP, Pending};
 use super::tables::{LabelTable, Labels, Stack, StackBlocks, ThreadTable, address_space};
 use crate::{Block, Container, Fault, PointHead, Rule, Version};
@@ -250,14 +251,27 @@ impl EventCursor {
         let index = self.entry.class as usize;
         let Self { file, stream, values, slots, entry, .. } = self;
         let payload = payload_of(file, entry);
+        let mut is_longer = false;
         let fits = match (file.forms.get(index), stream.plans().event_records.get(index)) {
-            (Some(PayloadForm::Bits), Some(plans)) => plans.payload.as_ref().is_none_or(|plan| {
-                plan.end(payload, 0, slots).is_some_and(|end| end <= 8 * payload.len() as u64)
-            }),
+            (Some(PayloadForm::Bits), Some(plans)) => match &plans.payload {
+                Some(plan) => plan.end(payload, 0, slots).is_some_and(|end| {
+                    let size = 8 * payload.len() as u64;
+                    is_longer = end < size;
+                    end <= size
+                }),
+                None => {
+                    is_longer = !payload.is_empty();
+                    true
+                }
+            },
             (Some(PayloadForm::Values(fields)), Some(_)) => {
-                values.begin(Scope::Payload);
-                let mut reader = PayloadReader::new(payload, file.outline.trace.has_short_pointers());
-                reader.fields(fields, values).is_some()
+                match payload::read(payload, fields, PayloadWidths::of(&file.outline), values) {
+                    Some(rest) => {
+                        is_longer = rest > 0;
+                        true
+                    }
+                    None => false,
+                }
             }
             (Some(PayloadForm::Raw), Some(_)) => {
                 values.begin(Scope::Payload);
@@ -268,31 +282,38 @@ impl EventCursor {
         };
         if fits {
             self.class = index;
-            if self.check {
-                self.check_rest(index);
+            if is_longer {
+                self.note_rest(index);
             }
         } else {
             self.make_misfit(stack);
         }
     }
 
-    /// Looks whether the payload of the current event goes on behind its fields: reported once for a class.
+    /// Reports, once for a class, that the payload of the current event continues after its fields.
     #[cold]
-    fn check_rest(&mut self, index: usize) {
+    fn note_rest(&mut self, index: usize) {
+        if self.longer.contains(&index) {
+            return;
+        }
         let payload = payload_of(&self.file, &self.entry);
         let plans = self.stream.plans().event_records.get(index);
         let (Some(form), Some(plans)) = (self.file.forms.get(index), plans) else { return };
         let layout = plans.payload.as_ref().map(|plan| (plan, &*self.slots, self.limits));
-        let rest = bytes_behind(payload, form, layout, self.file.outline.trace.has_short_pointers());
-        if rest == 0 || !self.longer.insert(index) {
+        let rest = bytes_behind(payload, form, layout, PayloadWidths::of(&self.file.outline));
+        if rest == 0 || !self.longer.insert(index) || self.longer.len() > self.most_longer() {
             return;
         }
         let offset = self.entry.payload + (payload.len() - rest) as u64;
         let class = Arc::clone(&plans.class);
-        self.note_fault(Rule::Payload, offset, || {
-            let name = class.name.as_deref().unwrap_or_default();
-            format!("{rest} more bytes than the fields of `{name}`: they are not shown")
-        });
+        let name = class.name.as_deref().unwrap_or_default();
+        let statement = format!("{rest} more bytes than the fields of `{name}`: they are not shown");
+        self.faults.push_back(Fault::new(Rule::Payload, offset, statement));
+    }
+
+    /// Classes whose events are reported to be longer than their fields at most.
+    fn most_longer(&self) -> usize {
+        if self.check { REPORTED as usize } else { 10 }
     }
 
     /// The same where the payload does not seem to fit its class.
@@ -304,9 +325,7 @@ impl EventCursor {
             && self.fits_slowly(index, payload_of(&file, &self.entry))
         {
             self.class = index;
-            if self.check {
-                self.check_rest(index);
-            }
+            self.note_rest(index);
         } else {
             self.make_raw(&file, stack);
         }
@@ -403,6 +422,7 @@ impl EventCursor {
             related_activity: None,
             trace_id: None,
             span_id: None,
+            overrides: Overrides::NONE,
             others: Vec::new(),
         };
         let entry = self.entry;
@@ -636,6 +656,8 @@ impl FastCursor for EventCursor {
                 // What was reported is not reported again.
                 let reported =
                     self.reported.iter().fold(0u64, |sum, count| sum.wrapping_mul(31).wrapping_add(*count));
+                let longer = self.longer.iter().map(|class| (*class as u64 + 1).wrapping_mul(0x9e37_79b9));
+                let reported = longer.fold(reported, u64::wrapping_add);
                 let Entry { payload, timestamp, .. } = self.entry;
                 Checkpoint::At([payload, timestamp, self.capture.fingerprint(), reported])
             }

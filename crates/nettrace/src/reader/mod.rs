@@ -10,6 +10,7 @@ mod cursor;
 mod format;
 mod kinds;
 mod outline;
+mod overrides;
 mod payload;
 mod pending;
 mod processes;
@@ -35,7 +36,7 @@ pub(crate) use self::outline::EventBlockHeader;
 use self::outline::{Outline, content, release};
 use self::processes::{ProcessNameReader, ProcessNames};
 use self::tables::{StackBlocks, StackNumbers};
-use self::walk::walk;
+use self::walk::{Walker, walk};
 use crate::{BlockKind, Container, EventRows, Fault, Metadata, Refusal, RowEncoding, Rule, Step, Version};
 
 /// How to open a file.
@@ -92,6 +93,11 @@ struct TraceFile {
 }
 
 impl TraceFile {
+    /// Lets a walker take all blocks and events.
+    fn walk(&self, walker: &mut impl Walker) {
+        walk(&self.bytes, &self.container, &self.outline, walker);
+    }
+
     /// The names of processes, which events of the whole file say: so they do not depend on which event is read first.
     fn process_names(&self, trace: &Trace) -> &ProcessNames {
         self.process_names.get_or_init(|| {
@@ -101,10 +107,10 @@ impl TraceFile {
             self.are_stacks_interned.get_or_init(|| {
                 is_read = true;
                 let mut stacks = StackNumbers { file: self, trace, stacks: StackBlocks::default() };
-                walk(self, &mut (&mut names, &mut stacks));
+                self.walk(&mut (&mut names, &mut stacks));
             });
             if !is_read {
-                walk(self, &mut names);
+                self.walk(&mut names);
             }
             names.finish()
         })
@@ -118,7 +124,7 @@ impl TraceFile {
             if matches!(self.outline.version, Version::V6(_)) {
                 // The same stack in two processes is two stacks: which there are, only events say.
                 let stacks = StackBlocks::default();
-                return walk(self, &mut StackNumbers { file: self, trace, stacks });
+                return self.walk(&mut StackNumbers { file: self, trace, stacks });
             }
             let mut container = self.container.clone();
             let mut frames = Vec::new();

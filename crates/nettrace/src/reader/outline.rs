@@ -1,11 +1,14 @@
 //! What can be known of a file without reading its events.
 
+use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 
 use ichnos_io::Bytes;
 use ichnos_model::Limits;
 use ichnos_model::memory::Budget;
 
+use super::overrides::{self, Overrides};
+use super::tables::LabelTable;
 use crate::wire::Wire;
 use crate::{
     Block, BlockKind, Container, EventRows, Fault, Metadata, PointHead, Refusal, RowEncoding, Rule, Step,
@@ -21,6 +24,8 @@ pub(crate) struct Outline {
     pub(crate) classes: Vec<Metadata>,
     /// Which id stands for which of them from where on in the file.
     pub(crate) metadata: Vec<MetadataAt>,
+    /// Classes of events whose labels override their metadata, by the class of the metadata and these labels.
+    pub(crate) overridden: HashMap<(u32, Overrides), u32, RandomState>,
     /// Sequence points at which reading can begin.
     pub(crate) barriers: Vec<Barrier>,
     /// First and last time in ticks, as the headers of blocks say.
@@ -104,6 +109,7 @@ impl Outline {
             trace: TraceBlock::default(),
             classes: Vec::new(),
             metadata: Vec::new(),
+            overridden: HashMap::default(),
             barriers: Vec::new(),
             times: None,
             blocks: 0,
@@ -118,6 +124,7 @@ impl Outline {
             kinds: Default::default(),
             hasher: RandomState::new(),
             live: Default::default(),
+            have_overrides: false,
         };
         let mut has_trace = false;
         loop {
@@ -150,6 +157,11 @@ impl Outline {
             return Err(if outline.blocks == 0 { short } else { Refusal::NoTrace { offset: 20, found } });
         }
         outline.is_complete = container.is_complete();
+        if rows.have_overrides
+            && let Some(container) = Container::open(bytes, true)?
+        {
+            outline.add_overridden(bytes, &container, &mut rows);
+        }
         outline.check_trace();
         Ok(outline)
     }
@@ -230,7 +242,30 @@ impl Outline {
                     }
                 }
             }
+            (BlockKind::LabelList, _) if !rows.have_overrides => {
+                rows.have_overrides = LabelTable::has_overrides(content);
+            }
             _ => {}
+        }
+    }
+
+    /// Adds the classes of events whose labels override their metadata. `container`: at the first block.
+    fn add_overridden(&mut self, bytes: &Bytes, container: &Container, rows: &mut MetadataRows<'_>) {
+        let (pairs, is_full) = overrides::find(bytes, container, self);
+        for (class, labels) in pairs {
+            let Some(metadata) = self.classes.get(class as usize) else { continue };
+            match rows.find_or_add(labels.apply(metadata), &mut self.classes) {
+                Some(overridden) => drop(self.overridden.insert((class, labels), overridden)),
+                None => {
+                    let consequence = "some labels do not override metadata";
+                    let statement = rows.refusal(self.classes.len(), consequence);
+                    self.note(Fault::new(Rule::MetadataRow, 0, statement));
+                }
+            }
+        }
+        if is_full {
+            let statement = "too many different labels that override metadata: not all of them do";
+            self.note(Fault::new(Rule::MetadataRow, 0, statement));
         }
     }
 
@@ -282,17 +317,7 @@ impl Outline {
                 }
             }
             None => {
-                let statement = match self.classes.len() as u64 >= rows.limits.event_record_classes {
-                    true => format!(
-                        "there are more kinds of events than the limit of {}: those of this one are shown as bytes",
-                        rows.limits.event_record_classes
-                    ),
-                    false => format!(
-                        "the descriptions of events take more memory than the limit of {} bytes: events of this kind \
-                         are shown as bytes",
-                        rows.memory.most()
-                    ),
-                };
+                let statement = rows.refusal(self.classes.len(), "events of this kind are shown as bytes");
                 self.metadata_fault(offset, &statement);
             }
         }
@@ -309,9 +334,21 @@ struct MetadataRows<'l> {
     hasher: RandomState,
     /// Which kind each id stands for at the moment.
     live: hashbrown::HashMap<u32, u32, RandomState>,
+    /// True if the file has labels that override metadata.
+    have_overrides: bool,
 }
 
 impl MetadataRows<'_> {
+    /// Reason for not adding a kind of event to this many. `consequence`: for its events.
+    fn refusal(&self, kinds: usize, consequence: &str) -> String {
+        let limit = self.limits.event_record_classes;
+        if kinds as u64 >= limit {
+            return format!("there are more kinds of events than the limit of {limit}: {consequence}");
+        }
+        let most = self.memory.most();
+        format!("the descriptions of events take more memory than the limit of {most} bytes: {consequence}")
+    }
+
     /// The index of a kind of event; None if there are too many.
     fn find_or_add(&mut self, mut metadata: Metadata, classes: &mut Vec<Metadata>) -> Option<u32> {
         // The same event has several ids.

@@ -5,15 +5,57 @@ use ichnos_model::plan::Plan;
 use ichnos_model::{EventValues, FieldValue, Real, Scope, Skip, Uuid};
 
 use super::class::PayloadForm;
+use super::outline::Outline;
 use crate::wire::{Wire, zigzag};
-use crate::{Field, FieldType};
+use crate::{Field, FieldType, SystemTime, Version};
+
+/// Widths of values in the payloads of a file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PayloadWidths {
+    pub(super) has_short_pointers: bool,
+    /// Dates may have 16 bytes instead of 8.
+    pub(super) has_system_times: bool,
+}
+
+impl PayloadWidths {
+    pub(super) fn of(outline: &Outline) -> Self {
+        Self {
+            has_short_pointers: outline.trace.has_short_pointers(),
+            has_system_times: matches!(outline.version, Version::V6(_)),
+        }
+    }
+}
+
+/// Reads a payload into values; returns how many bytes it has after its fields, None if it does not fit them.
+pub(super) fn read(
+    payload: &[u8],
+    fields: &[Field],
+    widths: PayloadWidths,
+    values: &mut EventValues,
+) -> Option<usize> {
+    let mut read = |has_system_times: bool| {
+        values.begin(Scope::Payload);
+        let mut reader = PayloadReader::new(payload, PayloadWidths { has_system_times, ..widths });
+        let rest = reader.fields(fields, values).map(|()| payload.len() - reader.end());
+        (rest, reader.has_dates)
+    };
+    let (rest, has_dates) = read(false);
+    // Writers have 8 bytes, the document 16.
+    if rest != Some(0) && has_dates && widths.has_system_times {
+        if read(true).0 == Some(0) {
+            return Some(0);
+        }
+        return read(false).0;
+    }
+    rest
+}
 
 /// How many bytes a payload has behind its fields; 0 if it does not fit them. `layout`: of payloads that are bits.
 pub(super) fn bytes_behind(
     payload: &[u8],
     form: &PayloadForm,
     layout: Option<(&Plan, &Slots, DecodeLimits)>,
-    has_short_pointers: bool,
+    widths: PayloadWidths,
 ) -> usize {
     match (form, layout) {
         (PayloadForm::Bits, Some((plan, slots, limits))) => {
@@ -23,34 +65,34 @@ pub(super) fn bytes_behind(
         }
         (PayloadForm::Bits, None) => payload.len(),
         (PayloadForm::Values(fields), _) => {
-            let mut reader = PayloadReader::new(payload, has_short_pointers);
-            let mut values = EventValues::default();
-            values.begin(Scope::Payload);
-            reader.fields(fields, &mut values).map_or(0, |()| payload.len() - reader.end())
+            read(payload, fields, widths, &mut EventValues::default()).unwrap_or(0)
         }
         (PayloadForm::Raw, _) => 0,
     }
 }
 
 /// Reads fields, and appends their values; None if the payload does not fit them.
-pub(super) struct PayloadReader<'a> {
+struct PayloadReader<'a> {
     payload: &'a [u8],
     wire: Wire<'a>,
     /// Where the last of the arrays ends that lie elsewhere in the payload.
     located_end: usize,
-    has_short_pointers: bool,
+    widths: PayloadWidths,
+    /// True once a date was read, or was missing at the end of the payload.
+    has_dates: bool,
     /// How many more values, or bytes of text that others have, too, there may be: elements can be without bytes, and
     /// the same text can be referred to again and again.
     budget: usize,
 }
 
 impl<'a> PayloadReader<'a> {
-    pub(super) fn new(payload: &'a [u8], has_short_pointers: bool) -> Self {
+    fn new(payload: &'a [u8], widths: PayloadWidths) -> Self {
         Self {
             payload,
             wire: Wire::new(payload),
             located_end: 0,
-            has_short_pointers,
+            widths,
+            has_dates: false,
             budget: 4 * payload.len() + 1024,
         }
     }
@@ -61,7 +103,7 @@ impl<'a> PayloadReader<'a> {
     }
 
     /// Appends the values of all fields of a structure.
-    pub(super) fn fields(&mut self, fields: &[Field], values: &mut EventValues) -> Option<()> {
+    fn fields(&mut self, fields: &[Field], values: &mut EventValues) -> Option<()> {
         // What counted arrays need.
         let mut counts = [0u64; 64];
         for (index, field) in fields.iter().enumerate() {
@@ -77,6 +119,21 @@ impl<'a> PayloadReader<'a> {
             if let FieldType::Named { count, kinds } = &field.kind {
                 let count = usize::try_from(*counts.get(*count)?).ok()?;
                 self.named(kinds, count, values)?;
+                continue;
+            }
+            if let FieldType::Parts(parts) = &field.kind {
+                let mut rest = self.wire.u32()?;
+                for (part, length) in parts {
+                    let upper = rest.checked_shr(*length).unwrap_or(0);
+                    let number = u64::from(rest ^ upper.checked_shl(*length).unwrap_or(0));
+                    rest = upper;
+                    let are_flags = part.names.as_ref().is_some_and(|names| names.are_flags);
+                    values.push(if are_flags {
+                        FieldValue::Bits(number)
+                    } else {
+                        FieldValue::Unsigned(number)
+                    });
+                }
                 continue;
             }
             let number =
@@ -97,7 +154,7 @@ impl<'a> PayloadReader<'a> {
             let is_this = units().take_while(|unit| *unit != 0).eq(kind.name.encode_utf16());
             values.push_optional(is_this);
             if is_this {
-                let mut inner = PayloadReader::new(data, self.has_short_pointers);
+                let mut inner = PayloadReader::new(data, self.widths);
                 inner.value(&kind.kind, false, values)?;
                 // If it goes on, all of it is shown as bytes, too.
                 is_known = inner.wire.is_at_end();
@@ -113,22 +170,9 @@ impl<'a> PayloadReader<'a> {
     fn array(&mut self, element: &FieldType, count: usize, values: &mut EventValues) -> Option<()> {
         values.begin_array();
         for _ in 0..count {
-            self.element(element, values)?;
+            self.value(element, false, values)?;
         }
         values.end();
-        Some(())
-    }
-
-    /// Appends an element of an array: an array in it has a structure around it, as its class has.
-    fn element(&mut self, kind: &FieldType, values: &mut EventValues) -> Option<()> {
-        let is_array = matches!(kind, FieldType::Array(element) if **element != FieldType::Utf8CodeUnit);
-        if is_array {
-            values.begin_structure();
-        }
-        self.value(kind, false, values)?;
-        if is_array {
-            values.end();
-        }
         Some(())
     }
 
@@ -141,7 +185,7 @@ impl<'a> PayloadReader<'a> {
             FieldType::U16 => Some(wire.u16()?.into()),
             FieldType::U32 => Some(wire.u32()?.into()),
             FieldType::U64 => Some(wire.u64()?),
-            FieldType::Pointer if self.has_short_pointers => Some(wire.u32()?.into()),
+            FieldType::Pointer if self.widths.has_short_pointers => Some(wire.u32()?.into()),
             FieldType::Pointer => Some(wire.u64()?),
             FieldType::VarUInt => Some(wire.varuint64()?),
             _ => None,
@@ -154,7 +198,14 @@ impl<'a> PayloadReader<'a> {
             FieldType::I8 => Some((wire.u8()? as i8).into()),
             FieldType::I16 => Some((wire.u16()? as i16).into()),
             FieldType::I32 => Some((wire.u32()? as i32).into()),
-            FieldType::I64 | FieldType::FileTime => Some(wire.u64()? as i64),
+            FieldType::I64 => Some(wire.u64()? as i64),
+            FieldType::FileTime => {
+                self.has_dates = true;
+                match self.widths.has_system_times {
+                    true => Some(SystemTime::read(wire)?.file_time()?),
+                    false => Some(wire.u64()? as i64),
+                }
+            }
             FieldType::VarInt => Some(zigzag(wire.varuint64()?)),
             _ => None,
         };
@@ -196,10 +247,26 @@ impl<'a> PayloadReader<'a> {
                 }
             }
             FieldType::FixedLengthArray(element, count) => match **element {
-                FieldType::Utf8CodeUnit => values.push(FieldValue::Text(wire.take((*count).into())?)),
-                FieldType::Char => values.push(FieldValue::Text(wire.take(2 * usize::from(*count))?)),
+                FieldType::Utf8CodeUnit => {
+                    let text = wire.take((*count).into())?;
+                    let end = memchr::memchr(0, text).unwrap_or(text.len());
+                    values.push(FieldValue::Text(text.get(..end)?));
+                }
+                FieldType::Char => {
+                    let text = wire.take(2 * usize::from(*count))?;
+                    let units = text.as_chunks::<2>().0;
+                    let end = units.iter().position(|unit| *unit == [0, 0]).unwrap_or(units.len());
+                    values.push(FieldValue::Text(text.get(..2 * end)?));
+                }
                 _ => self.array(element, (*count).into(), values)?,
             },
+            FieldType::Rest => {
+                let rest = wire.take(wire.rest().len())?;
+                values.push_optional(!rest.is_empty());
+                if !rest.is_empty() {
+                    values.push(FieldValue::Blob(rest));
+                }
+            }
             FieldType::Appended(kind) => {
                 let is_present = !wire.is_at_end();
                 values.push_optional(is_present);
@@ -237,17 +304,17 @@ impl<'a> PayloadReader<'a> {
                     payload: bytes,
                     wire: Wire::new(bytes),
                     located_end: 0,
-                    has_short_pointers: self.has_short_pointers,
+                    widths: self.widths,
+                    has_dates: false,
                     budget: self.budget,
                 };
-                values.begin_structure();
                 values.begin_array();
                 while !inner.wire.is_at_end() {
-                    inner.element(element, values)?;
+                    inner.value(element, false, values)?;
                 }
                 values.end();
-                values.end();
                 self.budget = inner.budget;
+                self.has_dates |= inner.has_dates;
             }
         }
         Some(())
@@ -257,6 +324,8 @@ impl<'a> PayloadReader<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const WIDTHS: PayloadWidths = PayloadWidths { has_short_pointers: false, has_system_times: false };
 
     #[test]
     fn what_is_appended_can_be_absent() {
@@ -269,7 +338,7 @@ mod tests {
         let rest = |payload: &[u8]| {
             let mut values = EventValues::default();
             values.begin(Scope::Payload);
-            let mut reader = PayloadReader::new(payload, false);
+            let mut reader = PayloadReader::new(payload, WIDTHS);
             reader.fields(&fields, &mut values).map(|()| reader.wire.rest().len())
         };
         assert_eq!(rest(&[7]), Some(0));
@@ -291,7 +360,7 @@ mod tests {
         let is_read = |payload: &[u8]| {
             let mut values = EventValues::default();
             values.begin(Scope::Payload);
-            let mut reader = PayloadReader::new(payload, false);
+            let mut reader = PayloadReader::new(payload, WIDTHS);
             reader.fields(&fields, &mut values).is_some() && reader.wire.is_at_end()
         };
         assert!(is_read(b"a\0\0\0\x02\x01\x01"));

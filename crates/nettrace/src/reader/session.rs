@@ -118,18 +118,20 @@ pub(super) fn process(bytes: &Bytes, start: &Container, outline: &Outline) -> Ve
 
 /// The providers of events, with what their events are selected by, as entries of the environment.
 pub(super) fn providers(outline: &Outline) -> Vec<(String, Value)> {
-    let mut providers: BTreeMap<&str, (u8, u64)> = BTreeMap::new();
+    let mut providers: BTreeMap<&str, (Option<u8>, u64)> = BTreeMap::new();
     for metadata in &outline.classes {
         let known = known::find(&metadata.provider, metadata.event_id, metadata.version, &metadata.name);
-        let level = known.map_or(0, |known| known.level).max(metadata.level);
+        let level = super::class::level(metadata, known.as_ref());
         let provider = providers.entry(&metadata.provider).or_default();
         *provider = (provider.0.max(level), provider.1 | super::class::own_keywords(metadata));
     }
-    let describe = |(name, (level, keywords)): (&str, (u8, u64))| {
+    let describe = |(name, (level, keywords)): (&str, (Option<u8>, u64))| {
         let names = known::keyword_names(name).into_iter().filter(|(mask, _)| keywords & mask != 0);
         let names: Vec<_> = names.map(|(_, name)| name).collect();
         let names = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
-        let text = format!("events up to level {level}, of keywords {keywords:#x}{names}");
+        let level =
+            level.map_or_else(|| "without a level".to_owned(), |level| format!("up to level {level}"));
+        let text = format!("events {level}, of keywords {keywords:#x}{names}");
         (format!("provider {name}"), Value::Text(text))
     };
     providers.into_iter().map(describe).collect()

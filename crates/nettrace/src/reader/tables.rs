@@ -6,6 +6,7 @@ use std::ops::Range;
 use ichnos_model::{Frame, Trace};
 
 use super::TraceFile;
+use super::overrides::Overrides;
 use super::walk::Walker;
 use crate::{Block, BlockKind, EventRow, Label, StackRows, ThreadRow, addresses};
 
@@ -117,6 +118,8 @@ pub(super) struct Labels {
     /// In hexadecimal digits.
     pub(super) trace_id: Option<String>,
     pub(super) span_id: Option<u64>,
+    /// Labels that replace parts of metadata: the class of the event has them.
+    pub(super) overrides: Overrides,
     /// All others, as texts.
     pub(super) others: Vec<(String, String)>,
 }
@@ -137,6 +140,17 @@ impl LabelTable {
 
     pub(super) fn get(&self, list: u32) -> Option<&Labels> {
         self.lists.get(&list)
+    }
+
+    /// Returns `true` if a list of a block has labels that replace parts of metadata.
+    pub(super) fn has_overrides(content: &[u8]) -> bool {
+        let is_override = |label: &Label| {
+            matches!(label, Label::Opcode(_) | Label::Keywords(_) | Label::Level(_) | Label::Version(_))
+        };
+        let mut found = false;
+        // What cannot be read is reported with the events.
+        let _rest = Label::read_block(content, |_, labels| found |= labels.iter().any(is_override));
+        found
     }
 
     /// Reads the content of a block. Gives where what cannot be read begins, if there is such.
@@ -163,7 +177,6 @@ impl Labels {
     }
 
     fn add(&mut self, label: Label) {
-        let mut other = |name: &str, value: String| self.others.push((name.to_owned(), value));
         match label {
             Label::Activity(id) => self.activity = Some(id),
             Label::RelatedActivity(id) => self.related_activity = Some(id),
@@ -171,10 +184,10 @@ impl Labels {
             Label::SpanId(id) => self.span_id = Some(id),
             Label::Text(name, value) => self.others.push((name, value)),
             Label::Number(name, value) => self.others.push((name, value.to_string())),
-            Label::Opcode(value) => other("opcode", value.to_string()),
-            Label::Keywords(value) => other("keywords", format!("{value:#x}")),
-            Label::Level(value) => other("level", value.to_string()),
-            Label::Version(value) => other("version", value.to_string()),
+            Label::Opcode(value) => self.overrides.opcode = Some(value),
+            Label::Keywords(value) => self.overrides.keywords = Some(value),
+            Label::Level(value) => self.overrides.level = Some(value),
+            Label::Version(value) => self.overrides.version = Some(value),
         }
     }
 }

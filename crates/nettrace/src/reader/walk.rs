@@ -1,11 +1,13 @@
 //! Goes through the events of a file in the order of the file, to find out what the file as a whole says.
 
-use super::TraceFile;
+use ichnos_io::Bytes;
+
 use super::kinds::Kinds;
-use super::outline::{EventBlockHeader, content, release};
+use super::outline::{EventBlockHeader, Outline, content, release};
 use super::tables::ThreadTable;
 use crate::{
-    Block, BlockKind, EventRow, EventRows, PointHead, RowEncoding, SequencePoint, Step, ThreadRow, Version,
+    Block, BlockKind, Container, EventRow, EventRows, PointHead, RowEncoding, SequencePoint, Step, ThreadRow,
+    Version,
 };
 
 /// What takes the blocks and events of a file.
@@ -32,21 +34,21 @@ impl<A: Walker, B: Walker> Walker for (&mut A, &mut B) {
     }
 }
 
-/// Lets a walker take all blocks and events of a file.
-pub(super) fn walk(file: &TraceFile, walker: &mut impl Walker) {
-    let version = file.outline.version;
-    let mut container = file.container.clone();
+/// Lets a walker take all blocks and events of a file. `container`: at its first block.
+pub(super) fn walk(bytes: &Bytes, container: &Container, outline: &Outline, walker: &mut impl Walker) {
+    let version = outline.version;
+    let mut container = container.clone();
     let mut kinds = Kinds::default();
     let mut threads = ThreadTable::default();
     loop {
-        let block = match container.next(&file.bytes, 0, true) {
+        let block = match container.next(bytes, 0, true) {
             Step::Block(block) => block,
             Step::Fault(_) => continue,
             Step::More | Step::End => return,
         };
-        release(&file.bytes, &block);
+        release(bytes, &block);
         walker.block(&block);
-        let content = content(&file.bytes, &block);
+        let content = content(bytes, &block);
         match block.kind {
             BlockKind::Event => {
                 let range = block.content.start as usize..block.content.end as usize;
@@ -59,11 +61,11 @@ pub(super) fn walk(file: &TraceFile, walker: &mut impl Walker) {
                         None => continue,
                     },
                 };
-                kinds.advance(&file.outline, block.content.start);
+                kinds.advance(outline, block.content.start);
                 let mut rows = EventRows::new(encoding, rows, 0);
-                while let Some(row) = rows.next(&file.bytes) {
+                while let Some(row) = rows.next(bytes) {
                     if version == Version::V3 && row.metadata_id == 0 {
-                        kinds.advance(&file.outline, row.payload.end as u64);
+                        kinds.advance(outline, row.payload.end as u64);
                     } else {
                         walker.event(row, kinds.get(row.metadata_id), &threads);
                     }
@@ -75,7 +77,7 @@ pub(super) fn walk(file: &TraceFile, walker: &mut impl Walker) {
             }
             BlockKind::SequencePoint => {
                 if let Some(point) = PointHead::read(content, version) {
-                    kinds.advance(&file.outline, block.begin);
+                    kinds.advance(outline, block.begin);
                     if point.flushes_threads {
                         threads.clear();
                     }

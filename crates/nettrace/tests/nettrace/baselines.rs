@@ -41,7 +41,7 @@ const REMOVED: &[&str] = &["Method/DCStopVerbose", "Method/ILToNativeMapDCStop",
 
 /// Events that TraceEvent does not know: it took them from the manifest that Windows has, in which their opcode has no
 /// name.
-const OF_WINDOWS: &[&str] = &["IncreaseMemoryPressure", "DecreaseMemoryPressure"];
+pub const OF_WINDOWS: &[&str] = &["IncreaseMemoryPressure", "DecreaseMemoryPressure"];
 
 /// Compares a file with its baseline.
 fn compare(traces: &Path, name: &str) -> Comparison {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ichnos_model::{Event, Scope, Uuid, Value};
+use ichnos_model::{Event, Scope, TraceInput as _, Uuid, Value};
 
 use crate::differences::{DIFFERENCES, Difference, Kind};
 use crate::reference::Element;
@@ -25,6 +25,25 @@ pub struct OwnEvent {
     pub activity: Option<Uuid>,
     pub related_activity: Option<Uuid>,
     pub fields: Vec<(String, Shown)>,
+    pub head: OwnHead,
+}
+
+/// Parts of an event beside its fields that only the reference itself shows.
+#[derive(Clone, Debug)]
+pub struct OwnHead {
+    pub event_id: i128,
+    pub version: i128,
+    pub level: Option<i128>,
+    /// As they are shown.
+    pub keywords: u64,
+    pub opcode: i128,
+    pub processor: Option<u64>,
+    /// True if another thread wrote the event.
+    pub is_of_other_thread: bool,
+    /// True for version 3.
+    pub is_netperf: bool,
+    /// Addresses, the innermost first.
+    pub stack: Vec<u64>,
 }
 
 impl OwnEvent {
@@ -53,6 +72,17 @@ impl OwnEvent {
             activity: guid(of(&context, "activity")),
             related_activity: guid(of(&context, "related_activity")),
             fields: fields(event, Scope::Payload),
+            head: OwnHead {
+                event_id: integer(event, "event-id").unwrap(),
+                version: integer(event, "version").unwrap(),
+                level: integer(event, "level"),
+                keywords: text(event, "keywords").map(|text| number_of(&text)).unwrap(),
+                opcode: integer(event, "opcode").unwrap_or(0),
+                processor: number(of(&context, "processor")),
+                is_of_other_thread: of(&context, "capture_thread").is_some(),
+                is_netperf: opened.file.path().ends_with(".netperf"),
+                stack: stack(opened, number(of(&context, "stack"))),
+            },
         };
         own.reference_name = own.reference_name(event);
         own
@@ -103,8 +133,25 @@ const NAMES: &[(&str, &str)] = &[
     ("ExecutionCheckpointDCEnd", "ExecutionCheckpointRundown/ExecutionCheckpointDCEnd"),
     ("MethodDCEndILToNativeMap", "Method/ILToNativeMapDCStop"),
     ("R2RGetEntryPoint", "Method/R2RGetEntryPoint"),
+    ("TieredCompilationBackgroundJitStart", "TieredCompilation/BackgroundJitStart"),
+    ("TieredCompilationBackgroundJitStop", "TieredCompilation/BackgroundJitStop"),
     ("IncreaseMemoryPressure", "EventID(200)"),
+    ("DecreaseMemoryPressure", "EventID(201)"),
 ];
+
+fn integer(event: &Event<'_>, name: &str) -> Option<i128> {
+    property(event.class, name)?.as_integer()
+}
+
+fn number_of(text: &str) -> u64 {
+    number(text).unwrap() as u64
+}
+
+fn stack(opened: &Opened, number: Option<u64>) -> Vec<u64> {
+    let Some(number) = number else { return Vec::new() };
+    let frames = opened.file.trace().stacks.frames(number as u32);
+    frames.iter().map(|frame| frame.address.unwrap()).collect()
+}
 
 fn text(event: &Event<'_>, name: &str) -> Option<String> {
     Some(property(event.class, name)?.as_text()?.to_owned())
@@ -112,12 +159,12 @@ fn text(event: &Event<'_>, name: &str) -> Option<String> {
 
 /// Milliseconds with four digits behind the point, from the same floating-point number that the reference has: so they
 /// are rounded alike.
-fn milliseconds(ticks: i128, frequency: u64) -> String {
+pub fn milliseconds(ticks: i128, frequency: u64) -> String {
     format!("{:.4}", ticks as f64 * 1_000.0 / frequency as f64)
 }
 
 /// The reference adds the name of the type to objects that are finalised, if it has met it by then.
-fn with_names_of_types(mut own: Vec<OwnEvent>) -> Vec<OwnEvent> {
+pub fn with_names_of_types(mut own: Vec<OwnEvent>) -> Vec<OwnEvent> {
     let mut names: BTreeMap<i128, String> = BTreeMap::new();
     let id = |fields: &[(String, Shown)]| {
         fields.iter().find(|field| field.0 == "TypeID").and_then(|field| field.1.integer()).unwrap().value
@@ -155,10 +202,10 @@ pub struct Comparison {
 
 /// What is different between two events.
 #[derive(Default)]
-struct Found {
-    values: u64,
-    explained: Vec<usize>,
-    unexplained: Vec<String>,
+pub struct Found {
+    pub values: u64,
+    pub explained: Vec<usize>,
+    pub unexplained: Vec<String>,
 }
 
 impl Comparison {
@@ -192,7 +239,7 @@ impl Comparison {
         *self.unexplained.entry(what).or_default() += 1;
     }
 
-    fn note(&mut self, found: Found) {
+    pub fn note(&mut self, found: Found) {
         self.events += 1;
         self.values += found.values;
         for index in found.explained {
@@ -221,7 +268,7 @@ impl Comparison {
 const HEAD: &[&str] =
     &["MSec", "PID", "PName", "TID", "EventName", "ProviderName", "ActivityID", "RelatedActivityID"];
 
-fn differences(own: &OwnEvent, expected: &Element) -> Found {
+pub fn differences(own: &OwnEvent, expected: &Element) -> Found {
     let mut found = Found::default();
     let mut head = |name: &str, own: Option<String>| {
         let expected = expected.attribute(name).map(|text| text.trim().to_owned());
@@ -326,6 +373,7 @@ fn compare(
         }
         let written = of_field().find(|(_, difference)| match difference.kind {
             Kind::Writes(is_written) => is_written(value, text),
+            Kind::WritesWith(is_written) => is_written(fields, text),
             _ => false,
         });
         let general = || {
@@ -422,13 +470,18 @@ pub fn is_same(value: &Shown, text: &str) -> bool {
             elements.len() == texts.len()
                 && elements.iter().zip(texts).all(|(element, text)| is_same(element, text))
         }
-        Shown::Blob(_) | Shown::Structure(_) => false,
+        // Only the reference itself shows a structure within an event.
+        Shown::Structure(_) => {
+            let written = json(value);
+            written == text || written.replace("{ ", "{").replace(" }", "}") == text
+        }
+        Shown::Blob(_) => false,
     }
 }
 
 fn is_same_integer(integer: &Integer, text: &str) -> bool {
     if let Some(date) = integer.date {
-        return date_and_time(date) == text;
+        return dates_and_times(date).iter().any(|date| date == text);
     }
     if let Some(flags) = &integer.flags {
         let names = if integer.value == 0 { "None".to_owned() } else { flags.join(", ") };
@@ -450,8 +503,9 @@ pub fn number(text: &str) -> Option<i128> {
     }
 }
 
-/// `MM/dd/yyyy HH:mm:ss` of nanoseconds since 1970.
-fn date_and_time(nanoseconds: i128) -> String {
+/// `MM/dd/yyyy HH:mm:ss` and `yyyy-MM-ddTHH:mm:ss.fffffffZ` of nanoseconds since 1970.
+fn dates_and_times(nanoseconds: i128) -> [String; 2] {
+    let ticks = nanoseconds.rem_euclid(1_000_000_000) / 100;
     let seconds = nanoseconds.div_euclid(1_000_000_000) as i64;
     let (days, seconds) = (seconds.div_euclid(86_400) + 719_468, seconds.rem_euclid(86_400));
     let era = days.div_euclid(146_097);
@@ -461,12 +515,11 @@ fn date_and_time(nanoseconds: i128) -> String {
     let month = (5 * day + 2) / 153;
     let (day, month) = (day - (153 * month + 2) / 5 + 1, if month < 10 { month + 3 } else { month - 9 });
     let year = year + era * 400 + i64::from(month <= 2);
-    format!(
-        "{month:02}/{day:02}/{year:04} {:02}:{:02}:{:02}",
-        seconds / 3600,
-        seconds / 60 % 60,
-        seconds % 60
-    )
+    let time = format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+    [
+        format!("{month:02}/{day:02}/{year:04} {time}"),
+        format!("{year:04}-{month:02}-{day:02}T{time}.{ticks:07}Z"),
+    ]
 }
 
 /// An object as the reference writes it.
@@ -480,7 +533,8 @@ fn json(value: &Shown) -> String {
         Shown::Array(elements) => format!("[{}]", elements.iter().map(json).collect::<Vec<_>>().join(",")),
         Shown::Text(text) => format!("\"{text}\""),
         Shown::Integer(integer) => integer.value.to_string(),
-        Shown::Real(value, _) => value.to_string(),
+        Shown::Real(value, true) => (*value as f32).to_string(),
+        Shown::Real(value, false) => value.to_string(),
         Shown::Boolean(value) => value.to_string(),
         Shown::Guid(value) => value.to_string(),
         Shown::Blob(_) => String::new(),

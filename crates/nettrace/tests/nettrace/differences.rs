@@ -1,6 +1,6 @@
 //! How the reference presents what is in a file otherwise than we do.
 
-use crate::comparison::{OwnEvent, is_same, number};
+use crate::comparison::{OwnEvent, number};
 use crate::support::Shown;
 
 /// Fields by name.
@@ -14,6 +14,8 @@ pub struct Difference {
     pub field: &'static str,
     pub kind: Kind,
     pub reason: &'static str,
+    /// True if it is only met where the reference itself runs.
+    pub is_live: bool,
 }
 
 /// What is different.
@@ -27,6 +29,8 @@ pub enum Kind {
     Named(&'static str),
     /// It writes the value otherwise.
     Writes(fn(&Shown, &str) -> bool),
+    /// The same, because of other fields of the event.
+    WritesWith(fn(&[(String, Shown)], &str) -> bool),
     /// The same, of fields of all names.
     WritesAll(fn(&Shown, &str) -> bool),
     /// It makes an attribute out of other fields.
@@ -43,7 +47,7 @@ impl std::fmt::Debug for Kind {
             Self::Drops => "drops",
             Self::DropsEmpty => "drops empty",
             Self::Named(other) => return write!(f, "names {other}"),
-            Self::Writes(_) | Self::WritesAll(_) => "writes otherwise",
+            Self::Writes(_) | Self::WritesWith(_) | Self::WritesAll(_) => "writes otherwise",
             Self::Computes(_) => "computes",
             Self::Decodes(_) => "decodes",
             Self::NoRelatedActivity => "drops related activity",
@@ -74,7 +78,16 @@ const fn difference(
     kind: Kind,
     reason: &'static str,
 ) -> Difference {
-    Difference { events, field, kind, reason }
+    Difference { events, field, kind, reason, is_live: false }
+}
+
+const fn live(
+    events: &'static [&'static str],
+    field: &'static str,
+    kind: Kind,
+    reason: &'static str,
+) -> Difference {
+    Difference { events, field, kind, reason, is_live: true }
 }
 
 const ALL: &[&str] = &[];
@@ -96,11 +109,11 @@ pub const DIFFERENCES: &[Difference] = &[
     // Methods and modules.
     difference(
         METHODS,
-        "MethodFlags",
-        Kind::Writes(|value, text| is_same_with(value, text, |flags| flags & !0x380)),
-        "it takes bits 7 to 9 for a field of their own",
+        "OptimizationTier",
+        Kind::WritesWith(|fields, text| text == "Unknown" && !is_jitted(fields)),
+        "it takes the tier only of methods that were compiled at run time",
     ),
-    difference(METHODS, "OptimizationTier", Kind::Computes(is_tier), "bits 7 to 9 of MethodFlags"),
+    difference(METHODS, "MethodExtent", Kind::DropsEmpty, "it does not write the upper bits of MethodFlags"),
     difference(METHODS, "ReJITID", Kind::Computes(is_zero), "0 before version 2"),
     difference(MAPS, "ILVersionID", Kind::Drops, "it does not know this field of version 1"),
     difference(DOMAIN_MODULES, "Reserved1", Kind::Drops, "it does not write fields without a meaning"),
@@ -143,7 +156,12 @@ pub const DIFFERENCES: &[Difference] = &[
         Kind::Computes(|fields, text| is_sum_of(fields, "TotalPromotedSize", text)),
         "the sum of the generations",
     ),
-    difference(&["GCHeapStats"], "Depth", Kind::Computes(is_zero), "no part of the event: always 0"),
+    difference(
+        &["GCHeapStats"],
+        "Depth",
+        Kind::Computes(|fields, text| number(text) == Some(oldest_promoted(fields))),
+        "the oldest generation of which something was promoted",
+    ),
     difference(&["GCHeapStats"], "GenerationSize4", Kind::Computes(is_zero), "0 before version 2"),
     difference(&["GCHeapStats"], "TotalPromotedSize4", Kind::Computes(is_zero), "0 before version 2"),
     difference(&["ContentionStart"], "LockID", Kind::Computes(is_zero), "0 before version 2"),
@@ -214,6 +232,9 @@ pub const DIFFERENCES: &[Difference] = &[
     ),
     difference(&["IncreaseMemoryPressure"], "BytesAllocated", Kind::Drops, "it does not know the event"),
     difference(&["IncreaseMemoryPressure"], "ClrInstanceID", Kind::Drops, "it does not know the event"),
+    live(&["DecreaseMemoryPressure"], "BytesFreed", Kind::Drops, "it does not know the event"),
+    live(&["DecreaseMemoryPressure"], "ClrInstanceID", Kind::Drops, "it does not know the event"),
+    live(&["GCAllocationTick"], "ObjectSize", Kind::Computes(is_zero), "0 before version 4"),
     // one-collect describes texts as one byte, which the reference believes: here it is wrong.
     difference(
         MACHINE,
@@ -256,26 +277,13 @@ fn is_joined(value: &Shown, text: &str) -> bool {
     characters.is_some_and(|characters| !characters.is_empty() && characters.concat() == text)
 }
 
-/// Whether the text says the same as the value without some of its bits.
-fn is_same_with(value: &Shown, text: &str, change: fn(i128) -> i128) -> bool {
-    let Some(integer) = value.integer() else { return false };
-    let mut changed = integer.clone();
-    changed.value = change(integer.value);
-    is_same(&Shown::Integer(changed), text)
-}
-
 /// Whether the text is the number, although we have a name for it.
 fn is_number(value: &Shown, text: &str) -> bool {
     value.integer().is_some_and(|integer| number(text) == Some(integer.value))
 }
 
-/// How a method was compiled. Of methods that were not compiled at run time the reference does not say.
-fn is_tier(fields: &[(String, Shown)], text: &str) -> bool {
-    let flags = of(fields, "MethodFlags");
-    let names = ["Unknown", "MinOptJitted", "Optimized", "QuickJitted", "OptimizedTier1"];
-    let is_jitted = flags & 8 != 0;
-    let tier = if is_jitted { flags >> 7 & 7 } else { 0 };
-    names.get(tier as usize) == Some(&text)
+fn is_jitted(fields: &[(String, Shown)]) -> bool {
+    of(fields, "MethodFlags") & 8 != 0
 }
 
 fn is_zero(_: &[(String, Shown)], text: &str) -> bool {
@@ -294,6 +302,12 @@ fn is_sum_of(fields: &[(String, Shown)], prefix: &str, text: &str) -> bool {
 
 fn space_before(fields: &[(String, Shown)]) -> i128 {
     of(fields, "SizeBefore") - of(fields, "FreeListBefore") - of(fields, "FreeObjBefore")
+}
+
+/// The oldest of the generations 0 to 2 of which objects were promoted.
+fn oldest_promoted(fields: &[(String, Shown)]) -> i128 {
+    let is_promoted = |generation: &i128| of(fields, &format!("TotalPromotedSize{generation}")) != 0;
+    [2, 1].into_iter().find(is_promoted).unwrap_or(0)
 }
 
 fn survived(fields: &[(String, Shown)]) -> i128 {
@@ -317,6 +331,7 @@ fn is_mechanism(value: &Shown, text: &str) -> bool {
     match text {
         "not_specified" => names.is_empty(),
         "compact_high_frag" => names == ["HighFrag"],
+        "compact_fragmented_gen0" => names == ["FragmentedGen0"],
         _ => false,
     }
 }

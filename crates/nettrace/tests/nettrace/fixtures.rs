@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use crate::builder::{
     Bytes, Event, File, Form, Metadata, Trace, block_header, field, kind, row_compressed, rows,
 };
-use crate::reading::{check, read, read_unsorted};
-use ichnos_export::{TaskCollector, TaskOptions, Tasks};
+use crate::reading::{Read, check, read, read_unsorted};
+use ichnos_export::{Pretty, PrettyOptions, TaskCollector, TaskOptions, Tasks};
 use ichnos_flow::{Merge, pump};
 use ichnos_model::{TraceInput as _, Window};
 use ichnos_nettrace::{NettraceFile, OpenOptions};
@@ -291,6 +291,82 @@ fn versions_that_are_refused() {
     assert_eq!(check(&bytes).payload("number"), [json!(10)]);
 }
 
+/// Level, version, opcode and keywords of the class of an event.
+fn said(read: &Read, event: usize) -> Value {
+    let id = &read.events[event]["id"];
+    let class = read.classes.iter().find(|class| class["id"] == *id).unwrap();
+    let attributes = &class["attributes"]["nettrace"];
+    let members = ["level", "version", "opcode", "keywords"];
+    members.iter().map(|name| ((*name).to_owned(), attributes[name].clone())).collect()
+}
+
+/// Labels that override metadata: the fields of the version that they say, and its role and severity.
+#[test]
+fn labels_override_metadata() {
+    let mut file = File::new(Form::V6);
+    let mut collection = Metadata::new(1, "", []);
+    (collection.provider, collection.event_id) = ("Microsoft-Windows-DotNETRuntime".to_owned(), 1);
+    (collection.version, collection.keywords) = (0, 1);
+    let mut message = Metadata::new(2, "Message", [field(Form::V6, 18, "Message")]);
+    message.provider = "Microsoft-Diagnostics-DiagnosticSource".to_owned();
+    file.metadata(&[collection, message]).threads(&[(7, 7, "")]);
+    let lists = Bytes::new().u32(1).u32(3).u8(0x8a).u8(2);
+    let lists = lists.u8(9).u8(1).u8(0x87).u8(2).u8(0x88).u64(0xf000_0000_0004);
+    file.block(kind::LABEL_LIST, &lists.0);
+    let version_2 = Bytes::new().u32(5).u32(1).u32(0).u32(0).u16(9).u64(77);
+    let event = |id, sequence: u32, labels, payload| Event {
+        labels,
+        ..Event::new(id, 7, sequence, u64::from(sequence)).with(payload)
+    };
+    let events = [
+        event(1, 1, 0, Bytes::new().u32(3).u32(1)),
+        event(1, 2, 1, version_2),
+        event(2, 3, 0, Bytes::new().utf16("a")),
+        event(2, 4, 2, Bytes::new().utf16("b")),
+        event(2, 5, 3, Bytes::new().utf16("c")),
+    ];
+    file.events(true, &events);
+    let read = check(&file.end());
+    assert_eq!((&read.damage, &read.longer), (&vec![], &vec![]));
+    assert_eq!(read.payload("Count"), [json!(3), json!(5), Value::Null, Value::Null, Value::Null]);
+    assert_eq!(read.payload("ClientSequenceNumber")[..2], [Value::Null, json!(77)]);
+    assert_eq!(said(&read, 0)["version"], 0);
+    assert_eq!(said(&read, 1), json!({"level": 4, "version": 2, "opcode": 1, "keywords": "0x1"}));
+    assert_eq!(said(&read, 2), json!({"level": 4, "version": 0, "opcode": null, "keywords": "0x0"}));
+    assert_eq!(said(&read, 3), json!({"level": 1, "version": 0, "opcode": 2, "keywords": "0x0"}));
+    // Without the bits of sessions.
+    assert_eq!(said(&read, 4)["keywords"], "0x4");
+    let role = |event: usize| {
+        let id = &read.events[event]["id"];
+        let class = read.classes.iter().find(|class| class["id"] == *id).unwrap();
+        (class["role"].clone(), class["log"]["severity"].clone())
+    };
+    assert_eq!([0, 1].map(role), [(); 2].map(|()| (json!("begin"), Value::Null)));
+    let roles = [(Value::Null, json!(4)), (json!("end"), json!(1)), (Value::Null, json!(4))];
+    assert_eq!([2, 3, 4].map(role), roles);
+}
+
+/// The level of an event is that of the file, also where the manifest of the runtime has another one.
+#[test]
+fn levels_are_those_of_the_file() {
+    for form in FORMS {
+        let mut file = File::new(form);
+        let known = [("Microsoft-DotNETCore-SampleProfiler", 0), ("Microsoft-Windows-DotNETRuntime", 1)];
+        let metadata = known.into_iter().zip(1..).map(|((provider, event_id), id)| Metadata {
+            provider: provider.to_owned(),
+            event_id,
+            level: 1 - (id - 1),
+            ..Metadata::new(id, "", [])
+        });
+        file.metadata(&metadata.collect::<Vec<_>>()).threads_if_v6(7);
+        let sample = Event::new(1, 7, 1, 1).with(Bytes::new().u32(2));
+        let collection = Event::new(2, 7, 2, 2).with(Bytes::new().u32(3).u32(1));
+        file.events(false, &[sample, collection]);
+        let read = check(&file.end());
+        assert_eq!([0, 1].map(|event| said(&read, event)["level"].clone()), [json!(1), json!(0)], "{form:?}");
+    }
+}
+
 /// Lists of all kinds of labels; the high bit ends a list.
 #[test]
 fn labels() {
@@ -332,15 +408,13 @@ fn labels() {
             list.iter().map(|pair| (text(&pair["name"]), text(&pair["value"]))).collect()
         })
     };
-    let expected = [
-        ("key", "text"),
-        ("n", "-2"),
-        ("opcode", "1"),
-        ("keywords", "0x6"),
-        ("level", "2"),
-        ("version", "3"),
-    ];
-    assert_eq!(pairs(&read.context("labels")[2]), expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
+    let expected = [("key", "text"), ("n", "-2")].map(|(a, b)| (a.to_owned(), b.to_owned()));
+    assert_eq!(pairs(&read.context("labels")[2]), expected);
+    let class = json!({"level": 2, "version": 3, "opcode": 1, "keywords": "0x6"});
+    assert_eq!(said(&read, 2), class);
+    // The class is that of the metadata where the list replaces nothing.
+    let class = json!({"level": 4, "version": 0, "opcode": null, "keywords": "0x0"});
+    assert_eq!([0, 1, 3, 4].map(|event| said(&read, event)), [(); 4].map(|()| class.clone()));
     assert_eq!(pairs(&read.context("labels")[3]), [("last".to_owned(), String::new())]);
     assert_eq!(read.damage.len(), 1, "{:?}", read.damage);
     assert!(
@@ -357,9 +431,82 @@ fn label_kinds_that_are_not_known() {
     file.block(kind::LABEL_LIST, &lists.0);
     file.events(true, &[Event { labels: 1, ..number(1, 1, 1, 1) }]);
     let read = check(&file.end());
-    assert_eq!(read.context("labels")[0][0]["name"], "opcode");
+    assert_eq!(
+        (said(&read, 0)["opcode"].clone(), read.context("labels")[0].clone()),
+        (json!(1), Value::Null)
+    );
     assert_eq!(read.damage.len(), 1);
     assert!(read.damage[0]["message"].as_str().unwrap().contains("known kinds"), "{:?}", read.damage);
+}
+
+/// Identifiers that encode a path of activities are shown as that path to people, and as GUIDs elsewhere.
+#[test]
+fn paths_of_activities() {
+    // The numbers 1, 2, 3 of the process 77, and the same with another checksum.
+    let path: [u8; 16] = {
+        let numbers = [0x12, 0x30, 0, 0];
+        let last = u32::from_le_bytes(numbers).wrapping_add(0x599d_99ad) ^ 77;
+        let mut bytes = [0; 16];
+        bytes[..4].copy_from_slice(&numbers);
+        bytes[12..].copy_from_slice(&last.to_le_bytes());
+        bytes
+    };
+    let mut other = path;
+    other[12] ^= 1;
+    for form in FORMS {
+        let mut file = file(form);
+        let mut events = [number(7, 1, 1, 1), number(7, 2, 2, 2)];
+        if form == Form::V6 {
+            let lists = Bytes::new().u32(1).u32(2).u8(0x81).raw(&path).u8(0x81).raw(&[9; 16]);
+            file.block(kind::LABEL_LIST, &lists.0);
+            (events[0].labels, events[1].labels) = (1, 2);
+        } else {
+            (events[0].activity, events[1].activity) = (path, other);
+        }
+        file.events(false, &events);
+        let bytes = file.end();
+        assert_eq!(read(&bytes).context("activity")[0], "00003012-0000-0000-0000-0000f2c99d59", "{form:?}");
+        let opened = NettraceFile::open("file", bytes.into(), &OpenOptions::default()).unwrap();
+        let mut text = Vec::new();
+        let mut pretty = Pretty::new(&mut text, PrettyOptions::default());
+        pump(&mut Merge::new(opened.cursors(Window::default())), &mut pretty).unwrap();
+        drop(pretty);
+        let text = String::from_utf8(text).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].contains("activity = /#77/1/2/3/"), "{form:?}: {text}");
+        let guid = if form == Form::V6 { "09090909-0909" } else { "00003012-0000" };
+        assert!(lines[1].contains(&format!("activity = {guid}")), "{form:?}: {text}");
+    }
+}
+
+/// Events that only threads of the runtime write name these threads; the first one counts.
+#[test]
+fn threads_of_the_runtime_have_names() {
+    for form in FORMS {
+        let mut file = File::new(form);
+        let runtime = |id, event_id| Metadata {
+            provider: "Microsoft-Windows-DotNETRuntime".to_owned(),
+            event_id,
+            ..Metadata::new(id, "", [])
+        };
+        // ThreadPoolWorkerThreadStart, ThreadPoolWorkerThreadAdjustmentSample, GCFinalizersBegin.
+        file.metadata(&[runtime(1, 50), runtime(2, 54), runtime(3, 14)]);
+        if form == Form::V6 {
+            file.threads(&[(5, 5, ""), (6, 6, ""), (7, 7, "")]);
+        }
+        let events = [(1, 5, 1), (2, 5, 2), (3, 6, 3), (2, 7, 4)];
+        let events = events.map(|(id, thread, time)| Event::new(id, thread, time as u32, time));
+        file.events(false, &events);
+        let opened = NettraceFile::open("threads", file.end().into(), &OpenOptions::default()).unwrap();
+        let trace = opened.trace();
+        let names = [4, 5, 6, 7].map(|thread| {
+            let of = |process| trace.symbols().thread_name(process, thread).map(|name| name.to_string());
+            of(Some(77)).or_else(|| of(None))
+        });
+        let names = names.map(|name| name.unwrap_or_default());
+        let expected = ["", ".NET ThreadPool Worker", ".NET Finalizer Thread", ".NET ThreadPool"];
+        assert_eq!(names, expected, "{form:?}");
+    }
 }
 
 /// Threads with names, processes and more; what is not known is skipped.

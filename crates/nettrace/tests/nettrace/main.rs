@@ -19,6 +19,7 @@ mod processes;
 mod reading;
 mod reference;
 mod support;
+mod trace_event;
 mod truncated;
 mod typed;
 mod types;

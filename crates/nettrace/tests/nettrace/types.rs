@@ -37,6 +37,7 @@ fn scalars() -> Vec<(u8, Bytes, Value)> {
         (3, new().u32(1), json!(true)),
         (3, new().u32(0x100), json!(true)),
         (4, new().u16(0x20ac), json!("\u{20ac}")),
+        (4, new().u16(0), json!("\0")),
         (5, new().u8(0x80), json!(-128)),
         (6, new().u8(0x80), json!(128)),
         (7, new().u16(0x8000), json!(-32_768)),
@@ -163,6 +164,10 @@ fn types_of_version_6() {
         (&[22, 4, 2, 0], new().u16(97).u16(98), json!("ab")),
         (&[22, 22, 6, 2, 0, 2, 0], new().raw(&[1, 2, 3, 4]), json!([[1, 2], [3, 4]])),
         (&[23], new().u8(b'x'), json!("x")),
+        (&[23], new().u8(0), json!("\0")),
+        // A buffer that its text does not fill, also beside what is read into values.
+        (&[22, 4, 3, 0], new().u16(97).u16(0).u16(98), json!("a")),
+        (&[22, 23, 3, 0], new().raw(b"a\0b"), json!("a")),
         (&[19, 23], new().u16(4).raw("\u{1d11e}".as_bytes()), json!("\u{1d11e}")),
         (&[19, 4], new().u16(2).u16(97).u16(98), json!(["a", "b"])),
         (&[19, 20], new().u16(2).var(3).var(4), json!([-2, 2])),
@@ -176,12 +181,38 @@ fn types_of_version_6() {
     }
 }
 
-/// Arrays of arrays have a structure around the inner ones, which has their length.
+/// Arrays of arrays are arrays: nothing is around the inner ones.
 #[test]
 fn arrays_in_arrays() {
     let payload = Bytes::new().u16(2).u16(1).u8(5).u16(2).u8(6).u8(7);
     let found = value(Form::V6, [field_v6("x", &[19, 19, 6])], payload);
-    assert_eq!(found["x"], json!([{"elements": [5]}, {"elements": [6, 7]}]));
+    assert_eq!(found["x"], json!([[5], [6, 7]]));
+    let payload = Bytes::new().u16(1).u16(2).u16(0).u16(1).u32(6);
+    let found = value(Form::V6, [field_v6("x", &[19, 19, 19, 9])], payload);
+    assert_eq!(found["x"], json!([[[], [6]]]));
+    let payload = Bytes::new().u16(1).u16(97).u16(0).u16(0);
+    let found = value(Form::V6, [field_v6("x", &[22, 19, 4, 2, 0]), field_v6("y", &[4])], payload);
+    assert_eq!(found, json!({"x": [["a"], []], "y": "\0"}));
+}
+
+/// Dates of version 6 have 8 bytes, as they are written, or 16, as the document says, where the payload has these.
+#[test]
+fn dates_of_16_bytes() {
+    let short = || Bytes::new().u64(133_594_528_890_100_007);
+    let long = || [2024, 5, 1, 6, 7, 8, 9, 10].into_iter().fold(Bytes::new(), Bytes::u16);
+    let read = |form, payload: Bytes| {
+        let fields = [field(form, 6, "a"), field(form, 16, "x"), field(form, 9, "b")];
+        let read = read_event(form, &Metadata::new(1, "Event", fields), payload);
+        (read.events[0]["payload"].clone(), read.damage.len() + read.longer.len())
+    };
+    let payload = |date: Bytes| Bytes::new().u8(1).all([date]).u32(2);
+    let expected = |date: &str| (json!({"a": 1, "x": date, "b": 2}), 0);
+    assert_eq!(read(Form::V6, payload(short())), expected("2024-05-06T07:08:09.010000700Z"));
+    assert_eq!(read(Form::V6, payload(long())), expected("2024-05-06T07:08:09.010000000Z"));
+    // Before version 6, nobody writes 16 bytes; nor are 16 bytes that are no date one.
+    assert_ne!(read(Form::V4, payload(long())).0["x"], "2024-05-06T07:08:09.010000000Z");
+    let no_date = read(Form::V6, payload(Bytes::new().raw(&[0xff; 16])));
+    assert_eq!((&no_date.0["b"], no_date.1), (&json!(-1), 1));
 }
 
 /// Arrays that lie elsewhere: from behind the field on, or from the begin of the payload on.
@@ -191,8 +222,8 @@ fn arrays_elsewhere() {
     let cases: Vec<(u8, Value)> = vec![
         (23, json!("abcd")),
         (4, json!("\u{6261}\u{6463}")),
-        (6, json!({"elements": [97, 98, 99, 100]})),
-        (8, json!({"elements": [0x6261, 0x6463]})),
+        (6, json!([97, 98, 99, 100])),
+        (8, json!([0x6261, 0x6463])),
     ];
     for (element, expected) in cases {
         // A byte, the location of 4 bytes, a byte, the elements.
@@ -232,6 +263,50 @@ fn payloads_that_are_not_understood() {
             (&read.events[0]["payload"]["x"], read.damage.len(), read.longer.len()),
             (&json!(5), 0, 1)
         );
+    }
+}
+
+/// A version that is newer than the known ones of a well-known event: what it appends is a field of bytes.
+#[test]
+fn newer_versions_of_known_events() {
+    for form in [Form::V3, Form::V4, Form::V6] {
+        let event = |version| {
+            let mut metadata = Metadata::new(1, "", []);
+            metadata.provider = "Microsoft-Windows-DotNETRuntime".to_owned();
+            Metadata { event_id: 1, version, ..metadata }
+        };
+        let version_2 = || Bytes::new().u32(5).u32(1).u32(0).u32(0).u16(9).u64(77);
+        let read = |version, payload| read_event(form, &event(version), payload);
+        let newer = read(3, version_2().u16(0xabcd));
+        let payload = &newer.events[0]["payload"];
+        assert_eq!((&payload["Count"], &payload["ClientSequenceNumber"]), (&json!(5), &json!(77)));
+        assert_eq!(payload["unknown_fields"]["$blob"], "cdab");
+        assert_eq!((newer.damage.len(), newer.longer.len()), (0, 0), "{form:?}");
+        // It appends nothing.
+        let same = read(3, version_2());
+        assert_eq!((&same.events[0]["payload"]["unknown_fields"], same.longer.len()), (&Value::Null, 0));
+        // A known one does not.
+        let known = read(2, version_2().u16(0xabcd));
+        assert_eq!((&known.events[0]["payload"]["unknown_fields"], known.longer.len()), (&Value::Null, 1));
+    }
+}
+
+/// The flags of a method have the tier of its compiler, and the part of it, as fields of their own, wherever they are
+/// read.
+#[test]
+fn flags_of_methods() {
+    for version in [2, 9] {
+        let mut metadata = Metadata::new(1, "", []);
+        metadata.provider = "Microsoft-Windows-DotNETRuntime".to_owned();
+        (metadata.event_id, metadata.version) = (141, version);
+        let payload = Bytes::new().u64(1).u64(2).u64(3).u32(4).u32(5).u32(0x1000_018a).u16(6).u64(7);
+        let read = read_event(Form::V4, &metadata, payload);
+        let payload = &read.events[0]["payload"];
+        assert_eq!(payload["MethodFlags"], json!({"bits": 10, "flags": ["Generic", "Jitted"]}), "{version}");
+        assert_eq!(payload["OptimizationTier"], json!({"value": 3, "labels": ["QuickJitted"]}));
+        assert_eq!(payload["MethodExtent"], json!({"value": 1 << 18, "labels": ["ColdSection"]}));
+        assert_eq!((&payload["ClrInstanceID"], &payload["ReJITID"]), (&json!(6), &json!(7)));
+        assert_eq!((read.damage.len(), read.longer.len()), (0, 0));
     }
 }
 

@@ -213,7 +213,7 @@ fn recorded_files_have_what_the_program_emitted() {
 
 /// The directory of the real runtimes: in `ICHNOS_DOTNET`. What is missing there is downloaded, about 240 MB, so nobody
 /// gets it unasked.
-fn runtimes(test: &str) -> Option<(PathBuf, PathBuf)> {
+pub fn runtimes(test: &str) -> Option<(PathBuf, PathBuf)> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
     let tools = std::env::var_os("ICHNOS_TOOLS")
         .map_or_else(|| root.join("../shared/tools"), PathBuf::from)

@@ -368,6 +368,10 @@ impl EventCursor {
             true => self.threads.place(index).unwrap_or(index | UNKNOWN_THREAD),
             false => index,
         };
+        let mut class = self.kinds.get(row.metadata_id);
+        if row.label_list != 0 {
+            class = self.class_with_labels(class, row.label_list);
+        }
         Entry {
             timestamp: row.timestamp,
             thread: thread(row.thread),
@@ -380,11 +384,24 @@ impl EventCursor {
             activity: before_payload(row, row.activity),
             related_activity: before_payload(row, row.related_activity),
             length: row.payload.len() as u32,
-            class: self.kinds.get(row.metadata_id),
+            class,
             processor: row.processor,
             stack: if are_numbered { row.stack_id } else { row.stack.len() as u32 },
             labels: row.label_list,
         }
+    }
+}
+
+impl EventCursor {
+    /// The class of an event of a class whose labels may override its metadata (version 6).
+    fn class_with_labels(&self, class: u32, list: u32) -> u32 {
+        let outline = &self.file.outline;
+        if outline.overridden.is_empty() {
+            return class;
+        }
+        let labels = self.labels.get(list);
+        let overridden = labels.and_then(|labels| outline.overridden.get(&(class, labels.overrides)));
+        overridden.copied().unwrap_or(class)
     }
 }
 

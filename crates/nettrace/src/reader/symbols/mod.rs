@@ -1,4 +1,5 @@
-//! Names of code addresses: what a file says of methods, modules, mappings and symbols.
+//! Names of code addresses: what a file says of methods, modules, mappings and symbols; and names of threads that the
+//! runtime uses for a purpose.
 //!
 //! Events of the .NET runtime say when methods are loaded and unloaded, and which are there when a session ends; see
 //! [`methods`]. one-collect says where files are mapped in processes, and names of functions in them; see
@@ -9,8 +10,9 @@
 
 mod mappings;
 mod methods;
+mod threads;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use ichnos_model::{ClockClass, Symbols};
@@ -19,7 +21,7 @@ use self::mappings::{MappingEvent, Mappings};
 use self::methods::{MethodEvent, Methods, ModuleForm};
 use super::TraceFile;
 use super::tables::{ThreadTable, address_space};
-use super::walk::{Walker, walk};
+use super::walk::Walker;
 use crate::{Block, EventRow, Metadata, Version, known};
 
 /// All symbols of a file: reads its events once. `clock`: that of their times.
@@ -35,13 +37,16 @@ pub(super) fn read(file: &TraceFile, clock: &ClockClass) -> Symbols {
         methods: Methods::default(),
         mappings: Mappings::default(),
         texts: Texts::default(),
+        threads: HashMap::new(),
+        process: file.outline.trace.process_id,
     };
-    walk(file, &mut reader);
-    let SymbolReader { methods, mappings, mut texts, .. } = reader;
+    file.walk(&mut reader);
+    let SymbolReader { methods, mappings, mut texts, threads, .. } = reader;
     let time = |ticks: u64| clock.nanoseconds(ticks);
     let mut symbols = methods.symbols(&file.bytes, &time, &mut texts);
     symbols.extend(mappings.symbols(&file.bytes, &time, &mut texts));
-    Symbols::new(symbols)
+    let names = threads.into_iter().map(|(thread, name)| (thread, texts.get(name)));
+    Symbols::new(symbols).with_thread_names(names)
 }
 
 /// What an event says of symbols.
@@ -51,6 +56,8 @@ enum Source {
     Method(MethodEvent),
     Module(ModuleForm),
     Mapping(MappingEvent),
+    /// It is of a thread with this name.
+    Thread(&'static str),
 }
 
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
@@ -61,6 +68,9 @@ pub(super) const UNIVERSAL_SYSTEM: &str = "Universal.System";
 /// What the events of a class say of symbols.
 fn source(metadata: &Metadata) -> Source {
     let Metadata { provider, event_id, version, name, .. } = metadata;
+    if let Some(name) = threads::name_of(provider, *event_id, name) {
+        return Source::Thread(name);
+    }
     if ![RUNTIME, RUNDOWN, UNIVERSAL_SYSTEM].contains(&&**provider) {
         return Source::None;
     }
@@ -98,6 +108,10 @@ struct SymbolReader<'f> {
     methods: Methods,
     mappings: Mappings,
     texts: Texts,
+    /// Names of threads, by process and id.
+    threads: HashMap<(Option<u64>, u64), &'static str>,
+    /// The process of all events, up to version 5.
+    process: Option<u64>,
 }
 
 impl Walker for SymbolReader<'_> {
@@ -115,14 +129,34 @@ impl Walker for SymbolReader<'_> {
 impl SymbolReader<'_> {
     #[cold]
     fn note(&mut self, source: Source, row: &EventRow, threads: &ThreadTable) {
+        if let Source::Thread(name) = source {
+            return self.note_thread(name, row, threads);
+        }
         let space = if self.is_v6 { address_space(threads.process(row.thread)) } else { 0 };
         let said =
             Said { space, ticks: row.timestamp, payload: row.payload.start, length: row.payload.len() };
         match source {
-            Source::None => {}
+            Source::None | Source::Thread(_) => {}
             Source::Method(event) => self.methods.add(event, said, self.bytes),
             Source::Module(form) => self.methods.add_module(form, said, self.bytes, &mut self.texts),
             Source::Mapping(event) => self.mappings.add(event, said, self.bytes),
+        }
+    }
+}
+
+impl SymbolReader<'_> {
+    /// Takes the first name that the events of a thread give it.
+    fn note_thread(&mut self, name: &'static str, row: &EventRow, threads: &ThreadTable) {
+        let (process, thread) = match self.is_v6 {
+            true => {
+                let known = threads.place(row.thread).and_then(|place| threads.get(place));
+                let Some(known) = known else { return };
+                (known.process_id, known.thread_id.unwrap_or(known.index))
+            }
+            false => (self.process, row.thread),
+        };
+        if self.threads.len() < threads::MOST || self.threads.contains_key(&(process, thread)) {
+            self.threads.entry((process, thread)).or_insert(name);
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Paths of activities: what `System.Diagnostics.Tracing` encodes in identifiers of nested activities.
 
-use std::fmt::Write;
+use std::io::Write as _;
+
+use uuid::Uuid;
 
 /// Added to the sum of the first three words of an identifier that encodes a path.
 const CHECKSUM: u32 = 0x599D_99AD;
@@ -11,41 +13,63 @@ const OVERFLOW: u8 = 0xB;
 /// The lowest of the nibbles that say that 1 to 4 bytes with a number follow.
 const MULTI_BYTE: u8 = 0xC;
 
-/// The path of an activity, such as `/#15541/1/46/`: process, activity of the process, activity within it.
-///
-/// `identifier`: the 16 bytes as they are in a file. `process`: the process the event is from, 0 if not known; then the
-/// probability that something else is taken for a path is below 0.1 %. Identifiers of older runtimes do not depend on
-/// the process; their paths have no process: `//1/46/`. A number with `$` in front, the last one, is unique in the
-/// process instead of in the activity around it.
-///
-/// `None` for an identifier that encodes no path: most are random, or of a W3C span.
-pub fn activity_path(identifier: &[u8; 16], process: u32) -> Option<String> {
-    let mut words = [0; 4];
-    for (word, bytes) in words.iter_mut().zip(identifier.chunks_exact(4)) {
-        *word = bytes.iter().rev().fold(0_u32, |word, &byte| word << 8 | u32::from(byte));
+/// GUIDs of a field class encode paths of nested activities, as .NET makes them of events that start and stop something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ActivityPaths {
+    /// The process that the events are from; 0 if it is not known. Then the probability that another GUID is taken for a
+    /// path is below 0.1 %.
+    pub process: u32,
+}
+
+impl ActivityPaths {
+    /// Appends the path that a GUID encodes, such as `/#15541/1/46/`: process, activity of the process, activity within
+    /// it. `false`, and nothing is appended, if its checksum is another one: most GUIDs are random, or of a W3C span.
+    ///
+    /// Identifiers of older runtimes do not depend on the process; their paths have no process: `//1/46/`. A number with
+    /// `$` in front, the last one, is unique in the process instead of in the activity around it.
+    pub fn write(self, id: Uuid, out: &mut Vec<u8>) -> bool {
+        let begin = out.len();
+        let is_path = self.append(&id.to_bytes_le(), out).is_some();
+        if !is_path {
+            out.truncate(begin);
+        }
+        is_path
     }
-    let [a, b, c, last] = words;
-    let sum = a.wrapping_add(b).wrapping_add(c).wrapping_add(CHECKSUM);
-    let of_process = sum ^ last;
-    let is_path = match process {
-        // A process has a small number.
-        0 => of_process >> 20 == 0,
-        _ => of_process == 0 || of_process == process,
-    };
-    if !is_path || a | b | c == 0 {
-        return None;
+
+    fn append(self, identifier: &[u8; 16], out: &mut Vec<u8>) -> Option<()> {
+        let mut words = [0; 4];
+        for (word, bytes) in words.iter_mut().zip(identifier.chunks_exact(4)) {
+            *word = bytes.iter().rev().fold(0_u32, |word, &byte| word << 8 | u32::from(byte));
+        }
+        let [a, b, c, last] = words;
+        let sum = a.wrapping_add(b).wrapping_add(c).wrapping_add(CHECKSUM);
+        let of_process = sum ^ last;
+        let is_path = match self.process {
+            // A process has a small number.
+            0 => of_process >> 20 == 0,
+            process => of_process == 0 || of_process == process,
+        };
+        if !is_path || a | b | c == 0 {
+            return None;
+        }
+        out.push(b'/');
+        if of_process != 0 {
+            push_number(out, '#', of_process.into());
+        }
+        append_numbers(out, identifier.first_chunk::<12>()?)?;
+        out.push(b'/');
+        Some(())
     }
-    let mut path = String::from("/");
-    if of_process != 0 {
-        let _ = write!(path, "#{of_process}");
-    }
-    append_numbers(&mut path, &identifier[..12])?;
-    path.push('/');
-    Some(path)
+}
+
+/// Appends a separator and a number.
+fn push_number(out: &mut Vec<u8>, separator: char, number: u64) {
+    // Writing to a vector cannot fail.
+    let _ = write!(out, "{separator}{number}");
 }
 
 /// Appends the numbers of a path in nibbles, the upper one of a byte first. `None` if a nibble has no meaning.
-fn append_numbers(path: &mut String, bytes: &[u8]) -> Option<()> {
+fn append_numbers(path: &mut Vec<u8>, bytes: &[u8]) -> Option<()> {
     let nibble_at = |index: usize| {
         let byte = *bytes.get(index / 2)?;
         Some(if index % 2 == 0 { byte >> 4 } else { byte & 0xF })
@@ -57,7 +81,7 @@ fn append_numbers(path: &mut String, bytes: &[u8]) -> Option<()> {
             break;
         }
         if nibble <= LAST_IMMEDIATE {
-            let _ = write!(path, "/{nibble}");
+            push_number(path, '/', nibble.into());
             continue;
         }
         let (mut separator, mut kind) = ('/', nibble);
@@ -75,7 +99,7 @@ fn append_numbers(path: &mut String, bytes: &[u8]) -> Option<()> {
         }
         let Some(value) = bytes.get(index / 2..index / 2 + length) else { break };
         number = value.iter().rev().fold(number, |number, &byte| number << 8 | u64::from(byte));
-        let _ = write!(path, "{separator}{number}");
+        push_number(path, separator, number);
         index += 2 * length;
     }
     Some(())
@@ -83,8 +107,18 @@ fn append_numbers(path: &mut String, bytes: &[u8]) -> Option<()> {
 
 #[cfg(test)]
 mod tests {
+    use ichnos_testing::{Random, cases};
+
     use super::*;
-    use proptest::prelude::*;
+
+    fn activity_path(identifier: &[u8; 16], process: u32) -> Option<String> {
+        let mut out = b"before".to_vec();
+        let is_path = ActivityPaths { process }.write(Uuid::from_bytes_le(*identifier), &mut out);
+        let text = String::from_utf8(out).unwrap();
+        let path = text.strip_prefix("before").unwrap();
+        assert_eq!(is_path, !path.is_empty());
+        is_path.then(|| path.to_owned())
+    }
 
     /// The bytes of a GUID as it is written, in a file's order.
     fn bytes_of(guid: &str) -> [u8; 16] {
@@ -144,12 +178,14 @@ mod tests {
         assert_eq!(activity_path(&bytes_of("5b3bde91-6f3c-4a3e-9c55-6a2d0e1a7c11"), 0), None);
     }
 
-    proptest! {
-        #[test]
-        fn any_numbers_give_a_path_or_none(numbers: [u8; 12], process: u32) {
+    #[test]
+    fn any_numbers_give_a_path_or_none() {
+        cases(1_000, |random: &mut Random| {
+            let numbers: [u8; 12] = std::array::from_fn(|_| random.number() as u8);
+            let process = random.number() as u32;
             if let Some(path) = activity_path(&identifier(&numbers, process), process) {
-                prop_assert!(path.starts_with('/') && path.ends_with('/'));
+                assert!(path.starts_with('/') && path.ends_with('/'), "{path}");
             }
-        }
+        });
     }
 }

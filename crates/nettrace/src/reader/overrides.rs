@@ -1,0 +1,82 @@
+//! Labels that override what the metadata of an event says (version 6).
+//!
+//! Events with the same metadata and the same overriding labels have a class of their own, so that every reader of
+//! classes sees what counts: names, levels, roles and fields.
+
+use std::collections::HashSet;
+
+use ichnos_io::Bytes;
+
+use super::outline::{Outline, content};
+use super::pending::UNKNOWN_CLASS;
+use super::tables::{LabelTable, ThreadTable};
+use super::walk::{Walker, walk};
+use crate::{Block, BlockKind, Container, EventRow, Metadata};
+
+/// Labels of a list that replace parts of metadata.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Overrides {
+    pub(crate) opcode: Option<u8>,
+    pub(crate) keywords: Option<u64>,
+    pub(crate) level: Option<u8>,
+    pub(crate) version: Option<u8>,
+}
+
+impl Overrides {
+    /// No labels.
+    pub(crate) const NONE: Self = Self { opcode: None, keywords: None, level: None, version: None };
+
+    /// The metadata of events that have these labels.
+    pub(super) fn apply(self, metadata: &Metadata) -> Metadata {
+        let mut metadata = metadata.clone();
+        metadata.opcode = self.opcode.or(metadata.opcode);
+        metadata.keywords = self.keywords.unwrap_or(metadata.keywords);
+        metadata.level = self.level.or(metadata.level);
+        metadata.version = self.version.map_or(metadata.version, u32::from);
+        metadata
+    }
+}
+
+/// Pairs of classes and overriding labels of a file at most; they take 64 bytes each. Recorded files have none.
+const MOST: usize = 1 << 16;
+
+/// The classes of events whose labels override their metadata, with these labels, sorted. True if there are more.
+pub(super) fn find(bytes: &Bytes, container: &Container, outline: &Outline) -> (Vec<(u32, Overrides)>, bool) {
+    let mut reader = OverrideReader { bytes, labels: LabelTable::default(), pairs: HashSet::new() };
+    walk(bytes, container, outline, &mut reader);
+    let is_full = reader.pairs.len() >= MOST;
+    let mut pairs: Vec<_> = reader.pairs.into_iter().collect();
+    // Ids of classes must not depend on the order of a set.
+    pairs.sort_by_key(|(class, labels)| {
+        (*class, labels.opcode, labels.keywords, labels.level, labels.version)
+    });
+    (pairs, is_full)
+}
+
+struct OverrideReader<'f> {
+    bytes: &'f Bytes,
+    labels: LabelTable,
+    pairs: HashSet<(u32, Overrides)>,
+}
+
+impl Walker for OverrideReader<'_> {
+    fn block(&mut self, block: &Block) {
+        match block.kind {
+            BlockKind::LabelList => drop(self.labels.add(content(self.bytes, block))),
+            BlockKind::SequencePoint => self.labels.clear(),
+            _ => {}
+        }
+    }
+
+    #[inline(always)]
+    fn event(&mut self, row: &EventRow, class: u32, _: &ThreadTable) {
+        if row.label_list != 0
+            && class != UNKNOWN_CLASS
+            && let Some(labels) = self.labels.get(row.label_list)
+            && labels.overrides != Overrides::NONE
+            && self.pairs.len() < MOST
+        {
+            self.pairs.insert((class, labels.overrides));
+        }
+    }
+}

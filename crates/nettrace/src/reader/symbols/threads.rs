@@ -1,0 +1,34 @@
+//! Names of threads: what the runtime uses them for, as events that only such threads write reveal it.
+
+use super::RUNTIME;
+
+/// Threads that get names at most; they take 100 bytes each.
+pub(super) const MOST: usize = 1 << 16;
+
+const FINALIZER: &str = ".NET Finalizer Thread";
+const BACKGROUND_GC: &str = ".NET Background GC Thread";
+const POOL: &str = ".NET ThreadPool";
+const POOL_WORKER: &str = ".NET ThreadPool Worker";
+const POOL_IO_WORKER: &str = ".NET IO ThreadPool Worker";
+
+/// Name of the threads that write an event: that of TraceEvent.
+pub(super) fn name_of(provider: &str, event_id: u32, name: &str) -> Option<&'static str> {
+    Some(match (provider, event_id) {
+        // GCFinalizersEnd, GCFinalizersBegin.
+        (RUNTIME, 13 | 14) => FINALIZER,
+        // ThreadPoolWorkerThreadStart, ThreadPoolWorkerThreadWait.
+        (RUNTIME, 50 | 57) => POOL_WORKER,
+        // ThreadPoolWorkerThreadAdjustmentSample.
+        (RUNTIME, 54) => POOL,
+        // ThreadPoolIODequeue.
+        (RUNTIME, 64) => POOL_IO_WORKER,
+        // BGCBegin, BGC1stConEnd, BGCDrainMark, BGCRevisit.
+        ("Microsoft-Windows-DotNETRuntimePrivate", 11 | 13 | 20 | 21) => BACKGROUND_GC,
+        ("System.Diagnostics.Eventing.FrameworkEventSource", _)
+            if matches!(name, "ThreadPoolDequeueWork" | "ThreadTransferReceive") =>
+        {
+            POOL_WORKER
+        }
+        _ => return None,
+    })
+}
