@@ -38,7 +38,6 @@ pub(super) struct Mark {
     pub(super) x: f64,
     pub(super) row: u32,
     pub(super) first: u32,
-    pub(super) last: u32,
     pub(super) count: u32,
 }
 
@@ -165,7 +164,6 @@ impl Picture {
                     // It joins the mark beside it in the last row.
                     let mark = rows.last().copied().unwrap_or(NONE);
                     if let Some(known) = self.marks.get_mut(mark as usize) {
-                        known.last = *node;
                         known.count += 1;
                     }
                     self.mark_of[*node as usize] = mark;
@@ -174,13 +172,7 @@ impl Picture {
                 Some(row) => row,
             };
             let mark = self.marks.len() as u32;
-            self.marks.push(Mark {
-                x: position,
-                row: (self.rows + row) as u32,
-                first: *node,
-                last: *node,
-                count: 1,
-            });
+            self.marks.push(Mark { x: position, row: (self.rows + row) as u32, first: *node, count: 1 });
             self.mark_of[*node as usize] = mark;
             rows[row] = mark;
         }

@@ -210,7 +210,7 @@ impl<'g, 't> Drawing<'g, 't> {
         }
         let corrections = self.graph.clock_corrections();
         if let Some((_, most)) = corrections.first() {
-            let most = duration(most.unsigned_abs().try_into().unwrap_or(i128::MAX));
+            let most = duration(most.abs());
             notes.push(format!("clocks of {} machines corrected by up to {most}", corrections.len()));
         }
         let groups = self.picture.marks.iter().filter(|mark| mark.count > 1).count();
