@@ -94,7 +94,7 @@ fn read_indexed(
     }
 }
 
-/// So many operations are searched for in all reports; with more of them, all is read.
+/// Limit of operations that are searched for in all reports; with more of them, all is read.
 const MOST_SEARCHED: usize = 16;
 
 /// The operations that edges of tasks dangle from.

@@ -162,7 +162,7 @@ impl Index {
         Ok(keys)
     }
 
-    /// Whether the directory has nothing but what the index knows: no other files, and none of damaged reports.
+    /// Returns `true` if the directory has no files that the index does not cover, such as those of damaged reports.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         directory::is_plain(&self.directory).unwrap_or_default()
@@ -194,7 +194,7 @@ impl Index {
         Ok(locations)
     }
 
-    /// Where reports are that have one of these texts in them. All segments are looked through.
+    /// Locations of the reports that contain one of these texts. All segments are read.
     ///
     /// # Errors
     /// If a segment cannot be read.

@@ -197,7 +197,7 @@ impl Collected {
         self.names.forget_index();
     }
 
-    /// Whether operations differ in whether they are in chains, or in which.
+    /// Returns `true` if operations or edges are of different chains.
     pub(super) fn has_chains(&self) -> bool {
         let chains = self.operations.iter().map(|operation| operation.chain);
         let edges = self.open_edges.iter().map(|edge| edge.chain);

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use super::graph::TaskGraph;
 use super::operations::NONE;
 
-/// As many bands there are at most; beyond, places share a band.
+/// Limit of bands; beyond it, places share bands.
 const MOST_BANDS: usize = 64;
-/// So many of them are of one place then.
+/// Bands of one place if there are more places than that.
 const SINGLE_BANDS: usize = 48;
-/// As many rows all bands have together, as long as each has a few.
+/// Limit of the rows of all bands together, as long as each has a few.
 const MOST_ROWS: usize = 600;
 const FEWEST_ROWS_OF_BAND: usize = 6;
 const MOST_ROWS_OF_BAND: usize = 40;
@@ -41,7 +41,7 @@ pub(super) struct Mark {
     pub(super) count: u32,
 }
 
-/// Where everything is.
+/// Positions of all operations.
 #[derive(Debug)]
 pub(super) struct Picture {
     pub(super) width: usize,
