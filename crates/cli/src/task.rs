@@ -10,6 +10,7 @@ use std::io::{BufWriter, Write as _};
 
 use ichnos::Session;
 use ichnos::export::{GraphFormat, TaskCollector, TaskGraph, TaskOptions, Tasks, TerminalText, duration};
+use ichnos::model::Identifier;
 
 use crate::args::{Arithmetic, Global, Task, TaskGraphArgs, TaskGraphFormat, TaskReading, TaskVerb};
 use crate::collecting::{self, Collecting};
@@ -60,18 +61,9 @@ fn read(
     report: Report,
 ) -> Result<Result<Found, Exit>, Failure> {
     if output.is_none()
-        && let Some(session) = collected::open(args, ids, global.progress, report)?
+        && let Some(found) = read_indexed(args, ids, with_events, global, report)?
     {
-        let found = read_session(args, &session, with_events, global, report)?;
-        // Whether another task has the operation of an edge that dangles is only known of all of them.
-        let is_whole = |found: &Found| {
-            let tasks = ids.iter().flat_map(|id| found.tasks.find(id));
-            tasks.take(MOST_CHECKED).all(|task| found.tasks.graph(task).dangling().is_empty())
-        };
-        match found {
-            Ok(found) if !is_whole(&found) => {}
-            found => return Ok(found),
-        }
+        return Ok(found);
     }
     let session =
         input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
@@ -79,8 +71,43 @@ fn read(
     read_session(args, &session, with_events, global, report)
 }
 
-/// As many tasks are looked at for edges that dangle: more than one are an error anyway.
-const MOST_CHECKED: usize = 4;
+/// Reads tasks by the index of a directory that was collected; None if that is not possible.
+fn read_indexed(
+    args: &TaskReading,
+    ids: &[&str],
+    with_events: bool,
+    global: &Global,
+    report: Report,
+) -> Result<Option<Result<Found, Exit>>, Failure> {
+    let read = |operations: &[Identifier]| {
+        let session = collected::open(args, ids, operations, global.progress, report)?;
+        session.map(|session| read_session(args, &session, with_events, global, report)).transpose()
+    };
+    let found = read(&[])?;
+    let Some(Ok(known)) = &found else { return Ok(found) };
+    let operations = dangling(&known.tasks, ids);
+    match operations.len() {
+        0 => Ok(found),
+        // Other tasks may have them.
+        1..=MOST_SEARCHED => read(&operations),
+        _ => Ok(None),
+    }
+}
+
+/// Limit of operations that are searched for in all reports; with more of them, all is read.
+const MOST_SEARCHED: usize = 16;
+
+/// The operations that edges of tasks dangle from.
+fn dangling(tasks: &Tasks, ids: &[&str]) -> Vec<Identifier> {
+    // More than one task for an identifier are an error anyway.
+    let found = ids.iter().filter_map(|id| tasks.find(id).first().copied());
+    let graphs = found.map(|task| tasks.graph(task));
+    let mut all: Vec<_> =
+        graphs.flat_map(|graph| graph.dangling().iter().map(|edge| edge.from).collect::<Vec<_>>()).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
 
 /// Reads the tasks of a session.
 fn read_session(

@@ -9,7 +9,7 @@ use ichnos_io::{COLLECTION, COLLECTION_HEAD};
 
 use crate::{CollectError, files};
 
-/// How often, and after which time, it is tried to lock the directory.
+/// Attempts to lock the directory, and the pause between them.
 const ATTEMPTS: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -151,7 +151,7 @@ pub(crate) fn next_number(directory: &Path) -> Result<u32, CollectError> {
     Ok(all.last().map_or(1, |last| last.saturating_add(1)))
 }
 
-/// Whether a directory has nothing but segments, their checksums and the index.
+/// Returns `true` if a directory has nothing but segments, their checksums and the index.
 pub(crate) fn is_plain(directory: &Path) -> io::Result<bool> {
     for item in fs::read_dir(directory)? {
         let name = item?.file_name();

@@ -35,7 +35,7 @@ pub enum CollectError {
     /// The directory is not where it was when the collector began to write to it.
     #[error("{}: the directory was moved, replaced or removed: it has to be moved back", path.display())]
     Moved {
-        /// Where it was.
+        /// Its path.
         path: PathBuf,
     },
     /// The directory has reports of another format.

@@ -65,7 +65,7 @@ pub(crate) fn replace(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Whether a path still leads to an open file.
+/// Returns `true` if a path still leads to an open file.
 pub(crate) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let found = match fs::symlink_metadata(path) {
         Ok(found) => found,

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ichnos_io::{Collect, TaskKey};
+use memchr::memmem::Finder;
 use redb::{ReadOnlyDatabase, ReadableDatabase, ReadableTable, TableDefinition};
 
 use crate::pieces::{END, Pieces};
@@ -161,7 +162,7 @@ impl Index {
         Ok(keys)
     }
 
-    /// Whether the directory has nothing but what the index knows: no other files, and none of damaged reports.
+    /// Returns `true` if the directory has no files that the index does not cover, such as those of damaged reports.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         directory::is_plain(&self.directory).unwrap_or_default()
@@ -190,6 +191,37 @@ impl Index {
             locations.extend_from_slice(&found.locations);
         }
         locations.sort_unstable();
+        Ok(locations)
+    }
+
+    /// Locations of the reports that contain one of these texts. All segments are read.
+    ///
+    /// # Errors
+    /// If a segment cannot be read.
+    pub fn reports_with(&self, texts: &[impl AsRef<[u8]>]) -> Result<Vec<Location>, CollectError> {
+        let finders: Vec<Finder<'_>> = texts.iter().map(|text| Finder::new(text.as_ref())).collect();
+        let mut locations = Vec::new();
+        for segment in directory::segments(&self.directory)? {
+            let path = directory::segment(&self.directory, segment);
+            let mut read = || -> io::Result<()> {
+                let file = match files::open_linked(&path) {
+                    // Closed segments may be removed at any time.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+                    result => result?,
+                };
+                let end = file.metadata()?.len();
+                let mut pieces = Pieces::new(file, 0, end)?;
+                while let Some(piece) = pieces.next_piece()? {
+                    let is_whole = piece.text.ends_with(END);
+                    if is_whole && finders.iter().any(|finder| finder.find(piece.text).is_some()) {
+                        let Ok(length) = u32::try_from(piece.text.len()) else { continue };
+                        locations.push(Location { segment, offset: piece.offset, length });
+                    }
+                }
+                Ok(())
+            };
+            read().map_err(CollectError::at(&path))?;
+        }
         Ok(locations)
     }
 

@@ -134,7 +134,7 @@ impl Segment {
         Ok(())
     }
 
-    /// Whether the segment is still at its path.
+    /// Returns `true` if the segment is still at its path.
     pub(crate) fn is_in_place(&self) -> io::Result<bool> {
         files::is_at(&self.file, &self.path)
     }

@@ -54,7 +54,7 @@ pub struct Tasks {
     marked_roots: Vec<u64>,
     /// Whether only texts name the task that may be something else, by task.
     are_uncertain: Vec<bool>,
-    /// Whether graphs have the clocks of machines corrected.
+    /// Graphs have the clocks of machines corrected.
     corrects_clocks: bool,
 }
 
@@ -128,9 +128,9 @@ pub struct TaskSummary {
     pub backward: u64,
     /// By how many nanoseconds at most.
     pub most_backward: u64,
-    /// How many of them cannot be corrected because no operation says on which machine it is.
+    /// Number of them between operations that do not name a machine, so that no clock can be corrected.
     pub backward_without_machine: u64,
-    /// How many clocks of machines were corrected.
+    /// Number of machines whose clocks were corrected.
     pub corrected_clocks: u64,
     /// By how many nanoseconds at most.
     pub most_corrected: u64,

@@ -43,7 +43,7 @@ pub const COLLECTION: &str = "collection";
 /// The beginning of this file; the name of the format and the end of the line follow.
 pub const COLLECTION_HEAD: &str = "ichnos collection 1\nformat: ";
 
-/// Whether a collector writes to a directory.
+/// Returns `true` if a collector writes to a directory.
 pub(crate) fn is_being_collected(directory: &Path) -> bool {
     let is_locked = || -> io::Result<bool> {
         let path = directory.join(COLLECTION);

@@ -143,7 +143,7 @@ impl Entry {
         })
     }
 
-    /// Whether a collector appends to files of the directory at the moment: the last report may be half of one then.
+    /// Returns `true` if a collector is appending to files of the directory: the last report may be half of one then.
     #[must_use]
     pub fn is_being_collected(&self) -> bool {
         self.real_path().and_then(|path| path.parent().map(is_being_collected)).unwrap_or_default()

@@ -91,7 +91,7 @@ pub(crate) struct TaskPathArgs {
     pub(crate) choice: TaskChoice,
     /// End the path at OPERATION: its identifier or the first digits [default: the last operation]
     ///
-    /// Where operations of several chains have the same identifier, `ID/CHAIN` names one of them, as `task show` prints it.
+    /// If operations of several chains have the same identifier, `ID/CHAIN` names one of them, as `task show` prints it.
     #[arg(long, value_name = "OPERATION")]
     pub(crate) to: Option<String>,
     #[command(flatten)]

@@ -14,11 +14,12 @@ use crate::input;
 use crate::report::Report;
 use crate::scan;
 
-/// Opens the reports of the tasks that identifiers stand for. None if that needs all that is there: other input than such a
+/// Opens the reports of the tasks that identifiers stand for, and reports with one of the operations. None if that needs all that is there: other input than such a
 /// directory, a selection of events, or the latest task.
 pub(super) fn open(
     args: &TaskReading,
     ids: &[&str],
+    operations: &[Identifier],
     progress: Progress,
     report: Report,
 ) -> Result<Option<Session>, Failure> {
@@ -26,7 +27,7 @@ pub(super) fn open(
         return Ok(None);
     };
     // Whatever is wrong with the index, the segments can be read.
-    let Ok(Some(text)) = reports(directory, ids) else { return Ok(None) };
+    let Ok(Some(text)) = reports(directory, ids, operations) else { return Ok(None) };
     let name = directory.to_string_lossy();
     let progress = scan::progress(progress, report);
     input::open_text(&name, &text, &args.reading, Arithmetic::Exact, progress).map(Some)
@@ -36,7 +37,9 @@ pub(super) fn open(
 fn directory(args: &TaskReading) -> Option<&Path> {
     let (reading, selecting) = (&args.reading, &args.selecting);
     let [path] = &reading.paths[..] else { return None };
-    let is_whole = reading.manifest.is_none() && reading.listen.is_none() && reading.offset.is_empty();
+    let is_plain = reading.from.is_none() && !reading.strict;
+    let is_whole =
+        is_plain && reading.manifest.is_none() && reading.listen.is_none() && reading.offset.is_empty();
     let has_window = selecting.begin.is_some() || selecting.end.is_some() || selecting.timerange.is_some();
     let selects = !selecting.stream.is_empty()
         || !selecting.event.is_empty()
@@ -45,8 +48,12 @@ fn directory(args: &TaskReading) -> Option<&Path> {
     (is_whole && !has_window && !selects && path.is_dir()).then_some(path)
 }
 
-/// The reports of the tasks, one after the other. None if one of the tasks is not there.
-fn reports(directory: &Path, ids: &[&str]) -> Result<Option<Vec<u8>>, ichnos::collect::CollectError> {
+/// The reports of the tasks and with the operations, one after the other. None if one of the tasks is not there.
+fn reports(
+    directory: &Path,
+    ids: &[&str],
+    operations: &[Identifier],
+) -> Result<Option<Vec<u8>>, ichnos::collect::CollectError> {
     let index = open_index(directory)?;
     if !index.is_complete() {
         return Ok(None);
@@ -68,6 +75,13 @@ fn reports(directory: &Path, ids: &[&str]) -> Result<Option<Vec<u8>>, ichnos::co
     for (key, _) in tasks.iter().filter(|(_, id)| is_wanted(id)) {
         locations.extend(index.reports_of(key)?);
     }
+    if !operations.is_empty() {
+        // However their digits are written.
+        let digits = operations.iter().map(Identifier::to_string);
+        let texts: Vec<String> = digits.flat_map(|digits| [digits.to_lowercase(), digits]).collect();
+        locations.extend(index.reports_with(&texts)?);
+    }
     locations.sort_unstable();
+    locations.dedup();
     index.read(&locations).map(Some)
 }

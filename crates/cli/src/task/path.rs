@@ -1,5 +1,7 @@
 //! `ichnos task path`.
 
+use ichnos::export::{TaskGraph, duration};
+
 use super::diff::corrections_json;
 use super::show::{label, push_corrections, push_heading, push_place};
 use super::{find, graph, read};
@@ -10,7 +12,6 @@ use crate::nearest::list as list_of;
 use crate::output;
 use crate::report::Report;
 use crate::style::{Paint, count, safe};
-use ichnos::export::{TaskGraph, duration};
 
 pub(super) fn run(args: &TaskPathArgs, global: &Global, report: Report) -> Result<Exit, Failure> {
     let found = match read(&args.choice.input, &[&args.choice.id], None, false, global, report)? {

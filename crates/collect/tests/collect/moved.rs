@@ -62,7 +62,7 @@ fn it_ends_while_the_directory_is_away() {
     assert_eq!((statistics.reports, statistics.not_written), (0, 1));
 }
 
-/// Where only the segment is gone, a new one is begun.
+/// A new segment is begun if only the segment is gone.
 #[test]
 fn a_segment_that_is_removed() {
     let directory = tempfile::tempdir().unwrap();

@@ -38,7 +38,7 @@ pub(super) fn offsets(
     moved.map(|(machine, offset)| (*machine, offset)).collect()
 }
 
-/// What edges say of the offsets of machines, which are known by their index here.
+/// Bounds of the offsets of machines, which have indexes here.
 struct Bounds {
     machines: Vec<u32>,
     /// The latest message of each machine to each other one.
@@ -96,7 +96,8 @@ impl Bounds {
         Some(possible)
     }
 
-    /// Whether there are offsets with which no edge goes back in time by more than this: no cycle of pairs does in all.
+    /// Returns `true` if there are offsets with which no edge goes back in time by more than this: no cycle of pairs does
+    /// in all.
     fn is_possible(&mut self, slack: i128) -> Option<bool> {
         let mut offsets = vec![0i128; self.machines.len()];
         for _ in 0..=self.machines.len() {
@@ -188,7 +189,7 @@ fn bounds_of(bounds: &[Vec<Option<i128>>; 2], machine: u32) -> Option<[Option<i1
     Some([*least.get(machine as usize)?, *most.get(machine as usize)?])
 }
 
-/// Where a machine comes: whether it has at most one bound, otherwise how far its bounds are apart.
+/// Sort key of a machine: machines with two bounds first, those whose bounds are closest before others.
 fn place_in_order(bounds: &[Vec<Option<i128>>; 2], machine: u32) -> Option<Reverse<(bool, i128, u32)>> {
     Some(match bounds_of(bounds, machine)? {
         [Some(least), Some(most)] => Reverse((false, -most - least, machine)),

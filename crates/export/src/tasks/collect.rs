@@ -24,7 +24,7 @@ pub struct TaskOptions {
     pub find_mentions: Vec<FindMentions>,
     /// Whether to keep events that are shown beside operations, not only how many there are.
     pub with_events: bool,
-    /// Whether to correct the clocks of machines where an effect seems to come before its cause.
+    /// Correct the clocks of machines if an effect seems to come before its cause.
     pub correct_clocks: bool,
 }
 

@@ -37,6 +37,11 @@ impl TaskGraph<'_> {
         writeln!(out, "digraph task {{")?;
         writeln!(out, "  node [shape=box, fontname=\"sans-serif\", fontsize=10];")?;
         writeln!(out, "  edge [fontname=\"sans-serif\", fontsize=8];")?;
+        let corrections = self.clock_corrections();
+        if let Some((_, most)) = corrections.first() {
+            let (clocks, most) = (corrections.len(), duration(most.abs()));
+            writeln!(out, "  label=\"clocks of {clocks} machines corrected by up to {most}\";")?;
+        }
         for node in 0..self.len() {
             let Some(member) = self.member(node) else { continue };
             let label = [member.label, member.place].map(quoted).join("\\n");

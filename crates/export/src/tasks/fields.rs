@@ -43,7 +43,7 @@ const SCOPES: [Scope; 5] =
 /// Which fields of a class say something.
 #[derive(Debug)]
 pub(super) struct TaskFields {
-    /// Whether operations of the class can be in chains.
+    /// Operations of the class can be in chains.
     has_chains: bool,
     /// By index of the node, of the scopes that have any.
     scopes: Box<[(Scope, Box<[Use]>)]>,

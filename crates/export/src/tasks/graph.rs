@@ -48,7 +48,7 @@ pub struct TaskGraph<'t> {
     /// Edges that were left out because they close a cycle: from, to.
     pub(super) cycles: Vec<(u32, u32)>,
     pub(super) dangling: Vec<DanglingEdge>,
-    /// Whether operations of different chains have the same identifier.
+    /// Operations of different chains have the same identifier.
     shares_ids: bool,
     /// Nanoseconds to add to the times of machines.
     corrections: HashMap<u32, i128>,
@@ -361,8 +361,8 @@ impl<'t> TaskGraph<'t> {
         moved
     }
 
-    /// How many edges go back in time between operations that do not say on which machine they are, so that no clock can
-    /// be corrected.
+    /// Number of edges that go back in time between operations that do not name a machine, so that no clock can be
+    /// corrected.
     #[must_use]
     pub fn backward_edges_without_machine(&self) -> u64 {
         let has_machine = |node: u32| !self.text(self.machine(node)).is_empty();
@@ -419,7 +419,7 @@ impl<'t> TaskGraph<'t> {
     }
 }
 
-/// Whether operations of different chains have the same identifier.
+/// Returns `true` if operations of different chains have the same identifier.
 fn shares_ids(tasks: &Tasks, members: &[u32]) -> bool {
     let operations = || members.iter().filter_map(|number| tasks.all.operations.get(*number as usize));
     if operations().all(|operation| operation.chain.number().is_none()) {

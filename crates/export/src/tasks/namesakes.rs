@@ -20,12 +20,12 @@ enum Namesake {
 }
 
 impl Namesakes {
-    /// Those with one of the wanted identifiers, each in a group.
+    /// Finds the operations with one of the wanted identifiers, each in a group.
     pub(super) fn new(all: &Collected, wanted: impl Iterator<Item = (u32, Identifier)>) -> Self {
         Self::of(all, wanted, |_| true)
     }
 
-    /// Those of them whose chain is known.
+    /// Finds those of them whose chain is known.
     pub(super) fn of_known_chains(all: &Collected, wanted: impl Iterator<Item = (u32, Identifier)>) -> Self {
         Self::of(all, wanted, |operation| operation.chain != Chain::UNKNOWN)
     }

@@ -197,7 +197,7 @@ impl Collected {
         self.names.forget_index();
     }
 
-    /// Whether operations differ in whether they are in chains, or in which.
+    /// Returns `true` if operations or edges are of different chains.
     pub(super) fn has_chains(&self) -> bool {
         let chains = self.operations.iter().map(|operation| operation.chain);
         let edges = self.open_edges.iter().map(|edge| edge.chain);
@@ -210,8 +210,16 @@ impl Collected {
     /// unknown chain is the only one with its identifier.
     pub(super) fn merge_operations(&mut self) {
         self.index.clear();
-        let has_chains = self.has_chains();
-        let unknown = |operation: &&Operation| has_chains && operation.chain == Chain::UNKNOWN;
+        // Only where other operations of the task have a chain, or none for certain.
+        let mut has_known = vec![false; self.groups.len()];
+        for operation in self.operations.iter().filter(|operation| operation.chain != Chain::UNKNOWN) {
+            if let Some(has_known) = has_known.get_mut(operation.group as usize) {
+                *has_known = true;
+            }
+        }
+        let unknown = |operation: &&Operation| {
+            operation.chain == Chain::UNKNOWN && has_known.get(operation.group as usize) == Some(&true)
+        };
         let wanted = self.operations.iter().filter(unknown);
         let known = Namesakes::of_known_chains(self, wanted.map(|operation| (operation.group, operation.id)));
         let namesake = |operation: &Operation| match operation.chain {

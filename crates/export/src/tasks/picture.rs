@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use super::graph::TaskGraph;
 use super::operations::NONE;
 
-/// As many bands there are at most; beyond, places share a band.
+/// Limit of bands; beyond it, places share bands.
 const MOST_BANDS: usize = 64;
-/// So many of them are of one place then.
+/// Bands of one place if there are more places than that.
 const SINGLE_BANDS: usize = 48;
-/// As many rows all bands have together, as long as each has a few.
+/// Limit of the rows of all bands together, as long as each has a few.
 const MOST_ROWS: usize = 600;
 const FEWEST_ROWS_OF_BAND: usize = 6;
 const MOST_ROWS_OF_BAND: usize = 40;
@@ -38,11 +38,10 @@ pub(super) struct Mark {
     pub(super) x: f64,
     pub(super) row: u32,
     pub(super) first: u32,
-    pub(super) last: u32,
     pub(super) count: u32,
 }
 
-/// Where everything is.
+/// Positions of all operations.
 #[derive(Debug)]
 pub(super) struct Picture {
     pub(super) width: usize,
@@ -165,7 +164,6 @@ impl Picture {
                     // It joins the mark beside it in the last row.
                     let mark = rows.last().copied().unwrap_or(NONE);
                     if let Some(known) = self.marks.get_mut(mark as usize) {
-                        known.last = *node;
                         known.count += 1;
                     }
                     self.mark_of[*node as usize] = mark;
@@ -174,13 +172,7 @@ impl Picture {
                 Some(row) => row,
             };
             let mark = self.marks.len() as u32;
-            self.marks.push(Mark {
-                x: position,
-                row: (self.rows + row) as u32,
-                first: *node,
-                last: *node,
-                count: 1,
-            });
+            self.marks.push(Mark { x: position, row: (self.rows + row) as u32, first: *node, count: 1 });
             self.mark_of[*node as usize] = mark;
             rows[row] = mark;
         }

@@ -14,19 +14,19 @@ use crate::xml::Escaped;
 const ROW: usize = 18;
 /// Space between bands.
 const BAND_GAP: usize = 12;
-/// Where time begins: names of places are left of it.
+/// Position at which time begins: names of places are left of it.
 const LEFT: usize = 260;
 /// Space for the texts of the last operations.
 const RIGHT: usize = 240;
 /// Height of what stands above the first band.
 const TOP: usize = 72;
-/// As many characters of a text are shown in a title.
+/// Limit of the characters of a text in a title.
 const MOST_TEXT: usize = 200;
 /// Width of a character.
 const CHARACTER: f64 = 6.6;
-/// As many different texts and places are listed for a mark or a band of several.
+/// Limit of the texts and places that are listed for a mark or a band of several.
 const MOST_LISTED: usize = 24;
-/// As many lines are drawn at most, those of the critical path first.
+/// Limit of the lines that are drawn, those of the critical path first.
 const MOST_LINES: usize = 200_000;
 
 const STYLE: &str = "text{font:12px sans-serif;paint-order:stroke;stroke:#fff;stroke-width:3px}.time,.note{fill:#777}.tick{text-anchor:middle}\
@@ -202,7 +202,7 @@ impl<'g, 't> Drawing<'g, 't> {
         writeln!(out, "</g>\n</svg>")
     }
 
-    /// What there is to know of the whole picture.
+    /// Notes on the whole picture.
     fn notes(&self) -> String {
         let mut notes = Vec::new();
         if self.picture.times.is_none() {
@@ -210,7 +210,7 @@ impl<'g, 't> Drawing<'g, 't> {
         }
         let corrections = self.graph.clock_corrections();
         if let Some((_, most)) = corrections.first() {
-            let most = duration(most.unsigned_abs().try_into().unwrap_or(i128::MAX));
+            let most = duration(most.abs());
             notes.push(format!("clocks of {} machines corrected by up to {most}", corrections.len()));
         }
         let groups = self.picture.marks.iter().filter(|mark| mark.count > 1).count();
@@ -371,7 +371,7 @@ impl<'g, 't> Drawing<'g, 't> {
         Ok(())
     }
 
-    /// What there is to say of an operation.
+    /// Title of an operation: its name, place, identifier and time.
     fn title(&self, node: u32) -> String {
         let Some(member) = self.graph.member(node) else { return String::new() };
         let mut title = format!(

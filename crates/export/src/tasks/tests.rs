@@ -432,7 +432,7 @@ impl Calls {
         number
     }
 
-    /// What a machine does for a caller: work, calls of other machines at the same time, work. Gives its last operation.
+    /// Adds the work of a machine for a caller, with calls of other machines at the same time. Returns its last operation.
     fn serve(
         &mut self,
         random: &mut Random,
@@ -464,7 +464,7 @@ impl Calls {
         last
     }
 
-    /// Whether causes that are on different machines are so close that a difference of delays matters.
+    /// Returns `true` if causes are so close to each other that a difference of delays matters.
     fn is_close(&self) -> bool {
         (0..self.operations.len() as u32).any(|node| {
             let causes = self.edges.iter().filter(|(_, to)| *to == node);

@@ -180,7 +180,7 @@ fn open(
     Ok((!is_empty || !is_repeated).then_some(opened))
 }
 
-/// Where the last report ends that has an empty line behind it.
+/// Offset after the last report that has an empty line after it.
 fn end_of_whole_reports(bytes: &[u8]) -> usize {
     memchr::memmem::rfind(bytes, b"\n\n").map_or(0, |at| at + 2)
 }
