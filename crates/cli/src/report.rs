@@ -31,13 +31,26 @@ impl Report {
     /// Why it could not be done.
     pub(crate) fn failure(self, failure: &Failure) {
         self.error(&failure.message);
+        self.advice(failure);
+        failure.others.iter().for_each(|other| self.failure(other));
+    }
+
+    /// Something that could be done, but probably not as it was meant.
+    pub(crate) fn doubt(self, failure: &Failure) {
+        if self.quiet {
+            return;
+        }
+        self.warning(&failure.message);
+        self.advice(failure);
+    }
+
+    fn advice(self, failure: &Failure) {
         for detail in &failure.details {
             self.line(&format!("  {}", safe(detail)));
         }
         if let Some(help) = &failure.help {
             self.help(help);
         }
-        failure.others.iter().for_each(|other| self.failure(other));
     }
 
     /// A warning, and what to try.

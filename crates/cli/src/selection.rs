@@ -12,6 +12,7 @@ use crate::args::Selecting;
 use crate::exit::Failure;
 use crate::filtering;
 use crate::input;
+use crate::interrupt;
 use crate::report::Report;
 use crate::time_range::TimeRange;
 
@@ -200,6 +201,13 @@ impl Selection {
     /// The classes of a data stream of which the filter selects no event, whatever is in it.
     pub(crate) fn excluded_by_filter(&self, stream: &DataStream) -> Option<Arc<ExcludedClasses>> {
         self.selector.as_ref()?.filter().excluded_classes(stream)
+    }
+
+    /// Reports what no class had that the filter names, of those that were met while everything was read; true if
+    /// there are such.
+    pub(crate) fn review(&self, report: Report) -> bool {
+        let selector = self.selector.as_ref().filter(|_| self.reads_all && !interrupt::is_requested());
+        selector.is_some_and(|selector| filtering::review(&selector.filter(), report))
     }
 
     /// Whether an event is wanted.
