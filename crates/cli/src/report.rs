@@ -4,6 +4,7 @@ use std::io::{IsTerminal as _, Write as _};
 
 use ichnos::export::{TerminalText, for_terminal};
 
+use crate::charset;
 use crate::exit::Failure;
 use crate::style::{Paint, When, safe};
 
@@ -95,6 +96,7 @@ impl Report {
     }
 
     fn line(self, text: &str) {
+        let text = &*charset::shown(text);
         let mut line = if self.is_terminal {
             for_terminal(text, TerminalText::Lines { colors: self.paint.is_on() }).into_owned()
         } else {

@@ -15,6 +15,7 @@ use crate::input;
 use crate::interrupt;
 use crate::report::Report;
 use crate::time_range::TimeRange;
+use crate::windows::Windows;
 
 /// Patterns, of which names match one or more.
 #[derive(Clone)]
@@ -59,6 +60,8 @@ pub(crate) struct Selection {
     pub(crate) filter: Option<Expression>,
     /// The filter, once it is known what it is for.
     selector: Option<Selector>,
+    /// Only events that lie in one of these.
+    pub(crate) windows: Option<Arc<Windows>>,
     /// Only the time in which all data streams of a trace are active.
     pub(crate) stream_intersection: bool,
     /// Most events to print.
@@ -77,6 +80,7 @@ impl Selection {
             times: TimeRange { begin: args.begin(), end: args.end(), gmt: args.clock_gmt },
             filter: args.filter.as_deref().map(filtering::parse).transpose()?,
             selector: None,
+            windows: None,
             stream_intersection: args.stream_intersection,
             limit,
             reads_all: limit.is_none(),
@@ -162,6 +166,7 @@ impl Selection {
             || self.streams.is_some()
             || self.events.is_some()
             || self.filter.is_some()
+            || self.windows.is_some()
     }
 
     /// Whether something may be left out because of its time.
@@ -172,7 +177,7 @@ impl Selection {
     /// Whether there is nothing to ask about events.
     #[inline(always)]
     pub(crate) fn wants_all_events(&self) -> bool {
-        self.events.is_none() && self.filter.is_none()
+        self.events.is_none() && self.filter.is_none() && self.windows.is_none()
     }
 
     /// Whether a message is printed. Those of data streams that are not wanted never come here.
@@ -214,7 +219,9 @@ impl Selection {
     #[inline]
     pub(crate) fn wants_event(&mut self, event: &Event<'_>) -> bool {
         debug_assert!(self.filter.is_none() || self.selector.is_some(), "the filter was not prepared");
-        self.wants_name(event) && self.selector.as_mut().is_none_or(|selector| selector.selects(event))
+        self.windows.as_ref().is_none_or(|windows| windows.contain(event))
+            && self.wants_name(event)
+            && self.selector.as_mut().is_none_or(|selector| selector.selects(event))
     }
 
     fn wants_name(&mut self, event: &Event<'_>) -> bool {

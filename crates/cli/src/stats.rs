@@ -16,7 +16,7 @@ use crate::outcome::Ended;
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::selection::{Patterns, Selection};
-use crate::style::{Paint, count};
+use crate::style::{Paint, count, safe};
 use crate::{collecting, field_names, input, interrupt, output, scan, unmatched};
 use job::{Follower, StatsJob};
 use rows::Found;
@@ -32,6 +32,7 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
     let mut damaged = input::report_problems(&session, report);
     let window = selection.prepare(&session, report)?;
     field_names::check(&session, &selection, field_names_of(args), false)?;
+    check_histogram(args, &session, false)?;
     let reader = selection.reader(&session, window)?;
     input::report_empty_traces(&session, report);
     interrupt::watch();
@@ -71,6 +72,7 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
     if events > 0 {
         let unknown = field_names_of(args).filter(|(_, name)| is_unknown(name));
         field_names::check(&session, &job.selection, unknown, true)?;
+        check_histogram(args, &session, true)?;
     }
     unmatched::explain(&session, &job.selection, window, events, report);
     if pairs.is_some() && events > 0 {
@@ -88,7 +90,7 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
     if args.report.json {
         output::print_json(&json::document(&found, events, damages).json(), args.report.integers.into())?;
     } else if args.csv {
-        output::print(&csv::text(&found), Paint::PLAIN)?;
+        output::print_source(&csv::text(&found))?;
     } else {
         output::print(&table::text(&found, times, paint), paint)?;
     }
@@ -120,6 +122,13 @@ fn check(args: &Stats) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Checks that there are numbers in the field of the histogram.
+fn check_histogram(args: &Stats, session: &ichnos::Session, after: bool) -> Result<(), Failure> {
+    let Some(name) = &args.histogram else { return Ok(()) };
+    let instead = format!("`--by {}` counts its values", safe(name));
+    field_names::check_numbers(session, "--histogram", name, &instead, after)
+}
+
 /// The fields that options name, with these options.
 fn field_names_of(args: &Stats) -> impl Iterator<Item = (&str, &str)> {
     let by = args.by.iter().filter_map(|by| match by {
@@ -137,6 +146,7 @@ fn options(args: &Stats) -> StatsOptions {
     options.by = if args.pair.is_some() { Vec::new() } else { args.groups() };
     options.histogram.clone_from(&args.histogram);
     options.timeline = args.timeline;
+    options.gaps = args.gaps.map_or(0, usize::from);
     options.groups = usize::try_from(args.reading.limits().report.groups).unwrap_or(usize::MAX);
     options
 }

@@ -10,7 +10,7 @@ use crate::json::{Object, document};
 use crate::output;
 use crate::report::Report;
 use crate::style::{Paint, count, grouped, safe};
-use crate::time;
+use crate::{terminal_width, time};
 
 pub(super) fn run(args: &TaskListArgs, global: &Global, report: Report) -> Result<Exit, Failure> {
     let found = match read(&args.input, None, false, global, report)? {
@@ -64,7 +64,9 @@ pub(super) fn run(args: &TaskListArgs, global: &Global, report: Report) -> Resul
             _ => format!("{cell:>width$}"),
         });
         let cells: Vec<String> = cells.collect();
+        let left = 2 * widths.len() + widths.iter().sum::<usize>();
         let title = safe(title);
+        let title = terminal_width::cut_after(&title, left);
         let line = match i {
             0 => paint.faint(&format!("{}  {title}", cells.join("  "))),
             _ => format!("{}  {}", cells.join("  "), paint.name(&title)),
