@@ -160,8 +160,8 @@ enum Condition {
     Time { ranges: Vec<(i64, i64)> },
 }
 
-/// Fields of strings and of numbers of the traces, some of them in several.
-const TEXTS: [&str; 5] = ["text", "procname", "tag", "port", "message"];
+/// Fields of strings and of numbers of the traces, some of them in several; none is a property where it is no field.
+const TEXTS: [&str; 4] = ["text", "procname", "tag", "port"];
 const NUMBERS: [&str; 9] = ["number", "balance", "vtid", "cpu_id", "hash", "load", "bytes", "celsius", "tid"];
 const PARTS: [&str; 12] = ["", "h", "hello", "thread 0", "0", "*", "LO", "é", "netstack", "o", "C", "AN"];
 /// The labels of a field, with the values that have them.
