@@ -238,7 +238,7 @@ pub(crate) enum Progress {
     Auto,
     /// Never.
     Never,
-    /// A line every few seconds.
+    /// A line every few seconds, unless --quiet is given.
     Plain,
 }
 

@@ -33,6 +33,7 @@ pub(crate) fn parse() -> Result<LowArgs, Failure> {
             applicable::check(&args, &matches)?;
             Ok(args)
         }
+        Err(error) if let Some(failure) = habits::missing_pair(&error, &words) => Err(failure),
         Err(error) if error.use_stderr() => end_by_usage(error, &words),
         // Help is data, too: it must not get lost.
         Err(help) => {

@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ichnos::convert::{ConvertError, ConvertOptions, Select, Target};
 use ichnos::io::{CreateError, MessageOrder, TraceWriter, WriteReport};
@@ -11,6 +11,7 @@ use ichnos::model::{Damage, DataStream, StreamSummary, Window};
 use ichnos::{Reader, Session};
 
 use crate::args::{Align, Arithmetic, Convert, Cut, Filter, Global, Merge, Repair, Writing};
+use crate::around::Around;
 use crate::damage::Damages;
 use crate::exit::{Exit, Failure};
 use crate::filtering;
@@ -20,7 +21,7 @@ use crate::output_path::OutputPath;
 use crate::report::Report;
 use crate::scan;
 use crate::selection::Selection;
-use crate::style::safe;
+use crate::style::{count as count_of, safe};
 use crate::unmatched;
 use crate::write_progress::WriteProgress;
 use crate::write_report::{self, InputReport};
@@ -28,10 +29,16 @@ use crate::write_report::{self, InputReport};
 /// `ichnos cut`.
 pub(crate) fn cut(args: &Cut, global: &Global, report: Report) -> Result<Exit, Failure> {
     let selecting = &args.convert.selecting;
-    if selecting.begin().is_none() && selecting.end().is_none() {
-        return Err(Failure::new("cut needs --begin or --end").help("`ichnos convert` writes all of a trace"));
+    let around = Around::new(args.around.as_deref())?;
+    if around.is_none() && selecting.begin().is_none() && selecting.end().is_none() {
+        return Err(Failure::new("cut needs --begin, --end or --around")
+            .help("`ichnos convert` writes all of a trace"));
     }
-    let edit = Edit { whole_packets: args.align == Align::Packet, ..Edit::KEEPING };
+    if around.is_some() && args.align == Align::Packet {
+        return Err(Failure::new("--align packet writes all of a packet: it cannot cut around events")
+            .help("leave out --align packet"));
+    }
+    let edit = Edit { whole_packets: args.align == Align::Packet, around, ..Edit::KEEPING };
     write(&args.convert, edit, global, report)
 }
 
@@ -60,14 +67,22 @@ struct Edit<'e> {
     repairs: bool,
     /// Writes whole packets.
     whole_packets: bool,
+    /// Keeps the time around events.
+    around: Option<Around<'e>>,
     /// Selects events.
     expression: Option<&'e str>,
 }
 
 impl Edit<'_> {
     /// Keeps the format and the dialect, and does nothing else.
-    const KEEPING: Self =
-        Self { keeps_format: true, merges: false, repairs: false, whole_packets: false, expression: None };
+    const KEEPING: Self = Self {
+        keeps_format: true,
+        merges: false,
+        repairs: false,
+        whole_packets: false,
+        around: None,
+        expression: None,
+    };
 }
 
 /// `ichnos repair`.
@@ -96,6 +111,13 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     if let Some(expression) = edit.expression {
         selection.filter = Some(filtering::parse(expression)?);
     }
+    let mut anchors = None;
+    if let Some(around) = edit.around {
+        let mut anchor = selection.clone();
+        anchor.events = None;
+        anchor.filter = Some(filtering::parse(around.expression).map_err(of_around)?);
+        anchors = Some((around, anchor));
+    }
     let progress = scan::progress(global.progress, report);
     let session = input::open_checked(&args.reading, Arithmetic::Exact, writing.verify, progress, report)?;
     output_path.check_apart(&session)?;
@@ -106,7 +128,20 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
         None => kept_target(args, &session, report)?,
     };
     let writer = target.writer;
-    let window = selection.prepare(&session, report)?;
+    let mut window = selection.prepare(&session, report)?;
+    if let Some((around, anchor)) = anchors {
+        interrupt::watch_writing(report);
+        let Some(windows) = around.windows(&session, anchor, report).map_err(of_around)? else {
+            return Ok(interrupt::exit());
+        };
+        let Some(hull) = windows.hull() else {
+            report.notice("--around: there is no such event: nothing is written");
+            return Ok(if damaged { Exit::Damaged } else { Exit::Nothing });
+        };
+        report.note(&format!("--around: {}", count_of(windows.count() as u64, "window")));
+        window = filtering::both(window, hull);
+        selection.windows = Some(Arc::new(windows));
+    }
     if edit.whole_packets {
         check_packets(&session, &selection)?;
     }
@@ -258,6 +293,11 @@ pub(crate) fn set_options(options: &mut ConvertOptions<'_>, args: &Convert, targ
     options.strict = args.reading.strict;
     options.threads = threads(args);
     options.stop = Some(interrupt::flag());
+}
+
+/// A failure of the expression of `--around`.
+fn of_around(failure: Failure) -> Failure {
+    Failure { message: failure.message.replacen("--filter:", "--around:", 1), ..failure }
 }
 
 /// Checks that whole packets can be written.

@@ -50,6 +50,50 @@ pub(crate) fn check<'n>(
     Failure::all(wrong).map_or(Ok(()), Err)
 }
 
+/// Checks that a field that an option names has numbers in some events. `after` is as for [`check`].
+///
+/// # Errors
+/// If it is a string, or something else that is no number, wherever it is.
+pub(crate) fn check_numbers(
+    session: &Session,
+    option: &str,
+    name: &str,
+    instead: &str,
+    after: bool,
+) -> Result<(), Failure> {
+    let has_dynamic = session.traces().iter().any(|trace| trace.has_dynamic_classes());
+    if has_dynamic && !after {
+        return Ok(());
+    }
+    let mut other = None;
+    for trace in session.traces() {
+        let class = trace.trace().class_with_dynamic();
+        for (stream, event) in events(&class) {
+            for field in fields(stream, event, name) {
+                match what_is_no_number(field) {
+                    Some(what) => other = Some(what),
+                    None => return Ok(()),
+                }
+            }
+        }
+    }
+    let Some(what) = other else { return Ok(()) };
+    let failure = Failure::new(format!("{option}: the field `{}` is {what}, not a number", safe(name)));
+    Err(failure.help(instead))
+}
+
+/// What people call a field that is no number.
+fn what_is_no_number(class: &FieldClass) -> Option<&'static str> {
+    Some(match class.kind {
+        FieldKind::String { .. } => "a string",
+        FieldKind::Blob { .. } => "a BLOB",
+        FieldKind::Guid { .. } => "a GUID",
+        FieldKind::Array { .. } => "an array",
+        FieldKind::Structure { .. } | FieldKind::Union { .. } => "a structure",
+        _ => return None,
+    })
+}
+
 /// All event record classes, with those of their data streams.
 pub(crate) fn events(class: &TraceClass) -> impl Iterator<Item = (&DataStreamClass, &EventRecordClass)> {
     let streams = class.data_streams.iter();
@@ -115,6 +159,18 @@ fn scopes(name: &str) -> Option<std::ops::Range<usize>> {
 
 /// Whether events of a class have a field of this name, as [`ichnos::export::find_field`] has it.
 fn has_field(stream: &DataStreamClass, event: &EventRecordClass, name: &str) -> bool {
+    let means = |meaning: Meaning| event.meanings.members(meaning).next().is_some();
+    let has_processor = || {
+        let context = stream.packet_context.as_deref();
+        means(Meaning::Processor) || context.is_some_and(|context| has_path(context, "cpu_id"))
+    };
+    name == "cpu" && has_processor()
+        || !fields(stream, event, name).is_empty()
+        || name.parse().is_ok_and(means)
+}
+
+/// The fields of this name in the scopes of an event.
+fn fields<'c>(stream: &'c DataStreamClass, event: &'c EventRecordClass, name: &str) -> Vec<&'c FieldClass> {
     let all = [
         event.payload.as_deref(),
         event.specific_context.as_deref(),
@@ -123,40 +179,52 @@ fn has_field(stream: &DataStreamClass, event: &EventRecordClass, name: &str) -> 
         stream.packet_context.as_deref(),
         stream.resource.as_deref(),
     ];
-    let is_in = |classes: &[Option<&FieldClass>], path: &str| {
-        classes.iter().flatten().any(|class| has_path(class, path))
+    let mut found = Vec::new();
+    let mut add = |classes: &[Option<&'c FieldClass>], path: &str| {
+        classes.iter().flatten().for_each(|class| follow(class, path, &mut |field| found.push(field)));
     };
-    let is_scoped = || {
-        let (scope, rest) = name.split_once('.')?;
-        Some(is_in(&all[scopes(scope)?], rest))
-    };
-    let means = |meaning: Meaning| event.meanings.members(meaning).next().is_some();
-    if name == "cpu" && (means(Meaning::Processor) || is_in(&all[4..5], "cpu_id")) {
-        return true;
+    add(&all, name);
+    if let Some((scope, rest)) = name.split_once('.')
+        && let Some(scopes) = scopes(scope)
+    {
+        add(&all[scopes], rest);
     }
-    is_in(&all, name) || is_scoped().unwrap_or(false) || name.parse().is_ok_and(means)
+    found
 }
 
-/// Whether a path leads to a field; see [`ichnos::model::FieldRef`] for paths.
+/// Whether a path leads to a field.
 fn has_path(class: &FieldClass, path: &str) -> bool {
+    let mut has_path = false;
+    follow(class, path, &mut |_| has_path = true);
+    has_path
+}
+
+/// Takes the fields that a path leads to, several if there are variants; see [`ichnos::model::FieldRef`] for paths.
+fn follow<'c>(class: &'c FieldClass, path: &str, take: &mut dyn FnMut(&'c FieldClass)) {
     match &class.kind {
-        FieldKind::Optional { field, .. } => has_path(field, path),
-        FieldKind::Variant { options, .. } => options.iter().any(|option| has_path(&option.class, path)),
-        _ if path.is_empty() => true,
+        FieldKind::Optional { field, .. } => follow(field, path, take),
+        FieldKind::Variant { options, .. } => {
+            options.iter().for_each(|option| follow(&option.class, path, take));
+        }
+        _ if path.is_empty() => take(class),
         FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
-            members.iter().any(|member| {
+            for member in members {
                 let rest = path.strip_prefix(member.name.as_str()).and_then(|rest| match rest {
                     "" => Some(rest),
                     _ => rest.strip_prefix('.'),
                 });
-                rest.is_some_and(|rest| has_path(&member.class, rest))
-            })
+                if let Some(rest) = rest {
+                    follow(&member.class, rest, take);
+                }
+            }
         }
         FieldKind::Array { element, .. } => {
             let (index, rest) = path.split_once('.').unwrap_or((path, ""));
-            index.parse::<u64>().is_ok() && has_path(element, rest)
+            if index.parse::<u64>().is_ok() {
+                follow(element, rest, take);
+            }
         }
-        _ => false,
+        _ => {}
     }
 }
 

@@ -1,7 +1,7 @@
 //! Expressions that select events, with errors that help.
 
 use ichnos::model::Window;
-use ichnos::{Expression, Filter, FilterError, FilterErrorKind, KnownName, Session};
+use ichnos::{Expression, Filter, FilterError, FilterErrorKind, FilterWarning, KnownName, Session};
 
 use crate::exit::Failure;
 use crate::input;
@@ -28,17 +28,33 @@ pub(crate) fn filter(
         point.resolve(gmt, start, end)
     };
     let filter = session.filter(expression, &resolve).map_err(|error| failure(&error))?;
-    for warning in filter.warnings() {
-        let near = warning.unknown.as_ref().map(|(name, names)| {
+    warn(filter.warnings(), report);
+    Ok(filter)
+}
+
+/// Reports names and types that no class had of those that were met while reading; true if there are such.
+pub(crate) fn review(filter: &Filter, report: Report) -> bool {
+    match filter.review() {
+        Ok(warnings) => {
+            warn(&warnings, report);
+            !warnings.is_empty()
+        }
+        Err(error) => {
+            report.doubt(&failure(&error));
+            true
+        }
+    }
+}
+
+fn warn(warnings: &[FilterWarning], report: Report) {
+    for warning in warnings {
+        let near = warning.unknown.as_ref().and_then(|(name, names)| {
             let plain: String = name.chars().filter(|c| *c != '*').collect();
             did_you_mean(&plain, names)
         });
-        match near.flatten() {
-            Some(help) => report.warning_with_help(&format!("--filter: {}", warning.message), &help),
-            None => report.warning(&format!("--filter: {}", warning.message)),
-        }
+        let failure = Failure::new(format!("--filter: {}", warning.message));
+        report.doubt(&Failure { help: near, ..failure });
     }
-    Ok(filter)
 }
 
 /// Reads an expression.

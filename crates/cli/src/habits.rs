@@ -174,7 +174,9 @@ fn answer_all(words: &[OsString], verb: &Command, cat: &Command) -> Result<(), F
             Word::Option { name, value } => {
                 let value = value.as_deref().unwrap_or_default();
                 match name.as_str() {
-                    "-o" if verb.get_name() == "cat" => output_format(name, value),
+                    "-o" if matches!(verb.get_name(), "cat" | "convert") => {
+                        output_format(name, value, verb.get_name())
+                    }
                     "-i" | "--input-format" | "--from" if value == "lttng-live" => Some(live(value)),
                     _ if has_option(verb, name) => None,
                     _ => option(name, value),
@@ -209,7 +211,7 @@ fn option(name: &str, value: &str) -> Option<Failure> {
             "ichnos does not look up places of source code yet",
             "leave it out: events are printed with the addresses that they have",
         ),
-        "--output-format" => return output_format(name, value),
+        "--output-format" => return output_format(name, value, "cat"),
         _ => return None,
     };
     Some(Failure::new(format!("`{}`: {message}", written(name, value))).help(help))
@@ -273,8 +275,10 @@ const NO_LIVE: &str =
     "let the tracer write to files, or read the output directory of the relay daemon: `ichnos cat PATH`";
 
 /// The answer to `-o FORMAT` of `babeltrace2`; `-o` of ichnos is the file to write.
-fn output_format(option: &str, value: &str) -> Option<Failure> {
+fn output_format(option: &str, value: &str, verb: &str) -> Option<Failure> {
     let help = match value {
+        "text" if verb == "convert" => "`ichnos cat PATH` prints text",
+        "dummy" if verb == "convert" => "`ichnos cat --format null PATH` reads everything and prints nothing",
         "text" => "text is printed anyway: `--format pretty` is what `ichnos cat PATH` prints",
         "dummy" => "`--format null` reads everything and prints nothing",
         "ctf" => WRITING,
@@ -284,7 +288,8 @@ fn output_format(option: &str, value: &str) -> Option<Failure> {
     };
     let (message, help) = if option == "-o" {
         let message = format!("`-o {value}`: `-o` is the file to write, not the format");
-        (message, format!("{help}; a file of this name is `-o ./{value}`"))
+        let what = if verb == "convert" { "an output" } else { "a file" };
+        (message, format!("{help}; {what} of this name is `-o ./{value}`"))
     } else {
         (format!("`{}`: ichnos has no such option", written(option, value)), help.to_owned())
     };
@@ -369,6 +374,16 @@ pub(crate) fn improve(mut error: clap::Error) -> clap::Error {
             error.remove(ContextKind::SuggestedValue);
             Some(format!("what to print of an event is chosen by `--fields {value}`"))
         }
+        ErrorKind::InvalidValue
+            if argument.starts_with("--format")
+                && error.get(ContextKind::SuggestedValue).is_none()
+                && matches!(error.get(ContextKind::ValidValue), Some(ContextValue::Strings(formats)) if formats.iter().any(|format| format == "csv"))
+                && is_field_list(&value) =>
+        {
+            Some(format!(
+                "columns of a table are named by `--fields`: `--format csv --fields time,event,{value}`"
+            ))
+        }
         ErrorKind::ValueValidation if argument.starts_with("--limit <") && are_all::<NameScope>(&value) => {
             Some(format!("where to print names is chosen by `--names {value}`"))
         }
@@ -383,6 +398,29 @@ pub(crate) fn improve(mut error: clap::Error) -> clap::Error {
 /// Whether a list with commas has only these values.
 fn are_all<T: ValueEnum>(list: &str) -> bool {
     !list.is_empty() && list.split(',').all(|value| T::from_str(value, true).is_ok())
+}
+
+/// Whether a value can only be names of fields, with commas between them.
+fn is_field_list(list: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | ':' | '-');
+    list.split(',')
+        .all(|name| name.starts_with(|c: char| c.is_alphabetic() || c == '_') && name.chars().all(is_part))
+}
+
+/// The answer to `--pair BEGIN PATH`, where the path was taken for the second name and so is missing.
+pub(crate) fn missing_pair(error: &clap::Error, words: &[OsString]) -> Option<Failure> {
+    if error.kind() != ErrorKind::MissingRequiredArgument {
+        return None;
+    }
+    let at = words.iter().position(|word| word == "--pair")?;
+    let [begin, path] = [words.get(at + 1)?, words.get(at + 2)?];
+    let [begin_name, path_name] = [begin, path].map(|word| word.to_string_lossy());
+    is_path(path).then(|| {
+        Failure::new(format!(
+            "--pair: the name of the events that end pairs is missing: `{path_name}` is a path"
+        ))
+        .help(format!("write `--pair {begin_name} END {path_name}`; both names may be the same"))
+    })
 }
 
 #[cfg(test)]
@@ -517,6 +555,9 @@ mod tests {
                 let failure = arranged(&line).unwrap_err();
                 assert!(failure.help.unwrap().contains(&format!("`-o ./{value}`")), "{line}");
             }
+            let failure = arranged(&format!("convert a/b -o {value}")).unwrap_err();
+            assert!(failure.help.unwrap().contains(&format!("an output of this name is `-o ./{value}`")));
+            assert!(arranged(&format!("cut a/b -o {value}")).is_ok());
             assert!(arranged(&format!("a/b --output-format={value}")).is_err());
             // The long option is the same in both programs.
             assert!(arranged(&format!("a/b --output {value}")).is_ok());

@@ -366,6 +366,9 @@ pub(crate) fn end(session: &Session) -> Option<i128> {
 
 /// What may help where there is no trace.
 fn where_a_trace_is(found: &NoTrace) -> String {
+    if let Some(format) = found.recognised {
+        return format!("leave out --from, or write `--from {format}`");
+    }
     let nearby = found.nearby.as_ref().map(|nearby| nearby.describe(format_flags::written));
     let mut help = match nearby {
         Some(nearby) if Path::new(&found.path).is_dir() => {

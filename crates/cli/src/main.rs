@@ -7,8 +7,10 @@
 
 mod applicable;
 mod args;
+mod around;
 mod beginning;
 mod cat;
+mod charset;
 mod check;
 mod classes;
 mod collect;
@@ -50,11 +52,13 @@ mod stats;
 mod style;
 mod tail;
 mod task;
+mod terminal_width;
 mod text_check;
 mod time;
 mod time_range;
 mod tree;
 mod unmatched;
+mod windows;
 mod write_progress;
 mod write_report;
 mod written_schema;
@@ -68,11 +72,15 @@ use report::Report;
 fn main() -> ExitCode {
     // A system that refuses this refuses nothing else: files that are not shortened are read all the same.
     let _ = ichnos::io::handle_bus_errors();
-    let args = match command_line::parse() {
+    let mut args = match command_line::parse() {
         Ok(args) => args,
         Err(failure) => return end(Err(failure), Report::early()),
     };
     let report = Report::new(args.global.color, args.global.quiet, args.global.verbose);
+    if args.global.quiet && args.global.progress == args::Progress::Plain {
+        args.global.progress = args::Progress::Never;
+    }
+    time::warn_of_zone(report);
     let result = match &args.verb {
         Verb::Info(verb) => info::run(verb, &args.global, report),
         Verb::Cat(verb) => cat::run(verb, &args.global, report),

@@ -6,6 +6,7 @@ use ichnos::export::{Integers, TerminalText, TerminalWriter};
 use ichnos::io::Output;
 use serde_json::Value as Json;
 
+use crate::charset::{self, Encoder};
 use crate::json::{self, Object};
 use crate::style::Paint;
 use crate::tree::Branch;
@@ -13,14 +14,14 @@ use crate::tree::Branch;
 /// Where data go. A terminal gets nothing but what is printable.
 pub(crate) enum Destination {
     Plain(Output),
-    Terminal(TerminalWriter<Output>),
+    Terminal(TerminalWriter<Encoder<Output>>),
 }
 
 impl Destination {
     /// Writes text of a kind.
     pub(crate) fn new(output: Output, text: TerminalText) -> Self {
         if output.is_terminal() {
-            Self::Terminal(TerminalWriter::new(output, text))
+            Self::Terminal(TerminalWriter::new(Encoder::new(output, text), text))
         } else {
             Self::Plain(output)
         }
@@ -30,7 +31,7 @@ impl Destination {
     pub(crate) fn finish(self) -> io::Result<()> {
         match self {
             Self::Plain(output) => output.finish(),
-            Self::Terminal(writer) => writer.finish()?.finish(),
+            Self::Terminal(writer) => writer.finish()?.finish()?.finish(),
         }
     }
 
@@ -38,7 +39,7 @@ impl Destination {
     pub(crate) fn discard(self) -> io::Result<()> {
         match self {
             Self::Plain(output) => output.discard(),
-            Self::Terminal(writer) => writer.finish()?.discard(),
+            Self::Terminal(writer) => writer.finish()?.finish()?.discard(),
         }
     }
 
@@ -68,7 +69,7 @@ impl Write for Destination {
 pub(crate) fn print(text: &str, paint: Paint) -> io::Result<()> {
     let output = Output::standard()?;
     let mut output = Destination::new(output, TerminalText::Lines { colors: paint.is_on() });
-    output.write_all(text.as_bytes())?;
+    output.write_all(charset::shown(text).as_bytes())?;
     output.finish()
 }
 
@@ -81,7 +82,7 @@ pub(crate) fn print_trees(trees: impl IntoIterator<Item = Branch>, paint: Paint)
         if i > 0 {
             output.write_all(b"\n")?;
         }
-        tree.write(&mut |text| output.write_all(text.as_bytes()))?;
+        tree.write(&mut |text| output.write_all(charset::shown(text).as_bytes()))?;
     }
     output.into_inner().map_err(IntoInnerError::into_error)?.finish()
 }
@@ -125,7 +126,7 @@ pub(crate) fn print_lines(lines: impl IntoIterator<Item = String>, paint: Paint)
     let output = Destination::new(output, TerminalText::Lines { colors: paint.is_on() });
     let mut output = BufWriter::with_capacity(64 << 10, output);
     for line in lines {
-        output.write_all(line.as_bytes())?;
+        output.write_all(charset::shown(&line).as_bytes())?;
     }
     output.into_inner().map_err(IntoInnerError::into_error)?.finish()
 }

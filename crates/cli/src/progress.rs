@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use ichnos::Session;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::args;
 use crate::limits::Limits;
 use crate::report::Report;
+use crate::{args, charset};
 
 /// Nothing is shown before.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
@@ -63,7 +63,7 @@ impl Progress {
                 let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::hidden());
                 if let Ok(style) = ProgressStyle::with_template("{bar:40} {percent:>3} %  {msg}  {eta} left")
                 {
-                    bar.set_style(style);
+                    bar.set_style(charset::of_progress(style));
                 }
                 Kind::Bar(bar)
             }

@@ -4,6 +4,7 @@ use std::io::{IsTerminal as _, Write as _};
 
 use ichnos::export::{TerminalText, for_terminal};
 
+use crate::charset;
 use crate::exit::Failure;
 use crate::style::{Paint, When, safe};
 
@@ -31,13 +32,26 @@ impl Report {
     /// Why it could not be done.
     pub(crate) fn failure(self, failure: &Failure) {
         self.error(&failure.message);
+        self.advice(failure);
+        failure.others.iter().for_each(|other| self.failure(other));
+    }
+
+    /// Something that could be done, but probably not as it was meant.
+    pub(crate) fn doubt(self, failure: &Failure) {
+        if self.quiet {
+            return;
+        }
+        self.warning(&failure.message);
+        self.advice(failure);
+    }
+
+    fn advice(self, failure: &Failure) {
         for detail in &failure.details {
             self.line(&format!("  {}", safe(detail)));
         }
         if let Some(help) = &failure.help {
             self.help(help);
         }
-        failure.others.iter().for_each(|other| self.failure(other));
     }
 
     /// A warning, and what to try.
@@ -82,6 +96,7 @@ impl Report {
     }
 
     fn line(self, text: &str) {
+        let text = &*charset::shown(text);
         let mut line = if self.is_terminal {
             for_terminal(text, TerminalText::Lines { colors: self.paint.is_on() }).into_owned()
         } else {

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use ichnos::io::{ScanProgress, ScanStep};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::args;
 use crate::progress::{PATIENCE, PAUSE};
 use crate::report::Report;
 use crate::style::{count, size};
+use crate::{args, charset};
 
 /// Shows what is done before there are any events; what it shows goes away with it.
 pub(crate) fn progress(when: args::Progress, report: Report) -> ScanProgress {
@@ -20,7 +20,7 @@ pub(crate) fn progress(when: args::Progress, report: Report) -> ScanProgress {
         args::Progress::Auto => {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
             if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
-                bar.set_style(style);
+                bar.set_style(charset::of_progress(style));
             }
             Kind::Bar(bar)
         }

@@ -12,8 +12,10 @@ use crate::args::Selecting;
 use crate::exit::Failure;
 use crate::filtering;
 use crate::input;
+use crate::interrupt;
 use crate::report::Report;
 use crate::time_range::TimeRange;
+use crate::windows::Windows;
 
 /// Patterns, of which names match one or more.
 #[derive(Clone)]
@@ -58,6 +60,8 @@ pub(crate) struct Selection {
     pub(crate) filter: Option<Expression>,
     /// The filter, once it is known what it is for.
     selector: Option<Selector>,
+    /// Only events that lie in one of these.
+    pub(crate) windows: Option<Arc<Windows>>,
     /// Only the time in which all data streams of a trace are active.
     pub(crate) stream_intersection: bool,
     /// Most events to print.
@@ -76,6 +80,7 @@ impl Selection {
             times: TimeRange { begin: args.begin(), end: args.end(), gmt: args.clock_gmt },
             filter: args.filter.as_deref().map(filtering::parse).transpose()?,
             selector: None,
+            windows: None,
             stream_intersection: args.stream_intersection,
             limit,
             reads_all: limit.is_none(),
@@ -161,6 +166,7 @@ impl Selection {
             || self.streams.is_some()
             || self.events.is_some()
             || self.filter.is_some()
+            || self.windows.is_some()
     }
 
     /// Whether something may be left out because of its time.
@@ -171,7 +177,7 @@ impl Selection {
     /// Whether there is nothing to ask about events.
     #[inline(always)]
     pub(crate) fn wants_all_events(&self) -> bool {
-        self.events.is_none() && self.filter.is_none()
+        self.events.is_none() && self.filter.is_none() && self.windows.is_none()
     }
 
     /// Whether a message is printed. Those of data streams that are not wanted never come here.
@@ -202,11 +208,20 @@ impl Selection {
         self.selector.as_ref()?.filter().excluded_classes(stream)
     }
 
+    /// Reports what no class had that the filter names, of those that were met while everything was read; true if
+    /// there are such.
+    pub(crate) fn review(&self, report: Report) -> bool {
+        let selector = self.selector.as_ref().filter(|_| self.reads_all && !interrupt::is_requested());
+        selector.is_some_and(|selector| filtering::review(&selector.filter(), report))
+    }
+
     /// Whether an event is wanted.
     #[inline]
     pub(crate) fn wants_event(&mut self, event: &Event<'_>) -> bool {
         debug_assert!(self.filter.is_none() || self.selector.is_some(), "the filter was not prepared");
-        self.wants_name(event) && self.selector.as_mut().is_none_or(|selector| selector.selects(event))
+        self.windows.as_ref().is_none_or(|windows| windows.contain(event))
+            && self.wants_name(event)
+            && self.selector.as_mut().is_none_or(|selector| selector.selects(event))
     }
 
     fn wants_name(&mut self, event: &Event<'_>) -> bool {

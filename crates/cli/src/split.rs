@@ -117,6 +117,7 @@ pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit,
     };
     drop(progress);
     splitter.damages().warn(report);
+    splitter.selection.review(report);
     let damaged = damaged || splitter.damages().count > 0;
     if let SplitBy::Field(field) = &args.by
         && parts.have_no_value()

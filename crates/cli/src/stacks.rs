@@ -7,9 +7,12 @@ use ichnos::export::{
     StackThread, StackWeight, TerminalText,
 };
 
+use ichnos::Session;
+
 use crate::args::{Arithmetic, FramesKept, Global, Roots, Stacks, StacksFormat};
 use crate::collecting::{self, Collecting};
 use crate::exit::{Exit, Failure};
+use crate::field_names;
 use crate::input;
 use crate::interrupt;
 use crate::output::{self, Destination};
@@ -19,6 +22,7 @@ use crate::report::Report;
 use crate::scan;
 use crate::selection::{Patterns, Selection};
 use crate::style::{Paint, count, grouped, safe};
+use crate::terminal_width;
 use crate::unmatched;
 
 pub(crate) fn run(args: &Stacks, global: &Global, report: Report) -> Result<Exit, Failure> {
@@ -32,6 +36,7 @@ pub(crate) fn run(args: &Stacks, global: &Global, report: Report) -> Result<Exit
     output.check_apart(&session)?;
     let mut damaged = input::report_problems(&session, report);
     let window = selection.prepare(&session, report)?;
+    check_fields(args, &session, &selection, false)?;
     input::report_empty_traces(&session, report);
     interrupt::watch();
     let mut progress = Progress::new(global.progress, &session, false, report);
@@ -41,6 +46,9 @@ pub(crate) fn run(args: &Stacks, global: &Global, report: Report) -> Result<Exit
     match pass.run(&session, window, progress, report)? {
         Some(found) => damaged |= found,
         None => return Ok(interrupt::exit()),
+    }
+    if pass.events > 0 {
+        check_fields(args, &session, &pass.selection, true)?;
     }
     let profile = pass.sink.finish();
     report_left_out(&profile, args, report);
@@ -57,6 +65,23 @@ pub(crate) fn run(args: &Stacks, global: &Global, report: Report) -> Result<Exit
         None => write(&profile, args)?,
     }
     Ok(collecting::exit(damaged, false))
+}
+
+/// Checks the fields that options name.
+fn check_fields(args: &Stacks, session: &Session, selection: &Selection, after: bool) -> Result<(), Failure> {
+    let weight = match args.weight.as_str() {
+        "samples" | "time" | "time-before" => None,
+        field => Some(field),
+    };
+    let names = args.only.iter().map(|(field, _)| ("--where", field.as_str()));
+    field_names::check(session, selection, names.chain(weight.map(|field| ("--weight", field))), after)?;
+    match weight {
+        Some(field) => {
+            let instead = "samples count one each, or by a field of numbers";
+            field_names::check_numbers(session, "--weight", field, instead, after)
+        }
+        None => Ok(()),
+    }
 }
 
 /// Which processes and threads are wanted.
@@ -165,6 +190,11 @@ fn print_top(profile: &StackProfile, most: usize, args: &Stacks, global: &Global
         let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:>width$}"));
         let line = format!("{}  ", cells.collect::<Vec<_>>().join("  "));
         let name = safe(name);
+        let name = if args.output.path.is_none() {
+            terminal_width::cut_after(&name, line.chars().count())
+        } else {
+            name
+        };
         text.push_str(&if i == 0 {
             paint.faint(&format!("{line}{name}"))
         } else {

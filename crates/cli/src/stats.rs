@@ -16,7 +16,7 @@ use crate::outcome::Ended;
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::selection::{Patterns, Selection};
-use crate::style::{Paint, count};
+use crate::style::{Paint, count, safe};
 use crate::{collecting, field_names, input, interrupt, output, scan, unmatched};
 use job::{Follower, StatsJob};
 use rows::Found;
@@ -33,6 +33,7 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
     let window = selection.prepare(&session, report)?;
     let is_default_key = pairs.as_mut().is_some_and(|pairs| take_default_key(pairs, &session));
     field_names::check(&session, &selection, field_names_of(args), false)?;
+    check_histogram(args, &session, false)?;
     let reader = selection.reader(&session, window)?;
     input::report_empty_traces(&session, report);
     interrupt::watch();
@@ -72,6 +73,7 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
     if events > 0 {
         let unknown = field_names_of(args).filter(|(_, name)| is_unknown(name));
         field_names::check(&session, &job.selection, unknown, true)?;
+        check_histogram(args, &session, true)?;
     }
     unmatched::explain(&session, &job.selection, window, events, report);
     if pairs.is_some() && events > 0 {
@@ -93,7 +95,7 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
     if args.report.json {
         output::print_json(&json::document(&found, events, damages).json(), args.report.integers.into())?;
     } else if args.csv {
-        output::print(&csv::text(&found), Paint::PLAIN)?;
+        output::print_source(&csv::text(&found))?;
     } else {
         output::print(&table::text(&found, times, paint), paint)?;
     }
@@ -125,6 +127,13 @@ fn check(args: &Stats) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Checks that there are numbers in the field of the histogram.
+fn check_histogram(args: &Stats, session: &ichnos::Session, after: bool) -> Result<(), Failure> {
+    let Some(name) = &args.histogram else { return Ok(()) };
+    let instead = format!("`--by {}` counts its values", safe(name));
+    field_names::check_numbers(session, "--histogram", name, &instead, after)
+}
+
 /// The fields that options name, with these options.
 fn field_names_of(args: &Stats) -> impl Iterator<Item = (&str, &str)> {
     let by = args.by.iter().filter_map(|by| match by {
@@ -142,6 +151,7 @@ fn options(args: &Stats) -> StatsOptions {
     options.by = if args.pair.is_some() { Vec::new() } else { args.groups() };
     options.histogram.clone_from(&args.histogram);
     options.timeline = args.timeline;
+    options.gaps = args.gaps.map_or(0, usize::from);
     options.groups = usize::try_from(args.reading.limits().report.groups).unwrap_or(usize::MAX);
     options
 }

@@ -135,6 +135,7 @@ fn read_session(
         Some(found) => damaged |= found,
         None => return Ok(Err(interrupt::exit())),
     }
+    pass.selection.review(report);
     let tasks = pass.sink.finish();
     if tasks.left_out() > 0 {
         report.warning(&format!("{} left out: there are too many", count(tasks.left_out(), "event")));

@@ -7,6 +7,8 @@ use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
 
+use crate::report::Report;
+
 const BILLION: i128 = 1_000_000_000;
 
 /// A point in time, as it was written.
@@ -115,6 +117,18 @@ impl TimePoint {
             }
         }
     }
+}
+
+/// Warns of a time zone in the environment that is unknown, unless times are in UTC anyway.
+pub(crate) fn warn_of_zone(report: Report) {
+    let Some(name) = std::env::var_os("TZ") else { return };
+    if TimeZone::try_system().is_ok() || std::env::args_os().any(|word| word == "--clock-gmt") {
+        return;
+    }
+    report.warning_with_help(
+        &format!("TZ: the time zone `{}` is unknown: times are in UTC", name.to_string_lossy()),
+        "time zones are named as in `Europe/Berlin`, or described as in `CET-1CEST,M3.5.0,M10.5.0/3`; `--clock-gmt` prints times in UTC",
+    );
 }
 
 fn instant(date_time: DateTime, zone: &TimeZone) -> Result<i128, String> {

@@ -28,6 +28,7 @@ pub(crate) fn explain(session: &Session, selection: &Selection, window: Window, 
     let is_explained = warn_of_streams(session, selection, &streams, report);
     let is_explained =
         warn_of_events(session, selection, &streams, events, "--event", report) || is_explained;
+    let is_explained = selection.review(report) || is_explained;
     if events == 0 && !is_explained && !session.is_live() {
         warn_of_times(session, selection, window, report);
     }

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::args;
 use crate::progress::{PATIENCE, PAUSE};
 use crate::report::Report;
 use crate::style::{count, size};
+use crate::{args, charset};
 
 /// Events that are looked at before they are counted.
 const STRIDE: u32 = 1 << 14;
@@ -67,7 +67,7 @@ impl WriteProgress {
                 let template =
                     if total.is_some() { "{bar:40} {percent:>3} %  {msg}" } else { "{spinner} {msg}" };
                 if let Ok(style) = ProgressStyle::with_template(template) {
-                    bar.set_style(style);
+                    bar.set_style(charset::of_progress(style));
                 }
                 Kind::Bar(bar)
             }

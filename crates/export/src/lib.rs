@@ -47,9 +47,9 @@ pub use stacks::{
     StackRoots, StackThread, StackWeight, TopFunction, UNMANAGED_CODE_TIME,
 };
 pub use stats::{
-    Distribution, EventTotals, Gap, GroupBy, GroupValue, Loss, Number, Pair, PairGroup, PairOptions,
-    PairReader, Pairs, PowerBin, Stats, StatsCollector, StatsGroup, StatsOptions, StatsRow, Timeline,
-    Unpaired, find_field,
+    Distribution, EventTotals, Gap, GroupBy, GroupValue, LongestGaps, Loss, Number, Pair, PairGroup,
+    PairOptions, PairReader, Pairs, PowerBin, Stats, StatsCollector, StatsGroup, StatsOptions, StatsRow,
+    Timeline, Unpaired, find_field,
 };
 pub use tasks::{
     DanglingEdge, GraphFormat, JoinedEvent, LaneRow, StepDifference, TaskCollector, TaskDiff, TaskEdge,

@@ -6,6 +6,7 @@
 
 mod collect;
 mod distribution;
+mod gaps;
 mod group;
 mod key;
 mod pairs;
@@ -16,6 +17,7 @@ mod totals;
 
 pub use collect::{Stats, StatsCollector, StatsGroup, StatsOptions, StatsRow};
 pub use distribution::{Distribution, Number, PowerBin};
+pub use gaps::LongestGaps;
 pub use key::{GroupBy, GroupValue, find_field};
 pub use pairs::{Pair, PairGroup, PairOptions, PairReader, Pairs, Unpaired};
 pub use timeline::Timeline;

@@ -72,6 +72,8 @@ pub struct NoTrace {
     /// Whether it is a single file of an unknown kind: that can be one too damaged to be recognised, which
     /// [`OpenOptions::format`] opens all the same.
     pub is_unknown: bool,
+    /// Name of the format that it is of, if another one was wanted.
+    pub recognised: Option<&'static str>,
 }
 
 fn sentences(errors: &[OpenError]) -> String {
@@ -222,7 +224,13 @@ pub fn listen(datagrams: Datagrams, options: &OpenOptions) -> Result<Session, Op
     let path = datagrams.name().to_owned();
     let no_trace = |hint: &str| {
         let (path, hint) = (path.clone(), Hint::new(hint));
-        OpenError::NoTrace(Box::new(NoTrace { path, hint, nearby: None, is_unknown: false }))
+        OpenError::NoTrace(Box::new(NoTrace {
+            path,
+            hint,
+            nearby: None,
+            is_unknown: false,
+            recognised: None,
+        }))
     };
     let found = options.formats().find_map(Format::listen);
     let listen = found.ok_or_else(|| no_trace("the format does not come in datagrams"))?;
@@ -236,12 +244,15 @@ pub fn listen(datagrams: Datagrams, options: &OpenOptions) -> Result<Session, Op
 }
 
 /// Why there is nothing to read in a tree.
-fn no_trace(tree: &Tree) -> OpenError {
+fn no_trace(tree: &Tree, options: &OpenOptions) -> OpenError {
+    if let Some(error) = other_format(tree, options) {
+        return error;
+    }
     /// How many files of a directory or archive are looked at.
     const LOOKED_AT: usize = 100;
     let problems: Vec<&str> = tree.problems.iter().map(|problem| problem.message.as_str()).collect();
     let problems = problems.join("; ");
-    let lacking = || FORMATS.iter().find_map(|format| format.why_unrecognised(tree));
+    let lacking = || options.formats().find_map(|format| format.why_unrecognised(tree));
     let mut is_unknown = false;
     let mut hint = match tree.entries.as_slice() {
         [] if !problems.is_empty() => Hint::new(problems.clone()),
@@ -276,8 +287,32 @@ fn no_trace(tree: &Tree) -> OpenError {
     if !tree.entries.is_empty() && !problems.is_empty() {
         hint.message = format!("{}; {problems}", hint.message);
     }
-    let nearby = FORMATS.iter().find_map(|format| format.suggest_path(Path::new(&tree.name)));
-    OpenError::NoTrace(Box::new(NoTrace { path: tree.name.clone(), hint, nearby, is_unknown }))
+    let nearby = options.formats().find_map(|format| format.suggest_path(Path::new(&tree.name)));
+    OpenError::NoTrace(Box::new(NoTrace {
+        path: tree.name.clone(),
+        hint,
+        nearby,
+        is_unknown,
+        recognised: None,
+    }))
+}
+
+/// The error for a tree that is of another format than the one that is wanted.
+fn other_format(tree: &Tree, options: &OpenOptions) -> Option<OpenError> {
+    let wanted = options.formats().next().filter(|_| options.format.is_some())?;
+    let is_other =
+        |format: &&&dyn Format| format.name() != wanted.name() && format.probe(tree, &options.read);
+    let other = FORMATS.iter().find(is_other)?;
+    let hint = Hint::new(format!(
+        "it is of the format {} ({}), and not of {} ({})",
+        other.name(),
+        other.title(),
+        wanted.name(),
+        wanted.title()
+    ));
+    let recognised = Some(other.name());
+    let path = tree.name.clone();
+    Some(OpenError::NoTrace(Box::new(NoTrace { path, hint, nearby: None, is_unknown: false, recognised })))
 }
 
 impl Session {
@@ -323,7 +358,7 @@ impl Session {
             let shown = |path: String| format!("{}/{path}", tree.name.trim_end_matches('/'));
             self.beginnings.extend(beginnings.into_iter().map(shown));
             if parts.is_empty() {
-                self.leave_out(no_trace(tree), options)?;
+                self.leave_out(no_trace(tree, options), options)?;
             }
             divided.push((tree, parts));
         }

@@ -90,6 +90,11 @@ pub(crate) struct Cut {
     /// Where to cut: at the times that are given, or between packets
     #[arg(long, value_enum, value_name = "WHERE", default_value_t = Align::Time)]
     pub(crate) align: Align,
+    /// Keep the time around each event for which EXPRESSION is true: MARGIN before and after it
+    ///
+    /// Windows that overlap are joined. With --begin and --end, only events between these are looked for and written.
+    #[arg(long, num_args = 2, value_names = ["EXPRESSION", "MARGIN"])]
+    pub(crate) around: Option<Vec<String>>,
     #[command(flatten)]
     pub(crate) convert: Convert,
 }

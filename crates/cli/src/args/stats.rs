@@ -25,6 +25,10 @@ pub(crate) struct Stats {
     /// Show how many events there are when, for each row with --by
     #[arg(long)]
     pub(crate) timeline: bool,
+    /// List the N longest times without an event, for each row with --by
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000),
+          conflicts_with_all = ["histogram", "timeline", "pair"])]
+    pub(crate) gaps: Option<u16>,
     /// How long it takes from an event to another one: names or globs of both
     ///
     /// An event named END ends what the last event named BEGIN with the same --key began. With --by, rows are made of
@@ -109,7 +113,8 @@ fn group_by(text: &str) -> Result<GroupBy, String> {
 impl Stats {
     /// What makes a row. Of all events, if nothing else is asked for.
     pub(crate) fn groups(&self) -> Vec<GroupBy> {
-        let is_about_all = self.histogram.is_some() || self.timeline || self.pair.is_some();
+        let is_about_all =
+            self.histogram.is_some() || self.timeline || self.gaps.is_some() || self.pair.is_some();
         match self.by.is_empty() && !is_about_all {
             true => vec![GroupBy::Event],
             false => self.by.clone(),

@@ -11,6 +11,8 @@ pub(super) fn text(found: &Found<'_>) -> String {
         &["pairs", "min_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns"]
     } else if found.has_timeline {
         &["begin_ns", "bin_ns", "events"]
+    } else if found.has_gaps {
+        &["gap_ns", "begin_ns", "end_ns"]
     } else if found.field.is_some() {
         &["events", "count", "min", "mean", "p50", "p90", "p99", "max"]
     } else {
@@ -43,6 +45,14 @@ fn push_row(text: &mut String, found: &Found<'_>, row: &Row<'_>) {
     let key: Vec<String> = row.key.iter().map(cell).collect();
     if let (true, Some(timeline)) = (found.has_timeline, row.of.and_then(|row| row.timeline.as_deref())) {
         return push_timeline(text, &key, timeline);
+    }
+    if let (true, Some(gaps)) = (found.has_gaps, row.of.and_then(|row| row.gaps.as_deref())) {
+        for gap in gaps.gaps() {
+            let end = gap.begin.saturating_add(gap.length);
+            let numbers = [gap.length, gap.begin, end].map(|number| number.to_string());
+            push_line(text, key.iter().cloned().chain(numbers));
+        }
+        return;
     }
     let mut cells = key;
     match (&row.numbers, row.of) {

@@ -1,6 +1,8 @@
 //! Statistics as JSON; `docs/cli-json.md` describes it.
 
-use ichnos::export::{Distribution, GroupValue, Loss, Number, PowerBin, StatsRow, Timeline};
+use ichnos::export::{
+    Distribution, Gap, GroupValue, LongestGaps, Loss, Number, PowerBin, StatsRow, Timeline,
+};
 use serde_json::Value as Json;
 
 use super::rows::{Found, Numbers, Row, name_of};
@@ -22,6 +24,7 @@ pub(super) fn document(found: &Found<'_>, events: u64, damages: u64) -> Object {
     } else {
         put_numbers(&mut object, "histogram", found.all.numbers.as_deref().map(Numbers::new).as_ref());
         object.put_some("timeline", found.all.timeline.as_deref().map(timeline));
+        object.put_some("gaps", found.all.gaps.as_deref().map(gaps));
         object.put("exact", found.missed == 0);
     }
     if found.missed > 0 {
@@ -49,6 +52,7 @@ fn row_json(row: &Row<'_>) -> Object {
             }
             put_numbers(&mut object, "histogram", row.numbers.as_ref());
             object.put_some("timeline", of.timeline.as_deref().map(timeline));
+            object.put_some("gaps", of.gaps.as_deref().map(gaps));
         }
         None => put_numbers(&mut object, "latency_ns", row.numbers.as_ref()),
     }
@@ -106,6 +110,17 @@ fn timeline(timeline: &Timeline) -> Json {
     object.put_integer("bin_ns", Some(timeline.width()));
     object.put("events", timeline.counts().collect::<Vec<u64>>());
     object.json()
+}
+
+fn gaps(gaps: &LongestGaps) -> Vec<Json> {
+    let gap = |gap: &Gap| {
+        let mut object = Object::default();
+        object.put_integer("length_ns", Some(gap.length));
+        object.put_integer("begin_ns", Some(gap.begin));
+        object.put_integer("end_ns", Some(gap.begin.saturating_add(gap.length)));
+        object.json()
+    };
+    gaps.gaps().iter().map(gap).collect()
 }
 
 fn pairs_json(found: &Found<'_>) -> Json {

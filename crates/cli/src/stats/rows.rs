@@ -17,6 +17,7 @@ pub(super) struct Found<'s> {
     /// The field of the histogram.
     pub(super) field: Option<String>,
     pub(super) has_timeline: bool,
+    pub(super) has_gaps: bool,
     /// The rows that are shown.
     pub(super) rows: Vec<Row<'s>>,
     /// How many more rows there are.
@@ -93,6 +94,7 @@ impl<'s> Found<'s> {
             all: stats.all(),
             field: args.histogram.clone(),
             has_timeline: args.timeline,
+            has_gaps: args.gaps.is_some(),
             rows,
             left_out,
             missed: pairs.map_or(stats.missed(), Pairs::missed),

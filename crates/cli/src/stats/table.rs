@@ -7,7 +7,7 @@ use ichnos::export::{Distribution, GroupBy, GroupValue, Number, PowerBin, StatsR
 use super::draw::{bar, line};
 use super::rows::{Found, Numbers, Row, name_of, value_text};
 use crate::style::{Paint, count, grouped, safe, size};
-use crate::time;
+use crate::{terminal_width, time};
 
 /// How times are shown.
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +69,9 @@ pub(super) fn text(found: &Found<'_>, times: Times, paint: Paint) -> String {
             }
             shown.timeline(&mut text);
         }
+        if found.has_gaps {
+            shown.gaps(&mut text);
+        }
         if text.is_empty() && !found.by.is_empty() {
             shown.totals(&mut text);
         }
@@ -118,16 +121,23 @@ impl Table {
         let is_shown: Vec<bool> = (0..columns)
             .map(|column| column >= numbers || self.rows.iter().any(|row| !row[column].is_empty()))
             .collect();
-        let widths: Vec<usize> = (0..columns)
+        let mut widths: Vec<usize> = (0..columns)
             .map(|column| {
                 let rows = self.rows.iter().map(|row| length(&row[column]));
                 rows.chain([length(&self.titles[column])]).max().unwrap_or_default()
             })
             .collect();
+        let shown = is_shown.iter().filter(|is_shown| **is_shown).count();
+        let all: usize = widths.iter().zip(&is_shown).filter(|(_, is)| **is).map(|(width, _)| width).sum();
+        let between = 2 * shown.saturating_sub(1);
+        terminal_width::shorten(&mut widths[numbers..], all + between);
         for (i, row) in std::iter::once(&self.titles).chain(&self.rows).enumerate() {
             let cell = |column: usize| {
                 let (cell, width) = (&row[column], widths[column]);
-                if column < numbers { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
+                match column < numbers {
+                    true => format!("{cell:>width$}"),
+                    false => format!("{:<width$}", terminal_width::cut(cell, width)),
+                }
             };
             let part = |columns: std::ops::Range<usize>| -> String {
                 columns.filter(|column| is_shown[*column]).map(cell).collect::<Vec<_>>().join("  ")
@@ -325,6 +335,25 @@ impl Shown<'_, '_> {
             ];
             cells.extend(self.key(row));
             table.rows.push(cells);
+        }
+        table.push(text, self.paint);
+    }
+
+    /// A line for each of the longest gaps: of each row, or of all events.
+    fn gaps(&self, text: &mut String) {
+        let mut table = Table::new(&["gap", "begin", "end"], &self.names());
+        let mut add = |row: &StatsRow, key: &[String]| {
+            for gap in row.gaps.iter().flat_map(|gaps| gaps.gaps()) {
+                let end = gap.begin.saturating_add(gap.length);
+                let cells = [duration(gap.length), self.times.short(gap.begin), self.times.short(end)];
+                table.rows.push(cells.into_iter().chain(key.iter().cloned()).collect());
+            }
+        };
+        if self.found.by.is_empty() {
+            add(self.found.all, &[]);
+        }
+        for row in &self.found.rows {
+            row.of.into_iter().for_each(|of| add(of, &self.key(row)));
         }
         table.push(text, self.paint);
     }

@@ -7,7 +7,7 @@ use crate::json::{Object, document};
 use crate::output;
 use crate::report::Report;
 use crate::style::{Paint, count, grouped, safe};
-use crate::time;
+use crate::{terminal_width, time};
 use ichnos::export::{TaskSummary, duration};
 
 pub(super) fn run(args: &TaskListArgs, global: &Global, report: Report) -> Result<Exit, Failure> {
@@ -55,10 +55,22 @@ pub(super) fn run(args: &TaskListArgs, global: &Global, report: Report) -> Resul
         });
         cells.collect::<Vec<_>>().join("  ")
     };
-    let head = paint.faint(&format!("{}  title", line(TITLES.map(str::to_owned))));
-    let rows = summaries().map(|task| format!("{}  {}", line(cells(&task)), paint.name(&safe(&task.title))));
-    let lines = std::iter::once(head.to_string()).chain(rows).map(|line| format!("{}\n", line.trim_end()));
-    let last = format!("{}\n", paint.faint(&count(listed, "task")));
+    let before_title = 2 * widths.len() + widths.iter().sum::<usize>();
+    let title = |title: &str| terminal_width::cut_after(&safe(title), before_title).into_owned();
+    let head = paint.faint(&format!("{}  {}", line(TITLES.map(str::to_owned)), title("title")));
+    let rows = summaries().map(|task| format!("{}  {}", line(cells(&task)), paint.name(&title(&task.title))));
+    let lines = std::iter::once(head.to_string()).chain(rows).map(|line| {
+        format!(
+            "{}
+",
+            line.trim_end()
+        )
+    });
+    let last = format!(
+        "{}
+",
+        paint.faint(&count(listed, "task"))
+    );
     output::print_lines(lines.chain([last]), paint)?;
     Ok(found.exit())
 }

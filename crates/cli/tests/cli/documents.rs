@@ -61,6 +61,7 @@ fn check(document: &str) -> usize {
             .env("PATH", &path)
             .env("TZ", "UTC")
             .env_remove("CLICOLOR_FORCE")
+            .env("LC_ALL", "C.UTF-8")
             .current_dir(root())
             .stdin(Stdio::null())
             .output()

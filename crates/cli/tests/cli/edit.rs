@@ -681,3 +681,63 @@ fn sizes_of_many_bits_get_right() {
         }
     }
 }
+
+/// What is kept is what lies near the events of which the expression is true: counted here from the lines of all events.
+#[test]
+fn the_time_around_events_is_kept() {
+    let directory = Directory::new("edit-around");
+    let lttng = root().join("examples/hello-lttng");
+    let out = directory.join("out");
+    let time = |line: &str| -> i128 { line[1..line.find(']').unwrap()].parse().unwrap() };
+    let all = events(&[&lttng], &[]);
+    let near = |anchors: &[i128], margin: i128| -> Vec<String> {
+        let is_near = |line: &&String| anchors.iter().any(|anchor| (time(line) - anchor).abs() <= margin);
+        all.iter().filter(is_near).cloned().collect()
+    };
+    let selected = events(&[&lttng], &["--filter", "number == 13"]);
+    let anchors: Vec<i128> = selected.iter().map(|line| time(line)).collect();
+    let greetings = events(&[&lttng], &["--event", "*greeting"]);
+    assert_eq!(anchors.len(), 3);
+    for (margin, nanoseconds) in [("0ns", 0), ("2us", 2_000), ("50us", 50_000), ("1s", 1_000_000_000)] {
+        let words = [
+            "cut",
+            "--force",
+            "--verify",
+            "--around",
+            "number == 13",
+            margin,
+            text(&lttng),
+            "-o",
+            text(&out),
+        ];
+        run(&words).expect(0, &[]);
+        is_sound(&out);
+        assert_eq!(events(&[&out], &[]), near(&anchors, nanoseconds), "{margin}");
+    }
+    // Other options select what is written, and where events are looked for.
+    let begin = anchors.iter().min().unwrap() + 1;
+    let words = ["cut", "--force", "--around", "number == 13", "5us", text(&lttng), "-o", text(&out)];
+    run(&[&words[..], &["--event", "*greeting"]].concat()).expect(0, &[]);
+    let mut expected = near(&anchors, 5_000);
+    expected.retain(|line| greetings.contains(line));
+    assert!(!expected.is_empty());
+    assert_eq!(events(&[&out], &[]), expected);
+    // Where the clock of the trace counts from.
+    let since = format!("@{}", 1_795_247_584_907_214_678 + begin);
+    run(&[&words[..], &["--begin", &since]].concat()).expect(0, &[]);
+    let mut expected =
+        near(&anchors[..].iter().copied().filter(|anchor| *anchor >= begin).collect::<Vec<_>>(), 5_000);
+    expected.retain(|line| time(line) >= begin);
+    assert_eq!(events(&[&out], &[]), expected);
+    // Mistakes.
+    let around = |expression: &str, margin: &str, more: &[&str]| {
+        let words = ["cut", "--force", "--around", expression, margin, text(&lttng), "-o", text(&out)];
+        run(&[&words[..], more].concat())
+    };
+    around("number == 1000", "1s", &[]).expect(1, &["there is no such event: nothing is written"]);
+    around("numbr == 13", "1s", &[]).expect(2, &["--around: no event has a field `numbr`", "`number`"]);
+    around("number = 13", "1s", &[]).expect(2, &["--around: `=` is no operator"]);
+    around("number == 13", "1 parsec", &[]).expect(2, &["`1 parsec` is not a duration"]);
+    around("number == 13", "1x", &[]).expect(2, &["`1x` is not a duration"]);
+    around("number == 13", "1s", &["--align", "packet"]).expect(2, &["cannot cut around events"]);
+}

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fs;
 
-use crate::support::{Directory, METADATA, ichnos, ichnos_with, packet, trace};
+use crate::support::{Directory, METADATA, command, ichnos, ichnos_with, packet, root, trace};
 use crate::transcript::transcript;
 
 #[test]
@@ -252,4 +252,48 @@ fn outputs() {
     let empty = Directory::new("outputs-empty");
     to(empty.as_os_str());
     to(OsStr::new("/does/not/exist/out"));
+}
+
+/// Mistakes whose messages say what was meant, or what the input is.
+#[test]
+fn mistakes_that_have_an_answer() {
+    let _transcript = transcript!();
+    let example = |name: &str| format!("{}/examples/{name}", root().display());
+    let (lttng, fuchsia, dotnet) =
+        (example("hello-lttng"), example("hello-fuchsia"), example("hello-dotnet"));
+    let run = |words: &[&str], path: &str| ichnos(words.iter().copied().chain([path]));
+    // A format that is wanted, and is another one.
+    run(&["cat", "--from", "nettrace"], &lttng).expect(2, &["it is of the format ctf", "`--from ctf`"]);
+    run(&["cat", "--from", "ctf"], &fuchsia).expect(2, &["it is of the format fuchsia-log"]);
+    // Fields.
+    run(&["stacks", "--where", "Typ=Managed"], &dotnet).expect(2, &["did you mean `Type`"]);
+    run(&["stacks", "--weight", "Typ"], &dotnet).expect(2, &["did you mean `Type`"]);
+    run(&["stats", "--histogram", "text"], &lttng).expect(2, &["is a string, not a number", "`--by text`"]);
+    run(&["stats", "--histogram", "message"], &fuchsia).expect(2, &["is a string, not a number"]);
+    run(&["stats", "--histogram", "samples"], &lttng).expect(2, &["is an array, not a number"]);
+    run(&["cat", "-f", "number"], &lttng).expect(2, &["--format csv --fields time,event,number"]);
+    run(&["cat", "-f", "prety"], &lttng).expect(2, &["pretty"]);
+    // Words that are missing, or in the place of others.
+    run(&["stats", "--pair", "hello:tick"], &lttng)
+        .expect(2, &["the name of the events that end pairs is missing"]);
+    run(&["convert", "-o", "text"], &lttng).expect(2, &["`ichnos cat PATH` prints text", "`-o ./text`"]);
+}
+
+/// A time zone that is unknown is not UTC silently.
+#[test]
+fn an_unknown_time_zone_is_reported() {
+    let run = |zone: &str, options: &[&str]| {
+        let example = format!("{}/examples/hello-lttng", root().display());
+        let output = command().env("TZ", zone).args(["cat", "-n1", &example]).args(options).output().unwrap();
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(run("Nowhere/City", &[]).contains("the time zone `Nowhere/City` is unknown: times are in UTC"));
+    for (zone, options) in [
+        ("Nowhere/City", &["--clock-gmt"][..]),
+        ("Nowhere/City", &["-q"]),
+        ("UTC", &[]),
+        ("CET-1CEST,M3.5.0,M10.5.0/3", &[]),
+    ] {
+        assert!(!run(zone, options).contains("time zone"), "{zone} {options:?}");
+    }
 }

@@ -32,6 +32,9 @@ fn selects_events() {
     cat(&directory, &["--begin", "+1s", "--filter", "time < +2.9s", "--stats", "-f", "null"]).expect(0, &[]);
     cat(&directory, &["--filter", "value == 2 && value == 3"]).expect(1, &[]);
     cat(&directory, &["--filter", "time > 2100-01-01"]).expect(1, &[]);
+    cat(&directory, &["--filter", "ts >= +2s AND name ENDSWITH \"tick\" AND NOT value IN [3..]"])
+        .expect(0, &[]);
+    cat(&directory, &["--filter", "text contains \"b\" or value in [..0, 2..2]"]).expect(0, &[]);
     cat(&directory, &["--filter", "event == \"demo:tik\""]).expect(1, &["did you mean `demo:tick`"]);
 }
 
@@ -53,9 +56,39 @@ fn reports_mistakes() {
         "level >= warn",
         "value in text",
         "\u{1b}[31m",
+        "event == demo:tick",
+        "event == demo:*",
+        "text == hello",
+        "value in {1..5}",
+        "value in [5..1]",
+        "value contains 2",
+        "text like \"x\"",
+        "comm == \"x\"",
+        "text matches x.*",
     ] {
         cat(&directory, &["--filter", expression]).expect(2, &["error: --filter: "]);
     }
+}
+
+/// Where classes are only met while reading, names and types that none of them had are reported at the end.
+#[test]
+fn names_of_classes_that_are_met_while_reading() {
+    let _transcript = transcript!();
+    let fuchsia = root().join("examples/hello-fuchsia");
+    let xtrace = root().join("examples/hello-xtrace");
+    let run = |verb: &[&str], filter: &str, path: &Path| {
+        let options = verb.iter().copied().chain(["--filter", filter]).map(OsStr::new);
+        ichnos(options.chain([path.as_os_str()]))
+    };
+    run(&["cat"], "severty >= warn", &fuchsia).expect(1, &["no event has a field `severty`", "`severity`"]);
+    run(&["cat"], "message contains boot", &fuchsia).expect(1, &["put it in quotes: `\"boot\"`"]);
+    run(&["stats"], "Agent contains 5", &xtrace).expect(1, &["`Agent` is a string, and `5` is an integer"]);
+    run(&["task", "list"], "Agnt == \"x\"", &xtrace).expect(1, &["did you mean `Agent`"]);
+    run(&["info"], "event == \"reprot\"", &xtrace).expect(1, &["did you mean `report`"]);
+    // What is known is no reason to report anything; nor is what was not read to its end.
+    run(&["cat", "--limit", "1"], "severity < 0 || nothing == 1", &fuchsia).expect(1, &[]);
+    let found = run(&["cat"], "severity >= 0", &fuchsia).expect(0, &[]);
+    assert!(!found.err.contains("--filter"), "{}", found.err);
 }
 
 #[test]

@@ -41,6 +41,7 @@ mod json_forms;
 mod json_lines;
 mod json_round_trip;
 mod limits;
+mod locale;
 mod log_lines;
 mod logs;
 mod manifest;

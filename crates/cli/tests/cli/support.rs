@@ -64,7 +64,7 @@ impl Run {
 pub fn command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ichnos"));
     command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").env_remove("COLUMNS");
-    command.env("TZ", "UTC");
+    command.env_remove("LC_ALL").env_remove("LC_CTYPE").env_remove("LANG").env("TZ", "UTC");
     command
 }
 

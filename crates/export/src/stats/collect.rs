@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use ichnos_model::{Discarded, Event, FieldRef, Message};
 
 use super::distribution::{Distribution, Number};
+use super::gaps::LongestGaps;
 use super::group::{Group, GroupRow, Groups};
 use super::key::{self, ClassKey, GroupBy, GroupValue, StreamKey, find_field};
 use super::timeline::Timeline;
@@ -22,17 +23,19 @@ pub struct StatsOptions {
     pub histogram: Option<String>,
     /// Whether to count when events are.
     pub timeline: bool,
-    /// How many groups are counted exactly at most; with a histogram or a timeline, there are fewer.
+    /// How many of the longest gaps between events are kept.
+    pub gaps: usize,
+    /// How many groups are counted exactly at most; with a histogram, a timeline or gaps, there are fewer.
     pub groups: usize,
 }
 
 impl Default for StatsOptions {
     fn default() -> Self {
-        Self { by: Vec::new(), histogram: None, timeline: false, groups: 1 << 16 }
+        Self { by: Vec::new(), histogram: None, timeline: false, gaps: 0, groups: 1 << 16 }
     }
 }
 
-/// How many groups there are at most that have a distribution or a timeline of their own.
+/// How many groups there are at most that have a distribution, a timeline or gaps of their own.
 const MOST_LARGE_GROUPS: usize = 1_024;
 /// How many different numbers a distribution keeps: of all events, and of a group.
 pub(super) const MOST_NUMBERS: usize = 1 << 16;
@@ -42,7 +45,7 @@ impl StatsOptions {
     /// How many groups there are at most.
     #[must_use]
     pub fn most_groups(&self) -> usize {
-        let is_large = self.histogram.is_some() || self.timeline;
+        let is_large = self.histogram.is_some() || self.timeline || self.gaps > 0;
         if is_large { self.groups.min(MOST_LARGE_GROUPS) } else { self.groups }
     }
 
@@ -52,6 +55,7 @@ impl StatsOptions {
             loss: Loss::default(),
             numbers: self.histogram.is_some().then(|| Box::new(Distribution::new(numbers))),
             timeline: self.timeline.then(Box::default),
+            gaps: (self.gaps > 0).then(|| Box::new(LongestGaps::new(self.gaps))),
         }
     }
 }
@@ -68,6 +72,8 @@ pub struct StatsRow {
     pub numbers: Option<Box<Distribution>>,
     /// How many events are when.
     pub timeline: Option<Box<Timeline>>,
+    /// The longest gaps between events.
+    pub gaps: Option<Box<LongestGaps>>,
 }
 
 impl GroupRow for StatsRow {
@@ -84,6 +90,9 @@ impl GroupRow for StatsRow {
         if let (Some(timeline), Some(later)) = (&mut self.timeline, later.timeline) {
             timeline.merge(*later);
         }
+        if let (Some(gaps), Some(later)) = (&mut self.gaps, later.gaps) {
+            gaps.merge(*later);
+        }
     }
 }
 
@@ -96,6 +105,9 @@ impl StatsRow {
         }
         if let (Some(timeline), Some(time)) = (&mut self.timeline, time) {
             timeline.add(time);
+        }
+        if let (Some(gaps), Some(time)) = (&mut self.gaps, time) {
+            gaps.add(time);
         }
     }
 }

@@ -12,7 +12,7 @@ use super::error::{FilterError, FilterErrorKind};
 use super::fetch::Register;
 use super::glob::Glob;
 use super::program::{Code, Leaf, Program, Test};
-use super::property::{self, is_reserved};
+use super::property::{self, Alias, is_reserved};
 use super::syntax::{ArithmeticOp, CompareOp, Literal, Node, NodeKind, Path};
 use super::value::{Constant, calculate};
 
@@ -59,6 +59,8 @@ pub(super) struct Compiler<'c> {
     pub(super) source: &'c str,
     pub(super) patterns: &'c [Regex],
     pub(super) times: &'c Times<'c>,
+    /// Names of other tools that stand for properties.
+    aliases: &'c [Alias],
     registers: Vec<Register>,
     pub(super) findings: Vec<Finding>,
 }
@@ -69,8 +71,9 @@ impl<'c> Compiler<'c> {
         source: &'c str,
         patterns: &'c [Regex],
         times: &'c Times<'c>,
+        aliases: &'c [Alias],
     ) -> Self {
-        Self { class, source, patterns, times, registers: Vec::new(), findings: Vec::new() }
+        Self { class, source, patterns, times, aliases, registers: Vec::new(), findings: Vec::new() }
     }
 
     pub(super) fn program(&mut self, root: &Node) -> Program {
@@ -78,7 +81,7 @@ impl<'c> Compiler<'c> {
         Program::new(test, &self.registers)
     }
 
-    fn leaf(&self, leaf: Leaf) -> Test {
+    pub(super) fn leaf(&self, leaf: Leaf) -> Test {
         Test::leaf(leaf, &self.registers, self.patterns)
     }
 
@@ -92,6 +95,10 @@ impl<'c> Compiler<'c> {
             NodeKind::Compare(op, a, b) => self.compare(node, *op, a, b),
             NodeKind::Match { text, pattern, is_negated } => {
                 let test = self.matches(node, text, pattern.index);
+                if *is_negated { test.not() } else { test }
+            }
+            NodeKind::Part { op, value, part, is_negated } => {
+                let test = self.has_part(node, *op, value, part);
                 if *is_negated { test.not() } else { test }
             }
             NodeKind::In { value, list, is_negated } => {
@@ -145,7 +152,7 @@ impl<'c> Compiler<'c> {
     }
 
     /// The condition for whichever of several values is there.
-    fn fitting(
+    pub(super) fn fitting(
         &mut self,
         node: &Node,
         found: Vec<Typed>,
@@ -165,7 +172,7 @@ impl<'c> Compiler<'c> {
     }
 
     /// A part as it is written.
-    fn text(&self, node: &Node) -> String {
+    pub(super) fn text(&self, node: &Node) -> String {
         let text = self.source.get(node.span.clone()).unwrap_or_default();
         if text.chars().count() > 60 { "this".to_owned() } else { format!("`{text}`") }
     }
@@ -183,7 +190,13 @@ impl<'c> Compiler<'c> {
         {
             found = self.class.find(scopes, rest);
         }
-        let found = if found.is_empty() { property::find(self, first, rest) } else { self.fields(found) };
+        let found = if found.is_empty() {
+            let alias =
+                property::alias(path).filter(|alias| path.is_property || self.aliases.contains(alias));
+            property::find(self, alias.map_or(first, |alias| alias.property), rest)
+        } else {
+            self.fields(found)
+        };
         if !found.is_empty() {
             self.findings.push(Finding::Found(span.clone()));
         }
@@ -230,7 +243,7 @@ impl<'c> Compiler<'c> {
     }
 
     /// A part as a value: of one of several types, of which an event has at most one. None at all: unknown.
-    fn value(&mut self, node: &Node) -> Vec<Typed> {
+    pub(super) fn value(&mut self, node: &Node) -> Vec<Typed> {
         match &node.kind {
             NodeKind::Integer(value) | NodeKind::Duration(value) => {
                 vec![Typed::constant(Constant::Integer(*value), Type::Integer)]
@@ -528,7 +541,7 @@ impl<'c> Compiler<'c> {
     }
 
     /// The values whose labels are among those that are wanted.
-    fn ranges(
+    pub(super) fn ranges(
         &mut self,
         names: &Mappings,
         is_wanted: impl Fn(&str) -> bool,
@@ -552,7 +565,7 @@ impl<'c> Compiler<'c> {
         let found = self.value(text);
         let Some(regex) = self.patterns.get(pattern).cloned() else { return Test::UNKNOWN };
         self.fitting(node, found, |compiler, found| match &found.kind {
-            Type::Text => {
+            Type::Text | Type::Blob => {
                 compiler.findings.push(Finding::Label(node.span.clone(), Ok(())));
                 Ok(compiler.leaf(Leaf::Pattern(found.code, pattern)))
             }
@@ -571,6 +584,7 @@ impl<'c> Compiler<'c> {
     fn among(&mut self, value: &Node, items: &[Node]) -> Test {
         let found = self.value(value);
         let mut integers: Vec<i128> = Vec::new();
+        let mut ranges: Vec<IntegerRange> = Vec::new();
         let mut texts: HashSet<Box<[u8]>> = HashSet::new();
         let mut others: Vec<&Node> = Vec::new();
         let are_integers = found.iter().all(|found| found.kind.is_integer());
@@ -579,6 +593,11 @@ impl<'c> Compiler<'c> {
             match &item.kind {
                 NodeKind::Integer(number) | NodeKind::Duration(number) if are_integers => {
                     integers.push(*number)
+                }
+                NodeKind::Range(begin, end)
+                    if are_integers && let Some(range) = integer_range(begin, end) =>
+                {
+                    ranges.push(range);
                 }
                 NodeKind::Text(literal) if are_texts && literal.stars.is_empty() => {
                     texts.insert(literal.text.as_bytes().into());
@@ -589,7 +608,7 @@ impl<'c> Compiler<'c> {
                 }
             }
             if !found.is_empty() {
-                self.findings.push(Finding::Fits(item.span.clone()));
+                item.for_each(&mut |node| self.findings.push(Finding::Fits(node.span.clone())));
             }
         }
         let mut tests = Vec::new();
@@ -598,12 +617,24 @@ impl<'c> Compiler<'c> {
             let leaf = |found: &Typed| self.leaf(Leaf::Integers(found.code.clone(), integers.clone().into()));
             tests.push(Test::known(found.iter().map(leaf).collect()));
         }
+        if !ranges.is_empty() {
+            let leaf = |found: &Typed| self.leaf(Leaf::Ranges(found.code.clone(), RangeSet(ranges.clone())));
+            tests.push(Test::known(found.iter().map(leaf).collect()));
+        }
         if !texts.is_empty() {
             let leaf = |found: &Typed| self.leaf(Leaf::Texts(found.code.clone(), texts.clone()));
             tests.push(Test::known(found.iter().map(leaf).collect()));
         }
         for item in others {
-            tests.push(self.compare_with(item, CompareOp::Equal, (found.clone(), value), item));
+            tests.push(match &item.kind {
+                NodeKind::Range(begin, end) => {
+                    let ends = [(begin, CompareOp::GreaterOrEqual), (end, CompareOp::LessOrEqual)];
+                    let mut one = |end: &Node, op| self.compare_with(end, op, (found.clone(), value), end);
+                    let tests = ends.into_iter().filter_map(|(end, op)| Some(one(end.as_ref()?, op)));
+                    Test::all(tests.collect())
+                }
+                _ => self.compare_with(item, CompareOp::Equal, (found.clone(), value), item),
+            });
         }
         if found.is_empty() && !items.is_empty() { Test::UNKNOWN } else { Test::any(tests) }
     }
@@ -613,39 +644,44 @@ impl<'c> Compiler<'c> {
         let found = self.value(container);
         // What it looks for is checked even where nothing can be looked for.
         self.value(value);
-        self.fitting(node, found, |compiler, found| {
-            match (&found.kind, &value.kind, &found.code) {
-                (Type::BitMap(flags), NodeKind::Text(literal), code) => {
-                    let bits = compiler.labelled(flags, literal, value);
-                    let ranges = bits.0.iter().filter(|range| range.upper >= 0 && range.lower < 128);
-                    let mask = ranges.fold(0u128, |mask, range| {
-                        let (lower, upper) = (range.lower.max(0) as u32, range.upper.min(127) as u32);
-                        mask | (u128::MAX >> (127 - (upper - lower))) << lower
-                    });
-                    return Ok(compiler.leaf(Leaf::Flag(code.clone(), mask)));
-                }
-                (Type::Array(Some(kind)), _, Code::Register(register)) => {
-                    let Some(of) = compiler.registers.get(*register).cloned() else {
-                        return Ok(Test::UNKNOWN);
-                    };
-                    let register = compiler.register(Register { has_elements: true, ..of });
-                    let element = Typed { code: Code::Element, kind: (**kind).clone() };
-                    let test =
-                        compiler.compare_with(value, CompareOp::Equal, (vec![element], container), value);
-                    return Ok(Test::element(register, test, &compiler.registers));
-                }
-                _ => {}
+        self.fitting(node, found, |compiler, found| compiler.contained(found, value, container))
+    }
+
+    pub(super) fn contained(
+        &mut self,
+        found: Typed,
+        value: &Node,
+        container: &Node,
+    ) -> Result<Test, Mismatch> {
+        match (&found.kind, &value.kind, &found.code) {
+            (Type::BitMap(flags), NodeKind::Text(literal), code) => {
+                let bits = self.labelled(flags, literal, value);
+                let ranges = bits.0.iter().filter(|range| range.upper >= 0 && range.lower < 128);
+                let mask = ranges.fold(0u128, |mask, range| {
+                    let (lower, upper) = (range.lower.max(0) as u32, range.upper.min(127) as u32);
+                    mask | (u128::MAX >> (127 - (upper - lower))) << lower
+                });
+                return Ok(self.leaf(Leaf::Flag(code.clone(), mask)));
             }
-            let help = match found.kind {
-                Type::Text => Some("to look for a part of a string, write `x =~ \"part\"`"),
-                Type::BitMap(_) => Some("a flag is a string: `\"label\" in x`"),
-                Type::Enumeration(_) => Some("to compare it with a label, write `==`"),
-                _ => Some("behind `in` comes a list, `[1, 2]`, or an array or a bit map"),
-            };
-            let what =
-                format!("{} is {}, which contains no values", compiler.text(container), found.kind.name());
-            Err(Mismatch { message: what, help })
-        })
+            (Type::Array(Some(kind)), _, Code::Register(register)) => {
+                let Some(of) = self.registers.get(*register).cloned() else {
+                    return Ok(Test::UNKNOWN);
+                };
+                let register = self.register(Register { has_elements: true, ..of });
+                let element = Typed { code: Code::Element, kind: (**kind).clone() };
+                let test = self.compare_with(value, CompareOp::Equal, (vec![element], container), value);
+                return Ok(Test::element(register, test, &self.registers));
+            }
+            _ => {}
+        }
+        let help = match found.kind {
+            Type::Text => Some("to look for a part of a string, write `x contains \"part\"`"),
+            Type::BitMap(_) => Some("a flag is a string: `\"label\" in x`"),
+            Type::Enumeration(_) => Some("to compare it with a label, write `==`"),
+            _ => Some("behind `in` comes a list, `[1, 2]`, or an array or a bit map"),
+        };
+        let what = format!("{} is {}, which contains no values", self.text(container), found.kind.name());
+        Err(Mismatch { message: what, help })
     }
 
     /// The members with a meaning.
@@ -653,6 +689,16 @@ impl<'c> Compiler<'c> {
         let found = self.class.meaning(meaning, is_last);
         self.fields(found)
     }
+}
+
+/// The integers of a range, if its ends are integers.
+fn integer_range(begin: &Option<Box<Node>>, end: &Option<Box<Node>>) -> Option<IntegerRange> {
+    let end_of = |end: &Option<Box<Node>>, open: i128| match end.as_deref().map(|end| &end.kind) {
+        None => Some(open),
+        Some(NodeKind::Integer(number) | NodeKind::Duration(number)) => Some(*number),
+        Some(_) => None,
+    };
+    Some(IntegerRange { lower: end_of(begin, i128::MIN)?, upper: end_of(end, i128::MAX)? })
 }
 
 /// The log level that a word stands for, where that is compared with one.
@@ -676,7 +722,7 @@ fn level_named(name: &str) -> Option<LogLevel> {
 }
 
 /// The bytes that hexadecimal digits stand for.
-fn bytes_of(digits: &str) -> Option<Vec<u8>> {
+pub(super) fn bytes_of(digits: &str) -> Option<Vec<u8>> {
     let digits = digits.as_bytes();
     let digit = |byte: u8| char::from(byte).to_digit(16);
     let (pairs, []) = digits.as_chunks::<2>() else { return None };

@@ -15,6 +15,7 @@ mod error;
 mod fetch;
 mod glob;
 mod parser;
+mod parts;
 mod program;
 mod property;
 mod survey;
@@ -38,8 +39,9 @@ use compile::Compiler;
 pub use error::{FilterError, FilterErrorKind, FilterWarning, KnownName};
 use fetch::Fetched;
 use program::Program;
+use property::Alias;
 use survey::Survey;
-use syntax::{CompareOp, Node, NodeKind};
+use syntax::{CompareOp, Node, NodeKind, Path};
 
 /// An expression that follows the grammar. Shown, it is the same expression with all parentheses.
 #[derive(Clone, Debug)]
@@ -110,8 +112,11 @@ pub struct Filter {
 struct Shared {
     expression: Expression,
     /// Programs are found by their addresses.
-    _traces: Vec<Arc<Trace>>,
+    traces: Vec<Arc<Trace>>,
     times: HashMap<String, Result<i128, String>>,
+    /// Whether classes are met while reading.
+    is_open: bool,
+    aliases: Vec<Alias>,
     /// Whether it depends on more of the data stream than the class.
     depends_on_stream: bool,
     window: Window,
@@ -168,19 +173,29 @@ impl Filter {
             trace.plans.data_streams.iter().all(|stream| stream.event_records.is_empty())
         };
         let is_open = scope.has_dynamic_classes || scope.traces.iter().all(is_empty);
-        let survey = Survey { source, root, patterns, traces: scope.traces, is_open, times: &resolve };
-        let warnings = survey.run()?;
+        let survey =
+            Survey { source, root, patterns, traces: scope.traces, is_open, times: &resolve, aliases: &[] };
+        let aliases = survey.find_aliases();
+        let warnings = Survey { aliases: &aliases, ..survey }.run()?;
         let mut depends_on_stream = false;
         root.for_each(&mut |node| {
             if let NodeKind::Name(path) | NodeKind::Has(path) = &node.kind {
                 depends_on_stream |= path.split().0 == "stream";
             }
         });
-        let window = window_of(root, source, &resolve);
+        let is_time = |path: &Path| {
+            let alias = property::alias(path).filter(|alias| path.is_property || aliases.contains(alias));
+            alias.map(|alias| alias.property).or(path.word()) == Some("time")
+        };
+        let window =
+            window_of(root, &|node| matches!(&node.kind, NodeKind::Name(path) if is_time(path)), &|node| {
+                time_of(node, source, &resolve)
+            });
         let shared = Shared {
             expression: expression.clone(),
-            _traces: scope.traces.to_vec(),
+            traces: scope.traces.to_vec(),
             times: times.into_inner(),
+            is_open,
             depends_on_stream,
             window: Window {
                 begin: window.begin,
@@ -188,6 +203,7 @@ impl Filter {
                 end: window.end.map(|end| end.max(window.begin.unwrap_or(end))),
             },
             warnings,
+            aliases,
             programs: Mutex::default(),
             excluded: Mutex::default(),
         };
@@ -210,6 +226,32 @@ impl Filter {
     #[must_use]
     pub fn warnings(&self) -> &[FilterWarning] {
         &self.shared.warnings
+    }
+
+    /// Checks the expression again, now for the classes that were met while reading: as [`Filter::new`] does where all
+    /// classes are known. Nothing if it did, or if no class was met.
+    ///
+    /// # Errors
+    /// If there is a name that no event has, or an operator that cannot be applied to the types in any class.
+    pub fn review(&self) -> Result<Vec<FilterWarning>, FilterError> {
+        let Expression { source, root, patterns } = &self.shared.expression;
+        let (traces, aliases) = (&self.shared.traces[..], &self.shared.aliases[..]);
+        let times = |text: &str| self.resolved(text);
+        let survey = Survey { source, root, patterns, traces, is_open: false, times: &times, aliases };
+        if !self.shared.is_open || !survey.has_classes() {
+            return Ok(Vec::new());
+        }
+        // Times were checked before.
+        survey.run().or_else(|error| match error.kind {
+            FilterErrorKind::Time => Ok(Vec::new()),
+            _ => Err(error),
+        })
+    }
+
+    /// The time that a text of the expression stands for.
+    fn resolved(&self, text: &str) -> Result<i128, String> {
+        let time = self.shared.times.get(text).cloned();
+        time.unwrap_or_else(|| Err("it was not resolved".to_owned()))
     }
 
     /// The event record classes of a data stream of which no event is selected, whatever is in it; None if there are
@@ -262,11 +304,8 @@ impl Filter {
 
     fn compile(&self, class: Class<'_>) -> Program {
         let Expression { source, root, patterns } = &self.shared.expression;
-        let times = |text: &str| {
-            let time = self.shared.times.get(text).cloned();
-            time.unwrap_or_else(|| Err("it was not resolved".to_owned()))
-        };
-        Compiler::new(class, source, patterns, &times).program(root)
+        let times = |text: &str| self.resolved(text);
+        Compiler::new(class, source, patterns, &times, &self.shared.aliases).program(root)
     }
 }
 
@@ -371,35 +410,50 @@ impl Selector {
     }
 }
 
-/// The part of the timeline in which all events lie of which a condition holds.
-fn window_of(node: &Node, source: &str, resolve: &dyn Fn(&str) -> Result<i128, String>) -> Window {
-    let is_time = |node: &Node| matches!(&node.kind, NodeKind::Name(path) if path.word() == Some("time"));
-    let time_of = |node: &Node| match &node.kind {
+/// The time that a part stands for.
+fn time_of(node: &Node, source: &str, resolve: &dyn Fn(&str) -> Result<i128, String>) -> Option<i128> {
+    match &node.kind {
         NodeKind::Time(text) => resolve(text).ok(),
         NodeKind::Text(literal) => resolve(&literal.text).ok(),
         NodeKind::Negate(inner) if matches!(inner.kind, NodeKind::Duration(_)) => {
             resolve(source.get(node.span.clone())?).ok()
         }
         _ => None,
-    };
+    }
+}
+
+/// The part of the timeline in which all events lie of which a condition holds.
+fn window_of(
+    node: &Node,
+    is_time: &dyn Fn(&Node) -> bool,
+    time_of: &dyn Fn(&Node) -> Option<i128>,
+) -> Window {
     let narrower = |a: Option<i128>, b: Option<i128>, pick: fn(i128, i128) -> i128| match (a, b) {
         (Some(a), Some(b)) => Some(pick(a, b)),
         (a, b) => a.or(b),
     };
+    let hull = |a: Window, b: Window| Window {
+        begin: a.begin.zip(b.begin).map(|(a, b)| a.min(b)),
+        end: a.end.zip(b.end).map(|(a, b)| a.max(b)),
+    };
     match &node.kind {
         NodeKind::And(nodes) => nodes.iter().fold(Window::default(), |all, node| {
-            let one = window_of(node, source, resolve);
+            let one = window_of(node, is_time, time_of);
             Window {
                 begin: narrower(all.begin, one.begin, i128::max),
                 end: narrower(all.end, one.end, i128::min),
             }
         }),
         NodeKind::Or(nodes) => {
-            let windows = nodes.iter().map(|node| window_of(node, source, resolve));
-            let hull = |a: Window, b: Window| Window {
-                begin: a.begin.zip(b.begin).map(|(a, b)| a.min(b)),
-                end: a.end.zip(b.end).map(|(a, b)| a.max(b)),
-            };
+            nodes.iter().map(|node| window_of(node, is_time, time_of)).reduce(hull).unwrap_or_default()
+        }
+        NodeKind::In { value, list, is_negated: false } if is_time(value) => {
+            let NodeKind::List(items) = &list.kind else { return Window::default() };
+            let end = |end: &Option<Box<Node>>| end.as_deref().and_then(time_of);
+            let windows = items.iter().map(|item| match &item.kind {
+                NodeKind::Range(first, last) => Window { begin: end(first), end: end(last) },
+                _ => Window { begin: time_of(item), end: time_of(item) },
+            });
             windows.reduce(hull).unwrap_or_default()
         }
         NodeKind::Compare(op, a, b) => {

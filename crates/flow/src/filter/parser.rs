@@ -5,8 +5,9 @@ use std::ops::Range;
 use regex::bytes::{Regex, RegexBuilder};
 
 use super::error::{FilterError, FilterErrorKind};
-use super::syntax::{ArithmeticOp, CompareOp, KEYWORDS, Node, NodeKind, Path, Pattern, Step};
-use super::token::{Token, tokens, unescaped};
+use super::syntax::{ArithmeticOp, CompareOp, Node, NodeKind, PartOp, Path, Pattern, Step, keyword};
+use super::token::{Token, quote, tokens, unescaped, unquoted};
+use super::value::{Value, compare};
 
 /// Longest expression, in bytes.
 pub(super) const MOST_BYTES: usize = 64 << 10;
@@ -14,8 +15,10 @@ pub(super) const MOST_BYTES: usize = 64 << 10;
 pub(super) const DEPTH: usize = 50;
 /// How deep the parser can be within itself: up to three steps for each operator with parentheses around it.
 const NESTING: usize = 3 * DEPTH + 10;
-/// Most memory of a compiled regular expression, in bytes.
-const REGEX_BYTES: usize = 1 << 20;
+/// Sizes that are tried for a compiled regular expression, in bytes, and with each what its searches may keep.
+const REGEX_BYTES: [(usize, usize); 3] = [(16 << 10, 128 << 10), (128 << 10, 512 << 10), (1 << 20, 1 << 20)];
+/// What all regular expressions of an expression may take, in bytes.
+const REGEX_BYTES_TOGETHER: usize = 64 << 20;
 /// Steps of a name.
 const STEPS: usize = 64;
 
@@ -25,16 +28,26 @@ pub(super) fn parse(source: &str) -> Result<(Node, Vec<Regex>), FilterError> {
         let message = format!("the expression is longer than {MOST_BYTES} bytes");
         return Err(FilterError::new(FilterErrorKind::Limit, "", 0..0, message));
     }
-    let mut parser = Parser { source, tokens: tokens(source)?, at: 0, depth: 0, patterns: Vec::new() };
+    let mut parser = Parser {
+        source,
+        tokens: tokens(source)?,
+        at: 0,
+        depth: 0,
+        patterns: Vec::new(),
+        regex_bytes: REGEX_BYTES_TOGETHER,
+    };
     let (node, _) = parser.disjunction()?;
-    match parser.peek() {
-        Token::End => Ok((node, parser.patterns)),
-        token => {
-            let message =
-                format!("expected an operator or the end, found {}", describe(token, parser.text()));
-            Err(parser.error(message))
+    let error = match parser.peek() {
+        Token::End => return Ok((node, parser.patterns)),
+        _ => parser.expected("an operator or the end"),
+    };
+    Err(match parser.peek() {
+        Token::Name { .. } => {
+            error.help("operators that are words: and, or, not, in, contains, startswith, endswith, matches")
         }
-    }
+        Token::Sign("..") => error.help("ranges are written in brackets: `x in [1..5]`"),
+        _ => error,
+    })
 }
 
 /// A node with its depth.
@@ -47,6 +60,8 @@ struct Parser<'s> {
     /// How deep the current token is nested.
     depth: usize,
     patterns: Vec<Regex>,
+    /// What further regular expressions may take, in bytes.
+    regex_bytes: usize,
 }
 
 fn describe(token: &Token, text: &str) -> String {
@@ -85,7 +100,13 @@ impl<'s> Parser<'s> {
     }
 
     fn is_keyword(&self, keyword: &str) -> bool {
-        matches!(self.peek(), Token::Name { name, quoted: false } if name == keyword)
+        matches!(self.peek(), Token::Name { name, quoted: false } if self::keyword(name) == Some(keyword))
+    }
+
+    /// Whether a word comes next, in small letters or capitals, that is no keyword elsewhere.
+    fn is_word(&self, word: &str) -> bool {
+        let is_form = |name: &str| name == word || name == word.to_ascii_uppercase();
+        matches!(self.peek(), Token::Name { name, quoted: false } if is_form(name))
     }
 
     fn next_if_keyword(&mut self, keyword: &str) -> bool {
@@ -182,33 +203,34 @@ impl<'s> Parser<'s> {
             Token::Sign(sign) => *sign,
             _ => "",
         };
-        let found = if let Some(op) = CompareOp::from_sign(sign) {
+        let is_negated = self.next_if_keyword("not");
+        let found = if let (Some(op), false) = (CompareOp::from_sign(sign), is_negated) {
             self.at += 1;
             let (other, more) = self.arithmetic(0)?;
             self.node(begin, NodeKind::Compare(op, Box::new(value), Box::new(other)), depth.max(more) + 1)?
-        } else if matches!(sign, "=~" | "!~") {
+        } else if self.is_word("matches") || matches!(sign, "=~" | "!~") && !is_negated {
             self.at += 1;
             let pattern = self.pattern()?;
-            let kind = NodeKind::Match { text: Box::new(value), pattern, is_negated: sign == "!~" };
-            self.node(begin, kind, depth + 1)?
-        } else {
-            let is_negated = self.is_keyword("not");
-            if is_negated {
-                self.at += 1;
-                if !self.is_keyword("in") {
-                    return Err(self.expected("`in` after `not`"));
-                }
-            }
-            if !self.next_if_keyword("in") {
-                return Ok((value, depth));
-            }
+            let is_negated = is_negated || sign == "!~";
+            self.node(begin, NodeKind::Match { text: Box::new(value), pattern, is_negated }, depth + 1)?
+        } else if let Some(op) = PartOp::ALL.into_iter().find(|op| self.is_word(op.word())) {
+            self.at += 1;
+            let (part, more) = self.arithmetic(0)?;
+            let (value, part) = (Box::new(value), Box::new(part));
+            self.node(begin, NodeKind::Part { op, value, part, is_negated }, depth.max(more) + 1)?
+        } else if self.next_if_keyword("in") {
             let (list, more) = self.nested(Self::list)?;
             let kind = NodeKind::In { value: Box::new(value), list: Box::new(list), is_negated };
             self.node(begin, kind, depth.max(more) + 1)?
+        } else if is_negated {
+            return Err(self.expected("`in`, `contains`, `startswith`, `endswith` or `matches` after `not`"));
+        } else {
+            return Ok((value, depth));
         };
+        let is_part = || PartOp::ALL.into_iter().any(|op| self.is_word(op.word()));
         let is_next = match self.peek() {
             Token::Sign(sign) => CompareOp::from_sign(sign).is_some() || matches!(*sign, "=~" | "!~"),
-            _ => false,
+            _ => self.is_keyword("in") || self.is_word("matches") || is_part(),
         };
         if is_next {
             let error = self.error("comparisons cannot be chained");
@@ -231,17 +253,53 @@ impl<'s> Parser<'s> {
                     break;
                 }
             }
-            let (node, more) = self.arithmetic(0)?;
+            let (node, more) = self.item()?;
             depth = depth.max(more);
             nodes.push(node);
         }
         self.node(begin, NodeKind::List(nodes), depth + 1)
     }
 
+    /// A value of a list, or a range of values.
+    fn item(&mut self) -> Result<Deep, FilterError> {
+        let start = self.span().start;
+        let is_open = matches!(self.peek(), Token::Sign(".."));
+        let begin = if is_open { None } else { Some(self.arithmetic(0)?) };
+        if !self.next_if("..") {
+            return match begin {
+                Some(value) => Ok(value),
+                None => Err(self.expected("a value")),
+            };
+        }
+        let is_open = matches!(self.peek(), Token::Sign("," | "]") | Token::End);
+        let end = if is_open { None } else { Some(self.arithmetic(0)?) };
+        let depth = begin.iter().chain(&end).map(|(_, depth)| *depth).max().unwrap_or(0);
+        let [begin, end] = [begin, end].map(|end| end.map(|(node, _)| Box::new(node)));
+        let (node, depth) = self.node(start, NodeKind::Range(begin, end), depth + 1)?;
+        let error = |message: &str| FilterError::syntax(self.source, node.span.clone(), message);
+        match &node.kind {
+            NodeKind::Range(None, None) => {
+                Err(error("a range needs a begin or an end")
+                    .help("ranges are written `1..5`, `1..` or `..5`"))
+            }
+            NodeKind::Range(Some(begin), Some(end))
+                if let (Some(begin), Some(end)) = (number(begin), number(end))
+                    && compare(CompareOp::Greater, begin, end) == Some(true) =>
+            {
+                Err(error("the range ends before it begins").help("the smaller value comes first"))
+            }
+            _ => Ok((node, depth)),
+        }
+    }
+
     fn pattern(&mut self) -> Result<Pattern, FilterError> {
         let span = self.span();
         let Token::Text(content) = self.peek().clone() else {
-            return Err(self.expected("a regular expression in quotes"));
+            let error = self.expected("a regular expression in quotes");
+            let rest = &self.source[span.start..];
+            let word = span.start..span.start + rest.find(char::is_whitespace).unwrap_or(rest.len());
+            let is_short = !word.is_empty() && word.len() < 100;
+            return Err(if is_short { error.help(quote(self.source, &word)) } else { error });
         };
         let quote = self.source.as_bytes().get(span.start).copied().map_or('"', char::from);
         self.at += 1;
@@ -255,29 +313,42 @@ impl<'s> Parser<'s> {
             }
             text.extend(escaped);
         }
-        let regex = RegexBuilder::new(&text)
-            .size_limit(REGEX_BYTES)
-            .dfa_size_limit(REGEX_BYTES)
-            .nest_limit(DEPTH as u32)
-            .build()
-            .map_err(|error| {
-                let reason = match error {
-                    regex::Error::CompiledTooBig(_) => "it would take too much memory".to_owned(),
-                    // Its last line says what is wrong; the others show where, as ours do.
-                    error => {
-                        let text = error.to_string();
-                        let last = text.lines().last().unwrap_or_default();
-                        last.trim_start_matches("error: ").to_owned()
-                    }
-                };
-                FilterError::syntax(
-                    self.source,
-                    span,
-                    format!("the regular expression cannot be used: {reason}"),
-                )
-            })?;
+        let regex = self.compiled(&text).map_err(|error| {
+            let reason = match error {
+                regex::Error::CompiledTooBig(_) => "it would take too much memory".to_owned(),
+                // Its last line says what is wrong; the others show where, as ours do.
+                error => {
+                    let text = error.to_string();
+                    let last = text.lines().last().unwrap_or_default();
+                    last.trim_start_matches("error: ").to_owned()
+                }
+            };
+            FilterError::syntax(self.source, span, format!("the regular expression cannot be used: {reason}"))
+        })?;
         self.patterns.push(regex);
         Ok(Pattern { text, index: self.patterns.len() - 1 })
+    }
+
+    /// A regular expression with the least memory that it can have of what is left.
+    fn compiled(&mut self, text: &str) -> Result<Regex, regex::Error> {
+        for (size, searches) in REGEX_BYTES {
+            let left = self.regex_bytes.checked_sub(size + searches);
+            let Some(left) = left else { return Err(regex::Error::CompiledTooBig(self.regex_bytes)) };
+            let built = RegexBuilder::new(text)
+                .size_limit(size)
+                .dfa_size_limit(searches)
+                .nest_limit(DEPTH as u32)
+                .build();
+            match built {
+                Err(regex::Error::CompiledTooBig(_)) => {}
+                Err(error) => return Err(error),
+                Ok(regex) => {
+                    self.regex_bytes = left;
+                    return Ok(regex);
+                }
+            }
+        }
+        Err(regex::Error::CompiledTooBig(REGEX_BYTES[2].0))
     }
 
     /// Operators between values that bind more tightly than `above`.
@@ -288,7 +359,17 @@ impl<'s> Parser<'s> {
             && let Some(op) = ArithmeticOp::from_sign(sign)
             && op.power() > above
         {
+            let sign = self.span();
             self.at += 1;
+            let is_last =
+                matches!(self.peek(), Token::End | Token::Sign(")" | "]" | "," | "&&" | "||" | ".."))
+                    || self.is_keyword("and")
+                    || self.is_keyword("or");
+            if is_last && let Some(word) = unquoted(self.source, sign.start) {
+                let message = format!("expected a value after `{}`", op.sign());
+                let error = FilterError::syntax(self.source, word.clone(), message);
+                return Err(error.help(quote(self.source, &word)));
+            }
             let (other, more) = self.nested(|parser| parser.arithmetic(op.power()))?;
             let kind = NodeKind::Arithmetic(op, Box::new(node), Box::new(other));
             (node, depth) = self.node(begin, kind, depth.max(more) + 1)?;
@@ -342,18 +423,22 @@ impl<'s> Parser<'s> {
                 return Err(self.error("a list can only stand behind `in`").help("write `x in [1, 2]`"));
             }
             Token::Sign("$") => return self.name(),
-            Token::Name { name, quoted } if quoted || !KEYWORDS.contains(&name.as_str()) => {
+            Token::Name { name, quoted } if quoted || keyword(&name).is_none() => {
                 let is_call = !quoted
                     && matches!(self.tokens.get(self.at + 1), Some((Token::Sign("("), _)))
                     && self.tokens[self.at + 1].1.start == span.end;
                 return if is_call { self.call(&name) } else { self.name() };
             }
-            Token::Name { name, .. } if name == "true" || name == "false" => {
-                NodeKind::Boolean(name == "true")
+            Token::Name { name, .. } if let Some(word @ ("true" | "false")) = keyword(&name) => {
+                NodeKind::Boolean(word == "true")
             }
-            Token::Name { name, .. } if name == "not" => {
+            Token::Name { name, .. } if keyword(&name) == Some("not") => {
                 let error = self.error("`not` cannot stand here");
                 return Err(error.help("write `!`, or put `not` and what follows in parentheses"));
+            }
+            Token::Sign("*") if let Some(word) = unquoted(self.source, span.start) => {
+                let help = quote(self.source, &word);
+                return Err(FilterError { span: word, ..self.expected("a value") }.help(help));
             }
             _ => return Err(self.expected("a value")),
         };
@@ -365,7 +450,10 @@ impl<'s> Parser<'s> {
         let begin = self.span().start;
         if !matches!(name, "has" | "len") {
             let error = self.error(format!("there is no function `{}`", name.escape_debug()));
-            return Err(error.help("functions are `has(NAME)` and `len(VALUE)`"));
+            return Err(match PartOp::ALL.into_iter().find(|op| op.word() == name) {
+                Some(op) => error.help(format!("write `x {} \"text\"`", op.word())),
+                None => error.help("functions are `has(NAME)` and `len(VALUE)`"),
+            });
         }
         self.at += 2;
         let (kind, depth) = if name == "has" {
@@ -412,7 +500,7 @@ impl<'s> Parser<'s> {
     }
 
     fn member(&mut self, is_first: bool) -> Result<Step, FilterError> {
-        let is_name = |name: &str| !is_first || !KEYWORDS.contains(&name);
+        let is_name = |name: &str| !is_first || keyword(name).is_none();
         match self.peek().clone() {
             Token::Name { name, quoted } if quoted || is_name(&name) => {
                 self.at += 1;
@@ -424,5 +512,14 @@ impl<'s> Parser<'s> {
             }
             _ => Err(self.expected("a name")),
         }
+    }
+}
+
+/// The number that a part is; none if it is no number.
+fn number(node: &Node) -> Option<Value<'static>> {
+    match node.kind {
+        NodeKind::Integer(value) | NodeKind::Duration(value) => Some(Value::Integer(value)),
+        NodeKind::Float(value) => Some(Value::Float(value)),
+        _ => None,
     }
 }

@@ -4,11 +4,12 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use ichnos_model::{Event, FieldRef, LevelScale, RangeSet, WallClock};
+use memchr::memmem::Finder;
 use regex::bytes::Regex;
 
 use super::fetch::{Fetched, MESSAGE, Register, ScopeFetch, bit};
 use super::glob::Glob;
-use super::syntax::{ArithmeticOp, CompareOp};
+use super::syntax::{ArithmeticOp, CompareOp, PartOp};
 use super::value::{Constant, Value, calculate, compare, is_ordered};
 
 /// What decides whether events of a class are selected.
@@ -74,7 +75,30 @@ pub(super) enum Leaf {
     Texts(Code, HashSet<Box<[u8]>>),
     Glob(Code, Arc<Glob>),
     Pattern(Code, usize),
+    /// A part that is always the same.
+    Part(Code, Arc<Part>),
+    PartOf(PartOp, Code, Code),
     Has(usize),
+}
+
+/// A part that a string or BLOB is looked through for.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    op: PartOp,
+    finder: Finder<'static>,
+}
+
+impl Part {
+    pub(super) fn new(op: PartOp, part: &[u8]) -> Self {
+        Self { op, finder: Finder::new(part).into_owned() }
+    }
+
+    fn is_in(&self, whole: &[u8]) -> bool {
+        match self.op {
+            PartOp::Contains => self.finder.find(whole).is_some(),
+            op => op.holds(whole, self.finder.needle()),
+        }
+    }
 }
 
 /// The scopes that a condition needs.
@@ -143,7 +167,7 @@ impl Test {
             Leaf::CompareDirect(_, _, register, _) => {
                 Needs { always: 0, values: Code::Register(*register).needs(registers).always }
             }
-            Leaf::Compare(_, a, b) => {
+            Leaf::Compare(_, a, b) | Leaf::PartOf(_, a, b) => {
                 if let (Some(_), Some(_)) = (a.constant(), b.constant()) {
                     return Self::Constant(leaf.constant(patterns));
                 }
@@ -156,6 +180,7 @@ impl Test {
             | Leaf::Flag(code, _)
             | Leaf::Texts(code, _)
             | Leaf::Glob(code, _)
+            | Leaf::Part(code, _)
             | Leaf::Pattern(code, _) => {
                 if code.constant().is_some() {
                     return Self::Constant(leaf.constant(patterns));
@@ -244,6 +269,7 @@ impl Leaf {
         };
         match self {
             Self::Compare(op, a, b) => compare(*op, value(a).value(), value(b).value()),
+            Self::PartOf(op, a, b) => part_holds(*op, value(a).value(), value(b).value()),
             Self::Has(_) | Self::CompareDirect(..) => None,
             Self::Truth(code)
             | Self::Integers(code, _)
@@ -251,6 +277,7 @@ impl Leaf {
             | Self::Flag(code, _)
             | Self::Texts(code, _)
             | Self::Glob(code, _)
+            | Self::Part(code, _)
             | Self::Pattern(code, _) => self.result(value(code).value(), patterns),
         }
     }
@@ -265,11 +292,22 @@ impl Leaf {
             (Self::Flag(_, mask), Value::Integer(bits)) => Some(bits as u128 & mask != 0),
             (Self::Texts(_, all), Value::Text(text)) => Some(all.contains(text)),
             (Self::Glob(_, glob), Value::Text(text)) => Some(glob.matches(text)),
-            (Self::Pattern(_, index), Value::Text(text)) => {
-                patterns.get(*index).map(|pattern| pattern.is_match(text))
+            (Self::Pattern(_, index), Value::Text(bytes) | Value::Blob(bytes)) => {
+                patterns.get(*index).map(|pattern| pattern.is_match(bytes))
             }
+            (Self::Part(_, part), Value::Text(bytes) | Value::Blob(bytes)) => Some(part.is_in(bytes)),
             _ => None,
         }
+    }
+}
+
+/// Whether a value has another one as a part; None if one of them is missing.
+fn part_holds(op: PartOp, whole: Value<'_>, part: Value<'_>) -> Option<bool> {
+    match (whole, part) {
+        (Value::Text(whole), Value::Text(part)) | (Value::Blob(whole), Value::Blob(part)) => {
+            Some(op.holds(whole, part))
+        }
+        _ => None,
     }
 }
 
@@ -351,6 +389,7 @@ impl Evaluation<'_, '_> {
                 let integer = self.direct(field, *register)?;
                 Some(is_ordered(*op, Some(integer.cmp(value))))
             }
+            Leaf::PartOf(op, whole, part) => part_holds(*op, self.value(whole), self.value(part)),
             Leaf::Has(register) => Some(self.fetched.has(*register)),
             Leaf::Truth(code)
             | Leaf::Integers(code, _)
@@ -358,6 +397,7 @@ impl Evaluation<'_, '_> {
             | Leaf::Flag(code, _)
             | Leaf::Texts(code, _)
             | Leaf::Glob(code, _)
+            | Leaf::Part(code, _)
             | Leaf::Pattern(code, _) => leaf.result(self.value(code), self.patterns),
         }
     }

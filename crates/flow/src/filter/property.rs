@@ -7,11 +7,34 @@ use ichnos_model::{LogSeverity, Meaning, Value};
 use super::class::Type;
 use super::compile::{Compiler, Typed};
 use super::program::Code;
-use super::syntax::Step;
+use super::syntax::{Path, Step};
 use super::value::Constant;
 
 /// The properties that come before fields of the same names.
 const RESERVED: [&str; 7] = ["event", "time", "stream", "trace", "host", "level", "env"];
+
+/// A name that other tools have for a property.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Alias {
+    pub(super) name: &'static str,
+    pub(super) property: &'static str,
+}
+
+/// Names of Perfetto, trace-cmd and bpftrace. Each is used where no event has a field of that name, and something says
+/// the property.
+pub(super) const ALIASES: [Alias; 5] = [
+    Alias { name: "name", property: "event" },
+    Alias { name: "ts", property: "time" },
+    Alias { name: "pid", property: "process" },
+    Alias { name: "tid", property: "thread" },
+    Alias { name: "comm", property: "process_name" },
+];
+
+/// What a name stands for in other tools, if that is a property and nothing else.
+pub(super) fn alias(path: &Path) -> Option<Alias> {
+    let word = path.word()?;
+    ALIASES.into_iter().find(|alias| alias.name == word)
+}
 
 /// Whether a name is that of a property even where a class has such a field.
 pub(super) fn is_reserved(name: &str) -> bool {

@@ -1,6 +1,6 @@
 //! Looks at an expression for all classes of the traces before these are read.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -8,12 +8,13 @@ use ichnos_model::plan::EventRecordPlans;
 use ichnos_model::{DynamicClass, Scope, Trace};
 use regex::bytes::Regex;
 
-use super::class::{Class, word_of};
+use super::class::{Class, SCOPES, Type, word_of};
 use super::compile::{Compiler, Finding, Mismatch, Times};
 use super::error::{FilterError, FilterErrorKind, FilterWarning, KnownName};
 use super::glob::Glob;
-use super::property;
+use super::property::{self, Alias};
 use super::syntax::{Literal, Node, NodeKind, Path, Step};
+use super::token::quote;
 
 /// Names that an error lists as candidates, and labels.
 const MOST_CANDIDATES: usize = 100_000;
@@ -29,6 +30,7 @@ pub(super) struct Survey<'s> {
     /// Whether further classes may be met while reading.
     pub(super) is_open: bool,
     pub(super) times: &'s Times<'s>,
+    pub(super) aliases: &'s [Alias],
 }
 
 /// What was found out about a part of the expression in all classes.
@@ -51,13 +53,58 @@ impl Parts {
     }
 }
 
-impl Survey<'_> {
+impl<'s> Survey<'s> {
+    fn compiler<'c>(&self, class: Class<'c>) -> Compiler<'c>
+    where
+        's: 'c,
+    {
+        Compiler::new(class, self.source, self.patterns, self.times, self.aliases)
+    }
+
+    /// Names of other tools that can stand for properties here: no event can have a field of that name, and something
+    /// says the property.
+    pub(super) fn find_aliases(&self) -> Vec<Alias> {
+        let mut wanted: Vec<Alias> = Vec::new();
+        self.root.for_each(&mut |node| {
+            if let NodeKind::Name(path) | NodeKind::Has(path) = &node.kind
+                && let Some(alias) = property::alias(path).filter(|alias| !wanted.contains(alias))
+            {
+                wanted.push(alias);
+            }
+        });
+        if self.is_open {
+            return Vec::new();
+        }
+        let is_usable = |alias: &Alias| {
+            let (mut has_field, mut has_property) = (false, false);
+            let steps = [Step::Member(alias.name.to_owned())];
+            let path = Path { is_property: true, steps: vec![Step::Member(alias.property.to_owned())] };
+            let property = Node { span: 0..0, kind: NodeKind::Has(path) };
+            self.for_each_class(false, &mut |class| {
+                has_field |= !class.find(&SCOPES, &steps).is_empty();
+                let mut compiler = self.compiler(class);
+                compiler.test(&property);
+                has_property |= compiler.findings.iter().any(|found| matches!(found, Finding::Found(_)));
+            });
+            has_property && !has_field
+        };
+        wanted.retain(is_usable);
+        wanted
+    }
+
+    /// Whether a class is known at all.
+    pub(super) fn has_classes(&self) -> bool {
+        let mut has_classes = false;
+        self.for_each_class(false, &mut |_| has_classes = true);
+        has_classes
+    }
+
     /// What is probably not meant.
     pub(super) fn run(&self) -> Result<Vec<FilterWarning>, FilterError> {
         let mut parts = Parts::default();
         let mut error = None;
         self.for_each_class(self.is_open, &mut |class| {
-            let mut compiler = Compiler::new(class, self.source, self.patterns, self.times);
+            let mut compiler = self.compiler(class);
             compiler.program(self.root);
             for finding in compiler.findings {
                 match finding {
@@ -104,11 +151,26 @@ impl Survey<'_> {
     fn check_types(&self, parts: &mut Parts) -> Result<(), FilterError> {
         let mut nodes = Vec::new();
         self.root.for_each(&mut |node| nodes.push(node));
+        // Values of lists are compared with what stands before the list.
+        let mut of_fields: HashSet<(usize, usize)> = HashSet::new();
+        for node in &nodes {
+            if let NodeKind::In { value, list, .. } = &node.kind
+                && mentions_field(value)
+            {
+                list.for_each(&mut |item| {
+                    of_fields.insert((item.span.start, item.span.end));
+                });
+            }
+        }
         for node in &nodes {
             let part = parts.at(&node.span);
-            if let (Some((mismatch, class)), false) = (&part.mismatch, part.fits) {
+            // It may fit in classes that are met while reading.
+            let mentions_field =
+                mentions_field(node) || of_fields.contains(&(node.span.start, node.span.end));
+            let is_known = !self.is_open || !mentions_field;
+            if let (Some((mismatch, class)), false, true) = (&part.mismatch, part.fits, is_known) {
                 let place = match class {
-                    Some(class) if mentions_field(node) => format!(", in the event record class `{class}`"),
+                    Some(class) if mentions_field => format!(", in the event record class `{class}`"),
                     _ => String::new(),
                 };
                 let message = format!("{}{place}", mismatch.message);
@@ -160,9 +222,9 @@ impl Survey<'_> {
     fn unknown_events(&self) -> Vec<FilterWarning> {
         let mut wanted: Vec<&Literal> = Vec::new();
         self.root.for_each(&mut |node| match &node.kind {
-            NodeKind::Compare(_, a, b) if is_event(a) => wanted.extend(literal(b)),
-            NodeKind::Compare(_, a, b) if is_event(b) => wanted.extend(literal(a)),
-            NodeKind::In { value, list, .. } if is_event(value) => {
+            NodeKind::Compare(_, a, b) if self.is_event(a) => wanted.extend(literal(b)),
+            NodeKind::Compare(_, a, b) if self.is_event(b) => wanted.extend(literal(a)),
+            NodeKind::In { value, list, .. } if self.is_event(value) => {
                 if let NodeKind::List(items) = &list.kind {
                     wanted.extend(items.iter().filter_map(literal));
                 }
@@ -203,7 +265,7 @@ impl Survey<'_> {
         let mut exists = false;
         let lone = Node { span: span.clone(), kind: NodeKind::Has(path.clone()) };
         self.for_each_class(false, &mut |class| {
-            let mut compiler = Compiler::new(class, self.source, self.patterns, self.times);
+            let mut compiler = self.compiler(class);
             compiler.test(&lone);
             if compiler.findings.iter().any(|finding| matches!(finding, Finding::Found(_))) {
                 exists = true;
@@ -249,11 +311,89 @@ impl Survey<'_> {
         let error = FilterError::new(kind, self.source, span.clone(), message);
         Some(if exists {
             error.help(format!("it is there in {}", joined(&places)))
-        } else if elsewhere.is_empty() {
-            error
-        } else {
+        } else if !elsewhere.is_empty() {
             error.help(format!("there is {}", elsewhere.iter().cloned().collect::<Vec<_>>().join("; ")))
+        } else if let Some(error) = self.without_quotes(&error) {
+            error
+        } else if let Some(alias) = property::alias(path).filter(|_| !path.is_property) {
+            error.help(format!("the property is called `{}`", alias.property))
+        } else {
+            error
         })
+    }
+
+    /// The error for a name that is compared with a string, and so is probably a string itself.
+    fn without_quotes(&self, error: &FilterError) -> Option<FilterError> {
+        let mut found = None;
+        let mut look = |value: &Node, other: &Node| {
+            let is_in = other.span.start <= error.span.start && error.span.end <= other.span.end;
+            let text = self.source.get(other.span.clone()).unwrap_or_default();
+            // The whole of what is written without blanks: `sched-switch` is no difference.
+            let is_word =
+                text.len() <= 100 && !text.contains(|c: char| c.is_whitespace() || "\"'`()".contains(c));
+            if is_in && is_word && literal(value).is_none() {
+                let span = other.span.clone();
+                match self.kind(value) {
+                    Some(Type::Level) => {
+                        let help = "log levels are trace, debug, info, warn, error and fatal";
+                        found = Some(error.clone().help(help));
+                    }
+                    Some(_) => {
+                        found = Some(
+                            FilterError { span: span.clone(), ..error.clone() }
+                                .help(quote(self.source, &span)),
+                        )
+                    }
+                    None => {}
+                }
+            }
+        };
+        self.root.for_each(&mut |node| match &node.kind {
+            NodeKind::Compare(_, a, b) => {
+                look(a, b);
+                look(b, a);
+            }
+            NodeKind::Part { value, part, .. } => look(value, part),
+            NodeKind::In { value, list, .. } => match &list.kind {
+                NodeKind::List(items) => items.iter().for_each(|item| look(value, item)),
+                _ => look(list, value),
+            },
+            _ => {}
+        });
+        found
+    }
+
+    /// A type of a part that strings in quotes are compared with, if it has one in a class.
+    fn kind(&self, node: &Node) -> Option<Type> {
+        let mut kind = None;
+        self.for_each_class(self.is_open, &mut |class| {
+            if kind.is_some() {
+                return;
+            }
+            let found = self.compiler(class).value(node).into_iter().map(|typed| match typed.kind {
+                Type::Array(Some(element)) => *element,
+                kind => kind,
+            });
+            let is_text = |kind: &Type| {
+                matches!(
+                    kind,
+                    Type::Text
+                        | Type::Enumeration(_)
+                        | Type::BitMap(_)
+                        | Type::Guid
+                        | Type::Blob
+                        | Type::Level
+                )
+            };
+            kind = found.into_iter().find(is_text);
+        });
+        kind
+    }
+
+    fn is_event(&self, node: &Node) -> bool {
+        let NodeKind::Name(path) = &node.kind else { return false };
+        let alias = property::alias(path).filter(|alias| path.is_property || self.aliases.contains(alias));
+        alias.map(|alias| alias.property).or(path.word()) == Some("event")
     }
 }
 
@@ -267,10 +407,6 @@ fn place(scope: Scope, class: Option<&str>) -> String {
         (Scope::Resource, _) => "resource of events".to_owned(),
         _ => "context of packets".to_owned(),
     }
-}
-
-fn is_event(node: &Node) -> bool {
-    matches!(&node.kind, NodeKind::Name(path) if path.split().0 == "event" && path.steps.len() == 1)
 }
 
 fn literal(node: &Node) -> Option<&Literal> {

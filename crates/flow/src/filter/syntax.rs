@@ -28,6 +28,13 @@ pub(super) enum NodeKind {
         pattern: Pattern,
         is_negated: bool,
     },
+    /// Whether a string or a BLOB has a part, or an array or a bit map a value.
+    Part {
+        op: PartOp,
+        value: Box<Node>,
+        part: Box<Node>,
+        is_negated: bool,
+    },
     /// Among values, or in what a field contains.
     In {
         value: Box<Node>,
@@ -36,6 +43,8 @@ pub(super) enum NodeKind {
     },
     /// Only behind `in`.
     List(Vec<Node>),
+    /// Only in a list: from one value to another, both of which are in it. One of them may be missing.
+    Range(Option<Box<Node>>, Option<Box<Node>>),
     Arithmetic(ArithmeticOp, Box<Node>, Box<Node>),
     Negate(Box<Node>),
     Complement(Box<Node>),
@@ -116,6 +125,35 @@ impl CompareOp {
             Self::Greater => Self::Less,
             Self::GreaterOrEqual => Self::LessOrEqual,
             op => op,
+        }
+    }
+}
+
+/// Where a part of a string is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PartOp {
+    Contains,
+    StartsWith,
+    EndsWith,
+}
+
+impl PartOp {
+    pub(super) const ALL: [Self; 3] = [Self::Contains, Self::StartsWith, Self::EndsWith];
+
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Self::Contains => "contains",
+            Self::StartsWith => "startswith",
+            Self::EndsWith => "endswith",
+        }
+    }
+
+    /// Whether a part is there in a string or BLOB.
+    pub(super) fn holds(self, whole: &[u8], part: &[u8]) -> bool {
+        match self {
+            Self::Contains => memchr::memmem::find(whole, part).is_some(),
+            Self::StartsWith => whole.starts_with(part),
+            Self::EndsWith => whole.ends_with(part),
         }
     }
 }
@@ -215,8 +253,14 @@ impl Path {
     }
 }
 
-/// Words that are no names unless they are quoted.
-pub(super) const KEYWORDS: [&str; 6] = ["and", "or", "not", "in", "true", "false"];
+/// Words that are no names unless they are quoted, and the same in capitals.
+const KEYWORDS: [[&str; 2]; 6] =
+    [["and", "AND"], ["or", "OR"], ["not", "NOT"], ["in", "IN"], ["true", "TRUE"], ["false", "FALSE"]];
+
+/// The keyword that a word is, in small letters.
+pub(super) fn keyword(word: &str) -> Option<&'static str> {
+    KEYWORDS.into_iter().find(|forms| forms.contains(&word)).map(|[keyword, _]| keyword)
+}
 
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -233,7 +277,7 @@ impl fmt::Display for Path {
                     let mut chars = name.chars();
                     let is_plain = chars.next().is_some_and(|c| c.is_alphabetic() || c == '_')
                         && chars.all(|c| c.is_alphabetic() || c.is_numeric() || c == '_')
-                        && !KEYWORDS.contains(&name.as_str());
+                        && keyword(name).is_none();
                     if is_plain { f.write_str(name)? } else { write!(f, "`{name}`")? }
                 }
             }
@@ -300,6 +344,10 @@ impl fmt::Display for Node {
             NodeKind::Match { text, pattern, is_negated } => {
                 write!(f, "{} {} {pattern}", Operand(text), if *is_negated { "!~" } else { "=~" })
             }
+            NodeKind::Part { op, value, part, is_negated } => {
+                let not = if *is_negated { "not " } else { "" };
+                write!(f, "{} {not}{} {}", Operand(value), op.word(), Operand(part))
+            }
             NodeKind::In { value, list, is_negated } => {
                 let word = if *is_negated { "not in" } else { "in" };
                 write!(f, "{} {word} {}", Operand(value), Operand(list))
@@ -308,6 +356,12 @@ impl fmt::Display for Node {
                 f.write_str("[")?;
                 joined(f, nodes, ", ")?;
                 f.write_str("]")
+            }
+            NodeKind::Range(begin, end) => {
+                let operand = |node: &Option<Box<Self>>| {
+                    node.as_ref().map(|node| Operand(node).to_string()).unwrap_or_default()
+                };
+                write!(f, "{}..{}", operand(begin), operand(end))
             }
             NodeKind::Arithmetic(op, a, b) => write!(f, "{} {} {}", Operand(a), op.sign(), Operand(b)),
             NodeKind::Negate(node) => write!(f, "-{}", Operand(node)),
@@ -333,6 +387,7 @@ impl fmt::Display for Operand<'_> {
         let is_word = matches!(
             self.0.kind,
             NodeKind::List(_)
+                | NodeKind::Range(..)
                 | NodeKind::Has(_)
                 | NodeKind::Length(_)
                 | NodeKind::Name(_)
@@ -363,9 +418,13 @@ impl Node {
             }
             NodeKind::Compare(_, a, b)
             | NodeKind::Arithmetic(_, a, b)
+            | NodeKind::Part { value: a, part: b, .. }
             | NodeKind::In { value: a, list: b, .. } => {
                 a.for_each(take);
                 b.for_each(take);
+            }
+            NodeKind::Range(begin, end) => {
+                begin.iter().chain(end).for_each(|node| node.for_each(take));
             }
             NodeKind::Match { text, .. } => text.for_each(take),
             NodeKind::Has(_)

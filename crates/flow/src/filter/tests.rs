@@ -13,6 +13,8 @@ use ichnos_testing::{Random, cases};
 
 use super::*;
 
+mod operators;
+
 const BYTE: BitField = BitField::new(8, ByteOrder::LittleEndian, 8);
 const SCALE: LevelScale =
     LevelScale(&[LevelStep::new(10, LogLevel::Debug), LevelStep::new(20, LogLevel::Error)]);
@@ -576,6 +578,19 @@ fn classes_that_are_met_while_reading_are_no_error() {
     let new = |text: &str| Filter::new(&text.parse().unwrap(), scope, &resolve);
     assert!(new("later == 1 && event == \"later\"").unwrap().warnings().is_empty());
     assert_eq!(new("time == 5").unwrap_err().kind, FilterErrorKind::Type);
+    // Reviewed, it is as with classes that are known before.
+    let error = |text: &str| new(text).unwrap().review().unwrap_err();
+    let unknown = error("later == 1");
+    assert_eq!((&*unknown.message, unknown.span), ("no event has a field `later`", 0..5));
+    assert_eq!(error("ratio == \"x\"").kind, FilterErrorKind::Type);
+    assert!(matches!(error("prev_state == \"RUNING\"").kind, FilterErrorKind::UnknownLabel { .. }));
+    assert_eq!(error("tid == 1").help.as_deref(), Some("the property is called `thread`"));
+    assert_eq!(
+        new("event == \"later\"").unwrap().review().unwrap()[0].message,
+        "no event record class is called `later`"
+    );
+    assert_eq!(new("next_tid == 1 && time > @5").unwrap().review(), Ok(Vec::new()));
+    assert_eq!(filter("big == 1").unwrap().review(), Ok(Vec::new()));
     let scope = FilterScope { traces: &[], has_dynamic_classes: false };
     assert!(Filter::new(&"x == 1".parse().unwrap(), scope, &resolve).is_ok());
 }
@@ -591,6 +606,10 @@ fn windows_are_as_narrow_as_the_conditions_that_all_events_meet() {
     assert_eq!(window("time >= @5 || big == 1"), of(None, None));
     assert_eq!(window("!(time >= @5)"), of(None, None));
     assert_eq!(window("time >= @9 && time <= @5"), of(Some(9), Some(9)));
+    assert_eq!(window("time in [@5..@9, @12]"), of(Some(5), Some(12)));
+    assert_eq!(window("time in [@5.., @12]"), of(Some(5), None));
+    assert_eq!(window("time not in [@5..@9]"), of(None, None));
+    assert_eq!(window("ts in [..+9] and $ts >= @5"), of(Some(5), Some(9)));
 }
 
 /// A random expression, as it may be written.
@@ -630,16 +649,44 @@ fn random(random: &mut Random, depth: u32) -> String {
                 "any",
                 "ratio",
                 "prev_state",
+                "$ts",
+                "\"ca\"",
             ])
             .to_owned();
     }
     let one = self::random(random, depth - 1);
     let other = self::random(random, depth - 1);
     let operators = [
-        "==", "!=", "<", ">=", "&&", "||", "and", "or", "+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>",
-        "in", "not in",
+        "==",
+        "!=",
+        "<",
+        ">=",
+        "&&",
+        "||",
+        "and",
+        "or",
+        "+",
+        "-",
+        "*",
+        "/",
+        "%",
+        "&",
+        "|",
+        "^",
+        "<<",
+        ">>",
+        "in",
+        "not in",
+        "contains",
+        "startswith",
+        "endswith",
+        "NOT CONTAINS",
+        "AND",
+        "OR",
     ];
-    match random.below(10) {
+    match random.below(12) {
+        10 => format!("({one}) in [..{other}, ({one})..{one}, {other}..]"),
+        11 => format!("({one}) matches '[a-z]+\\d'"),
         0 => format!("!({one})"),
         1 => format!("-({one})"),
         2 => format!("not ({one})"),
@@ -714,6 +761,11 @@ fn any_text_is_an_expression_or_an_error() {
         "!",
         "~",
         "\u{0}",
+        "..",
+        " contains ",
+        " matches ",
+        " NOT ",
+        "[1..",
     ];
     cases(5_000, |random| {
         let text: String = (0..random.below(12)).map(|_| random.pick(&words)).collect();

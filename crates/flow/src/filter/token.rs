@@ -27,9 +27,9 @@ pub(super) enum Token {
 }
 
 /// The signs, longer ones before those that they begin with.
-const SIGNS: [&str; 31] = [
-    "&&", "||", "==", "!=", "<=", ">=", "=~", "!~", "<<", ">>", "(", ")", "[", "]", ",", ".", "!", "<", ">",
-    "+", "-", "*", "/", "%", "&", "|", "^", "~", "$", "=", "@",
+const SIGNS: [&str; 32] = [
+    "&&", "||", "==", "!=", "<=", ">=", "=~", "!~", "<<", ">>", "..", "(", ")", "[", "]", ",", ".", "!", "<",
+    ">", "+", "-", "*", "/", "%", "&", "|", "^", "~", "$", "=", "@",
 ];
 
 /// The tokens of a text with where they stand, the last one being [`Token::End`].
@@ -101,7 +101,13 @@ impl<'s> Lexer<'s> {
             }
             None => {
                 self.at += first.len_utf8();
-                Err(self.error(begin, format!("`{}` is no part of an expression", first.escape_debug())))
+                let error =
+                    self.error(begin, format!("`{}` is no part of an expression", first.escape_debug()));
+                Err(match unquoted(self.source, begin) {
+                    Some(word) => FilterError { span: word.clone(), ..error }.help(quote(self.source, &word)),
+                    None if first == '{' => error.help("lists are written in brackets: `x in [1, 2, 5..7]`"),
+                    None => error,
+                })
             }
         }
     }
@@ -255,8 +261,13 @@ fn time_length(text: &str) -> Option<usize> {
         })
     };
     let clock = |begin: usize| {
-        let is_part = |byte: &&u8| byte.is_ascii_digit() || matches!(byte, b':' | b'.');
-        begin + bytes[begin..].iter().take_while(is_part).count()
+        let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
+        // Two points are those of a range.
+        let is_part = |at: &usize| match bytes.get(*at) {
+            Some(b'.') => is_digit(at + 1),
+            byte => byte == Some(&b':') || is_digit(*at),
+        };
+        begin + (begin..bytes.len()).take_while(is_part).count()
     };
     if matches(0, b"0000-00-00") {
         let separated = matches!(bytes.get(10), Some(b' ' | b'T' | b't')) && matches(11, b"00:00");
@@ -275,6 +286,27 @@ fn time_length(text: &str) -> Option<usize> {
 
 fn is_name_start(c: char) -> bool {
     c.is_alphabetic() || c == '_'
+}
+
+/// The word around a position that is a name and more than that, such as `lttng:tick` or `sched_*`: a string without
+/// its quotes.
+pub(super) fn unquoted(source: &str, at: usize) -> Option<Range<usize>> {
+    /// Longer words are not repeated in a message.
+    const LONGEST: usize = 100;
+    let is_end = |c: char| c.is_whitespace() || "()[]{},\"'`=<>!~&|$".contains(c);
+    let begin = source
+        .get(..at)?
+        .rfind(is_end)
+        .map_or(0, |end| end + source[end..].chars().next().map_or(0, char::len_utf8));
+    let rest = source.get(at..)?;
+    let end = at + rest.find(is_end).unwrap_or(rest.len());
+    let word = source.get(begin..end)?;
+    (word.len() <= LONGEST && word.contains(is_name_start)).then_some(begin..end)
+}
+
+/// Advice to put a word in quotes.
+pub(super) fn quote(source: &str, word: &Range<usize>) -> String {
+    format!("put it in quotes: `\"{}\"`", source.get(word.clone()).unwrap_or_default())
 }
 
 /// What a string stands for, without its escapes. `content`: what is between its quotes.
@@ -363,6 +395,10 @@ mod tests {
             let found = tokens(time).unwrap();
             assert_eq!(found[0], (Token::Time, 0..time.len()), "{time}");
         }
+        let range =
+            [(Token::Time, 0..5), (Token::Sign(".."), 5..7), (Token::Time, 7..15), (Token::End, 15..15)];
+        assert_eq!(tokens("09:22..09:23:01").unwrap(), range);
+        assert_eq!(all("1..2.5"), [Token::Integer(1), Token::Sign(".."), Token::Float(2.5)]);
         assert_eq!(all("2026 - 05"), [Token::Integer(2026), Token::Sign("-"), Token::Integer(5)]);
     }
 

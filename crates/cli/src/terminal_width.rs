@@ -1,0 +1,77 @@
+//! The width of the terminal: tables are no wider, as far as texts can be cut.
+
+use std::borrow::Cow;
+use std::io::IsTerminal as _;
+use std::sync::OnceLock;
+
+use crate::charset::ellipsis;
+
+/// The least width of a column of texts.
+const LEAST: usize = 8;
+
+/// The columns of the terminal that is the standard output: what COLUMNS says, or the terminal itself. None: it is no
+/// terminal, and nothing is cut.
+fn width() -> Option<usize> {
+    static WIDTH: OnceLock<Option<usize>> = OnceLock::new();
+    *WIDTH.get_or_init(|| {
+        if !std::io::stdout().is_terminal() {
+            return None;
+        }
+        let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+        let asked =
+            || terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0));
+        columns.or_else(asked).filter(|width| *width > 0)
+    })
+}
+
+/// Shortens columns of texts, the widest first, so that a table of `all` columns of characters fits into the terminal.
+pub(crate) fn shorten(texts: &mut [usize], all: usize) {
+    if let Some(width) = width() {
+        shorten_by(texts, all.saturating_sub(width));
+    }
+}
+
+fn shorten_by(texts: &mut [usize], mut beyond: usize) {
+    while beyond > 0 {
+        let Some(widest) = texts.iter_mut().max().filter(|widest| **widest > LEAST) else { return };
+        *widest -= 1;
+        beyond -= 1;
+    }
+}
+
+/// A text that is no longer than a column.
+pub(crate) fn cut(text: &str, width: usize) -> Cow<'_, str> {
+    if text.chars().count() <= width {
+        return Cow::Borrowed(text);
+    }
+    let end = ellipsis();
+    let kept = width.saturating_sub(end.chars().count());
+    Cow::Owned(text.chars().take(kept).chain(end.chars()).collect())
+}
+
+/// A text that is the rest of a line of which so many characters are there.
+pub(crate) fn cut_after(text: &str, before: usize) -> Cow<'_, str> {
+    match width() {
+        Some(width) => cut(text, width.saturating_sub(before).max(LEAST)),
+        None => Cow::Borrowed(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_widest_texts_are_shortened() {
+        let shortened = |texts: &[usize], beyond| {
+            let mut texts = texts.to_vec();
+            shorten_by(&mut texts, beyond);
+            texts
+        };
+        assert_eq!(shortened(&[30, 10], 5), [25, 10]);
+        assert_eq!(shortened(&[30, 29], 11).iter().sum::<usize>(), 48);
+        assert_eq!(shortened(&[9, 3], 100), [8, 3]);
+        assert!(shortened(&[], 100).is_empty());
+        assert_eq!((cut("abcdef", 6), cut("abcdef", 4).chars().count()), ("abcdef".into(), 4));
+    }
+}

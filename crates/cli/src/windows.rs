@@ -1,0 +1,86 @@
+//! Windows of time that are kept.
+
+use ichnos::model::{Event, Window};
+
+use crate::exit::Failure;
+
+/// Windows that do not overlap, in order of time. Their ends belong to them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Windows(Vec<(i128, i128)>);
+
+impl Windows {
+    /// Most windows that are kept.
+    const MOST: usize = 1_000_000;
+
+    /// Adds a window; mostly, windows come in order of time.
+    pub(crate) fn add(&mut self, begin: i128, end: i128) -> Result<(), Failure> {
+        let count = self.0.len();
+        match self.0.last_mut() {
+            Some(last) if last.0 <= begin && begin <= last.1 => last.1 = last.1.max(end),
+            _ if count >= Self::MOST => {
+                return Err(Failure::new("--around: there are more than a million windows")
+                    .help("a larger margin joins them; `ichnos filter` writes the events alone"));
+            }
+            _ => self.0.push((begin, end)),
+        }
+        Ok(())
+    }
+
+    /// Joins windows that overlap.
+    pub(crate) fn merge(&mut self) {
+        self.0.sort_unstable();
+        self.0.dedup_by(|later, earlier| {
+            let overlaps = later.0 <= earlier.1;
+            if overlaps {
+                earlier.1 = earlier.1.max(later.1);
+            }
+            overlaps
+        });
+    }
+
+    /// How many windows there are.
+    pub(crate) fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The time from the first window to the last one; None if there are none.
+    pub(crate) fn hull(&self) -> Option<Window> {
+        let (first, last) = self.0.first().zip(self.0.last())?;
+        Some(Window { begin: Some(first.0), end: Some(last.1) })
+    }
+
+    /// Whether an event lies in one of them; one without a time does not.
+    pub(crate) fn contain(&self, event: &Event<'_>) -> bool {
+        event.nanoseconds().is_some_and(|time| self.contain_time(time))
+    }
+
+    fn contain_time(&self, time: i128) -> bool {
+        let after = self.0.partition_point(|(begin, _)| *begin <= time);
+        after.checked_sub(1).and_then(|at| self.0.get(at)).is_some_and(|(_, end)| time <= *end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ichnos_testing::cases;
+
+    use super::*;
+
+    #[test]
+    fn windows_are_the_times_near_an_event() {
+        cases(300, |random| {
+            let margin = random.below(4) as i128;
+            let times: Vec<i128> = (0..random.below(20)).map(|_| random.below(100) as i128).collect();
+            let mut windows = Windows::default();
+            times.iter().for_each(|time| windows.add(time - margin, time + margin).unwrap());
+            windows.merge();
+            assert!(windows.0.windows(2).all(|pair| pair[0].1 < pair[1].0), "{windows:?}");
+            for time in -10..110 {
+                let is_near = times.iter().any(|other| (time - other).abs() <= margin);
+                assert_eq!(windows.contain_time(time), is_near, "{time} {times:?} {margin}");
+                let hull = windows.hull().unwrap_or_default();
+                assert!(!is_near || hull.begin <= Some(time) && Some(time) <= hull.end);
+            }
+        });
+    }
+}

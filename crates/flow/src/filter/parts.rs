@@ -1,0 +1,79 @@
+//! Compiles conditions about parts: `x contains "y"`, `x startswith "y"`, `x endswith "y"`.
+
+use std::sync::Arc;
+
+use super::class::Type;
+use super::compile::{Compiler, Finding, Mismatch, bytes_of};
+use super::program::{Leaf, Part, Test};
+use super::syntax::{Node, NodeKind, PartOp};
+
+impl Compiler<'_> {
+    /// Whether a value has a part.
+    pub(super) fn has_part(&mut self, node: &Node, op: PartOp, value: &Node, part: &Node) -> Test {
+        let found = self.value(value);
+        let literal = match &part.kind {
+            NodeKind::Text(literal) => Some(literal),
+            _ => None,
+        };
+        // Checked even where there is nothing that could have it.
+        let parts = self.value(part);
+        self.fitting(node, found, |compiler, found| {
+            if !matches!(found.kind, Type::Enumeration(_)) {
+                compiler.findings.push(Finding::Label(node.span.clone(), Ok(())));
+            }
+            match (&found.kind, literal) {
+                (Type::Enumeration(names), Some(literal)) => {
+                    let is_wanted = |name: &str| op.holds(name.as_bytes(), literal.text.as_bytes());
+                    let ranges = compiler.ranges(names, is_wanted, &node.span);
+                    Ok(compiler.leaf(Leaf::Ranges(found.code, ranges)))
+                }
+                (Type::Enumeration(_), None) => Err(Mismatch {
+                    message: format!("{} is no string in quotes", compiler.text(part)),
+                    help: Some("labels of enumerations are looked through for a string in quotes"),
+                }),
+                (Type::Blob, Some(literal)) => match bytes_of(&literal.text) {
+                    Some(bytes) => Ok(compiler.leaf(Leaf::Part(found.code, Arc::new(Part::new(op, &bytes))))),
+                    None => Err(Mismatch {
+                        message: format!(
+                            "{} is a BLOB, and {} is none",
+                            compiler.text(value),
+                            compiler.text(part)
+                        ),
+                        help: Some(
+                            "bytes are written as hexadecimal digits, `\"0aff\"`; to look for text, write `x matches \"text\"`",
+                        ),
+                    }),
+                },
+                (Type::Text, Some(literal)) => {
+                    Ok(compiler.leaf(Leaf::Part(found.code, Arc::new(Part::new(op, literal.text.as_bytes())))))
+                }
+                (Type::Text | Type::Blob, None) => {
+                    let fits = parts.iter().filter(|part| part.kind == found.kind);
+                    let tests: Vec<Test> = fits
+                        .map(|part| compiler.leaf(Leaf::PartOf(op, found.code.clone(), part.code.clone())))
+                        .collect();
+                    match parts.first() {
+                        Some(other) if tests.is_empty() => Err(Mismatch {
+                            message: format!(
+                                "{} is {}, and {} is {}",
+                                compiler.text(value),
+                                found.kind.name(),
+                                compiler.text(part),
+                                other.kind.name()
+                            ),
+                            help: None,
+                        }),
+                        _ => Ok(Test::known(tests)),
+                    }
+                }
+                (Type::Array(_) | Type::BitMap(_), _) if op == PartOp::Contains => {
+                    compiler.contained(found, part, value)
+                }
+                (kind, _) => Err(Mismatch {
+                    message: format!("{} is {}, and a string is expected", compiler.text(value), kind.name()),
+                    help: matches!(kind, Type::Array(_)).then_some("an element is written `a[0]`"),
+                }),
+            }
+        })
+    }
+}
