@@ -154,7 +154,11 @@ fn read_session(
 /// The task that an identifier on the command line stands for.
 fn find(tasks: &Tasks, id: &str) -> Result<usize, Failure> {
     if id == "latest" {
-        return tasks.in_order(false).last().copied().ok_or_else(|| Failure::new("there is no task"));
+        return tasks
+            .in_order(false, interrupt::is_requested)
+            .last()
+            .copied()
+            .ok_or_else(|| Failure::new("there is no task"));
     }
     match &tasks.find(id)[..] {
         [task] => Ok(*task),

@@ -61,7 +61,7 @@ impl Collector {
         let mut tcp = tcp.collect::<Result<Vec<_>, _>>()?;
         let directory = Arc::new(Directory::open(path, format)?);
         let shared = Arc::new(Shared::new(options, collect, Box::new(notify)));
-        let indexer = Indexer::new(path, collect);
+        let indexer = Indexer::new(path, collect).only_in(&directory);
         let behind = bring_into_order(path, &indexer, &shared, &collect)?;
 
         let (batches, waiting) = sync_channel(WAITING_BATCHES);

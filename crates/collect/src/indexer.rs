@@ -10,6 +10,7 @@ use std::sync::mpsc::Receiver;
 use ichnos_io::Collect;
 use redb::{Database, ReadableDatabase, ReadableTable, ReadableTableMetadata};
 
+use crate::directory::Directory;
 use crate::index::{ATTEMPTS, CACHE, Contents, PAUSE, REPORTS, SEGMENTS, TASKS};
 use crate::shared::Shared;
 use crate::{CollectError, Notice, directory, files};
@@ -18,12 +19,23 @@ use crate::{CollectError, Notice, directory, files};
 #[derive(Debug)]
 pub(crate) struct Indexer {
     directory: PathBuf,
+    /// The directory that a collector has opened, if it is checked that the path still leads to it.
+    opened: Option<Arc<Directory>>,
     collect: Collect,
 }
 
 impl Indexer {
     pub(crate) fn new(directory: &Path, collect: Collect) -> Self {
-        Self { directory: directory.to_owned(), collect }
+        Self { directory: directory.to_owned(), opened: None, collect }
+    }
+
+    /// Writes only as long as the path leads to this directory.
+    pub(crate) fn only_in(self, directory: &Arc<Directory>) -> Self {
+        Self { opened: Some(Arc::clone(directory)), ..self }
+    }
+
+    fn check(&self) -> Result<(), CollectError> {
+        self.opened.as_ref().map_or(Ok(()), |directory| directory.check())
     }
 
     /// Puts segments into the index as soon as they are named, until the sender is gone. `behind` are the
@@ -74,6 +86,7 @@ impl Indexer {
 
     /// Makes the index again of all segments.
     pub(crate) fn rebuild(&self, closed: &BTreeSet<u32>, tasks: &mut u64) -> Result<(), CollectError> {
+        self.check()?;
         let path = directory::index(&self.directory);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(CollectError::File { path, error }),
@@ -83,6 +96,7 @@ impl Indexer {
 
     /// The segments that are not in the index; None if it has segments that are not there.
     fn missing(&self, closed: &BTreeSet<u32>) -> Result<Option<BTreeSet<u32>>, CollectError> {
+        self.check()?;
         let mut missing = closed.clone();
         if !directory::index(&self.directory).exists() {
             return Ok(Some(missing));
@@ -109,6 +123,7 @@ impl Indexer {
     /// # Errors
     /// If the index cannot be written, or some of the segments cannot be read: the others are in the index.
     fn add(&self, waiting: &mut BTreeSet<u32>, tasks: &mut u64) -> Result<(), CollectError> {
+        self.check()?;
         let database = self.open().map_err(|error| self.error(error))?;
         *tasks = count(&database).unwrap_or_default();
         let mut failed = None;
@@ -166,7 +181,13 @@ fn write(database: &Database, number: u32, contents: &Contents) -> Result<u64, r
     let count;
     {
         let mut segments = writing.open_table(SEGMENTS)?;
-        let is_there = segments.insert(number, (contents.length, contents.reports))?.is_some();
+        let new = (contents.length, contents.reports);
+        let known = segments.insert(number, new)?.map(|known| known.value());
+        let is_there = known.is_some();
+        if known.is_some_and(|known| known != new) {
+            // Somebody else has put it there before it was closed: the index is made again.
+            return Err(redb::Error::Corrupted(format!("segment {number} has changed")));
+        }
         let mut tasks = writing.open_table(TASKS)?;
         let mut reports = writing.open_table(REPORTS)?;
         if !is_there {

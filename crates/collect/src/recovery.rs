@@ -32,7 +32,8 @@ pub(crate) fn recover(
 
 fn recover_segment(directory: &Path, number: u32, collect: &Collect) -> io::Result<Option<Notice>> {
     let path = directory::segment(directory, number);
-    let mut file = files::open(&path)?;
+    // A closed segment may be a link: it is only read.
+    let mut file = files::open_linked(&path)?;
     let length = file.metadata()?.len();
     let modified = file.metadata()?.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let modified = modified.unwrap_or_default().as_millis().try_into().unwrap_or(u64::MAX);
@@ -60,6 +61,8 @@ fn recover_segment(directory: &Path, number: u32, collect: &Collect) -> io::Resu
     if found.damaged.is_empty() && found.parts.iter().eq(&sums) {
         return Ok(None);
     }
+    // What has to be changed has to be a plain file.
+    let mut file = files::open(&path)?;
     let damaged = directory::damaged(directory, number);
     let damaged_bytes = found.damaged.iter().map(|(begin, end)| end - begin).sum();
     if damaged_bytes > 0 {

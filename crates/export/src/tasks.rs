@@ -52,6 +52,8 @@ pub struct Tasks {
     /// How many copies of events there were, and how many edges from nothing, by task.
     copies: Vec<u64>,
     marked_roots: Vec<u64>,
+    /// Numbers of the names of titles, by task.
+    titles: HashMap<u32, u32>,
     /// Whether only texts name the task that may be something else, by task.
     are_uncertain: Vec<bool>,
     /// Graphs have the clocks of machines corrected.
@@ -216,6 +218,10 @@ impl Tasks {
             counts
         };
         let (copies, marked_roots) = (by_task(&all.copies), by_task(&all.marked_roots));
+        let mut titles = HashMap::new();
+        for (operation, name) in std::mem::take(&mut all.titles) {
+            titles.entry(task(operation)).or_insert(name);
+        }
         Self {
             all,
             ids,
@@ -227,6 +233,7 @@ impl Tasks {
             events,
             copies,
             marked_roots,
+            titles,
             are_uncertain,
             corrects_clocks,
         }
@@ -309,10 +316,12 @@ impl Tasks {
         self.all.too_long
     }
 
-    /// The tasks in the order in which they began. `all`: also those that are [uncertain](Tasks::is_uncertain).
+    /// The tasks in the order in which they began. `all`: also those that are [uncertain](Tasks::is_uncertain). Not all of
+    /// them once `is_stopped` returns `true`.
     #[must_use]
-    pub fn in_order(&self, all: bool) -> Vec<usize> {
-        let tasks = (0..self.len()).filter(|task| all || !self.is_uncertain(*task));
+    pub fn in_order(&self, all: bool, is_stopped: impl Fn() -> bool) -> Vec<usize> {
+        let tasks = (0..self.len()).take_while(|_| !is_stopped());
+        let tasks = tasks.filter(|task| all || !self.is_uncertain(*task));
         let mut tasks: Vec<(i64, u32)> = tasks.map(|task| (self.begin(task), task as u32)).collect();
         tasks.sort_unstable_by_key(|(begin, task)| (*begin, self.id(*task as usize)));
         tasks.into_iter().map(|(_, task)| task as usize).collect()
@@ -350,9 +359,11 @@ impl Tasks {
         let (backward, most_backward) = graph.backward_edges();
         let corrections = graph.clock_corrections();
         let most_corrected = corrections.first().map_or(0, |(_, offset)| offset.unsigned_abs());
-        let title = nodes().filter_map(|node| graph.member(node)).find(|member| member.events > 0);
+        let title = u32::try_from(task).ok().and_then(|task| self.titles.get(&task));
+        let first = || nodes().filter_map(|node| graph.member(node)).find(|member| member.events > 0);
         let title = title
-            .map(|member| member.label)
+            .map(|name| self.all.names.text(*name))
+            .or_else(|| first().map(|member| member.label))
             .or_else(|| events.clone().next().map(|event| self.all.names.text(event.label)));
         Some(TaskSummary {
             id,

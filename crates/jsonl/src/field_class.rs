@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use ichnos_model::{
-    Attributes, BitField, BitOrder, ByteOrder, DisplayBase, FieldClass, FieldKind, FieldLocation,
-    IntegerProperties, IntegerRange, Length, LocationStep, Mappings, MappingsBuilder, Member, RangeSet, Role,
-    Roles, Scope, StringEncoding, StringLength, Value, VariableLengthValue, VariantOption, WallClock,
-    WideInteger, WideRange,
+    ActivityPaths, Attributes, BitField, BitOrder, ByteOrder, DisplayBase, FieldClass, FieldKind,
+    FieldLocation, IntegerProperties, IntegerRange, Length, LocationStep, Mappings, MappingsBuilder, Member,
+    RangeSet, Role, Roles, Scope, StringEncoding, StringLength, Value, VariableLengthValue, VariantOption,
+    WallClock, WideInteger, WideRange,
 };
 
 /// Makes field classes of what lines say of them.
@@ -136,6 +136,10 @@ impl Classes<'_> {
         let mut class = FieldClass::new(kind);
         class.attributes = attributes(value.get("attributes"));
         class.roles = roles(value);
+        if matches!(class.kind, FieldKind::Guid { .. }) {
+            let process = number(value, "activity_process")?;
+            class.activity_paths = process.map(|process| ActivityPaths { process });
+        }
         if let Some(id) = text(value, "clock") {
             let index = self.clocks.iter().position(|clock| clock == id);
             class.roles.clock = index.and_then(|index| u16::try_from(index).ok());

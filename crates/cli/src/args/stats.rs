@@ -19,7 +19,7 @@ pub(crate) struct Stats {
     /// What makes a row: event, stream, host, FIELD, or several, comma-separated [default: event]
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = group_by)]
     pub(crate) by: Vec<GroupBy>,
-    /// Count the values of a field: minimum, quantiles, maximum, and how many there are of each size
+    /// Count the values of a field: minimum, quantiles, maximum, and a histogram
     #[arg(long, value_name = "FIELD")]
     pub(crate) histogram: Option<String>,
     /// Show how many events there are when, for each row with --by

@@ -46,6 +46,7 @@ pub(crate) struct TaskReading {
     /// Only events that say themselves of which task they are, not those whose texts name one
     #[arg(long, help_heading = "Selection")]
     pub(crate) no_search: bool,
+    /// Correct the clocks of machines: the default
     #[arg(long, hide = true, overrides_with = "no_correct_clocks")]
     pub(crate) correct_clocks: bool,
     /// Keep the times of all machines, even if effects begin before their causes

@@ -160,6 +160,7 @@ fn field_json(class: &FieldClass, trace: &TraceClass) -> Object {
         FieldKind::Guid { alignment } => {
             object.put("type", "guid");
             object.put("alignment", *alignment);
+            object.put_some("activity_process", class.activity_paths.map(|paths| paths.process));
         }
         FieldKind::Structure { members, minimum_alignment } => {
             object.put("type", "structure");

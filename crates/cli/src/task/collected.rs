@@ -1,5 +1,6 @@
 //! Tasks of a directory with reports of a collector: what its index finds is read, and nothing else.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use ichnos::Session;
@@ -61,13 +62,16 @@ fn reports(
     let tasks: Vec<(TaskKey, Identifier)> =
         index.keys()?.into_iter().filter_map(|key| Some((key, Identifier::new(key.as_bytes())?))).collect();
     let all = || tasks.iter().map(|(_, id)| *id);
-    let mut wanted = Vec::new();
+    let mut wanted = HashSet::new();
     for id in ids {
         let found = find_identifiers(all(), id);
-        if found.is_empty() {
+        let found: HashSet<_> =
+            found.into_iter().filter_map(|task| tasks.get(task)).map(|(_, id)| id.common_part()).collect();
+        // None, or several, which is an error that names some of them.
+        if found.len() != 1 {
             return Ok(None);
         }
-        wanted.extend(found.into_iter().filter_map(|task| tasks.get(task)).map(|(_, id)| id.common_part()));
+        wanted.extend(found);
     }
     // The same task can have identifiers of several sizes.
     let is_wanted = |id: &Identifier| wanted.contains(&id.common_part());

@@ -7,7 +7,7 @@ use crate::json::{Object, document};
 use crate::output;
 use crate::report::Report;
 use crate::style::{Paint, count, grouped, safe};
-use crate::{terminal_width, time};
+use crate::{interrupt, terminal_width, time};
 use ichnos::export::{TaskSummary, duration};
 
 pub(super) fn run(args: &TaskListArgs, global: &Global, report: Report) -> Result<Exit, Failure> {
@@ -24,9 +24,11 @@ pub(super) fn run(args: &TaskListArgs, global: &Global, report: Report) -> Resul
         ));
     }
     // There can be millions: what is said of each is made when it is printed.
-    let order = tasks.in_order(args.all);
-    let summaries =
-        || order.iter().filter_map(|task| tasks.summary(*task)).filter(|task| task.nodes >= args.min_nodes);
+    let order = tasks.in_order(args.all, interrupt::is_requested);
+    let summaries = || {
+        let order = order.iter().take_while(|_| !interrupt::is_requested());
+        order.filter_map(|task| tasks.summary(*task)).filter(|task| task.nodes >= args.min_nodes)
+    };
     let cells = |task: &TaskSummary| cells(task, tasks.has_dates(), args.input.selecting.clock_gmt);
     let mut widths = TITLES.map(str::len);
     let (mut backward, mut listed) = ((0, 0), 0);
@@ -41,11 +43,14 @@ pub(super) fn run(args: &TaskListArgs, global: &Global, report: Report) -> Resul
             }
         }
     }
+    if interrupt::is_requested() {
+        return Ok(interrupt::exit());
+    }
     warn_of_unknown_machines(&found, backward.0, backward.1, report);
     if args.report.json {
         let elements = summaries().map(|task| json(&task).json());
         output::print_json_list(document("task-list"), "tasks", elements, args.report.integers.into())?;
-        return Ok(found.exit());
+        return Ok(if interrupt::is_requested() { interrupt::exit() } else { found.exit() });
     }
     let paint = Paint::stdout(global.color);
     let line = |row: [String; 8]| {
@@ -72,7 +77,7 @@ pub(super) fn run(args: &TaskListArgs, global: &Global, report: Report) -> Resul
         paint.faint(&count(listed, "task"))
     );
     output::print_lines(lines.chain([last]), paint)?;
-    Ok(found.exit())
+    Ok(if interrupt::is_requested() { interrupt::exit() } else { found.exit() })
 }
 
 const TITLES: [&str; 8] = ["task", "begin", "duration", "nodes", "edges", "depth", "events", "problems"];

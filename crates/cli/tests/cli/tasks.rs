@@ -128,6 +128,24 @@ fn clocks() {
     }
 }
 
+/// A task has the title that its reports give it, otherwise the name of its first operation.
+#[test]
+fn titles() {
+    let directory = Directory::new("titles");
+    write_reports(
+        &directory,
+        &[
+            "X-Trace: 10CAFEBABE01010101\nLabel: begin\nTimestamp: 100.000",
+            "X-Trace: 10CAFEBABE02020202\nTitle: GET /rolls\nTag: bakery\nLabel: bake\nTimestamp: 100.001\nEdge: 01010101",
+            "X-Trace: 10CAFEBABF01010101\nLabel: clean\nTimestamp: 101.000",
+        ],
+    );
+    let list = ichnos_in(&directory, ["task", "list", "--json", "a.reports"]).json();
+    let titles: Vec<_> =
+        list["tasks"].as_array().unwrap().iter().map(|task| task["title"].as_str()).collect();
+    assert_eq!(titles, [Some("GET /rolls"), Some("clean")]);
+}
+
 /// Operations of two chains with the same identifier are two.
 #[test]
 fn chains() {

@@ -134,6 +134,9 @@ impl Classes<'_> {
             FieldKind::Guid { alignment } => {
                 self.kind("guid");
                 self.alignment(*alignment, 8);
+                if let Some(paths) = class.activity_paths {
+                    self.number("activity_process", paths.process.into());
+                }
             }
             FieldKind::Structure { members, minimum_alignment } => {
                 self.kind("structure");

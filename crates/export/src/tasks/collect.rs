@@ -167,6 +167,9 @@ impl TaskCollector {
             }
         };
         all.marked_roots.extend(said.is_marked_root.then_some(number));
+        if !said.title.is_empty() {
+            all.titles.push((number, all.names.number(&said.title)));
+        }
         for (cause, chain, kind) in said.causes() {
             let to = number;
             match all.find(group, chain, cause) {

@@ -22,6 +22,7 @@ enum Use {
         searched: bool,
     },
     Place(Part),
+    Title,
     /// Its text may name an operation.
     Search,
 }
@@ -105,6 +106,7 @@ fn mark(plan: &Plan, member: usize, meaning: Meaning, uses: &mut [Use]) {
         Meaning::ChainId => Use::Chain,
         Meaning::CauseChain => Use::CauseChain,
         Meaning::Message => Use::Message { searched: false },
+        Meaning::TaskTitle => Use::Title,
         Meaning::Machine => Use::Place(Part::Machine),
         Meaning::Component | Meaning::ProcessName => Use::Place(Part::Component),
         Meaning::Tag => Use::Place(Part::Tag),
@@ -138,6 +140,8 @@ pub(super) struct Said {
     pub(super) too_long: u32,
     pub(super) mentions: Vec<Mention>,
     pub(super) message: Vec<u8>,
+    /// Title of the task.
+    pub(super) title: Vec<u8>,
     /// By [`Part`].
     places: [Vec<u8>; 5],
     text: Vec<u8>,
@@ -156,6 +160,7 @@ impl Default for Said {
             too_long: 0,
             mentions: Vec::new(),
             message: Vec::new(),
+            title: Vec::new(),
             places: Default::default(),
             text: Vec::new(),
         }
@@ -180,6 +185,7 @@ impl Said {
         (self.is_marked_root, self.too_long) = (false, 0);
         self.mentions.clear();
         self.message.clear();
+        self.title.clear();
         self.places.iter_mut().for_each(Vec::clear);
     }
 
@@ -342,6 +348,7 @@ impl Visitor for Reader<'_> {
                     self.said.message.extend_from_slice(bytes);
                 }
             }
+            Use::Title if self.said.title.is_empty() => self.said.title.extend_from_slice(bytes),
             Use::Place(part) => {
                 let place = &mut self.said.places[part as usize];
                 if place.is_empty() {

@@ -237,22 +237,25 @@ impl<'t> TaskGraph<'t> {
         (time != NO_TIME).then(|| i128::from(time) + self.tasks.correction(&self.corrections, place))
     }
 
-    /// The nodes whose identifier begins with these digits: see [`find_identifiers`]. Behind a `/`, the number of a chain
-    /// in hexadecimal digits selects those of the chain.
+    /// The nodes whose identifier begins with these digits: see [`find_identifiers`]. If there are none, the number of a
+    /// chain after a `/`, in hexadecimal digits, selects those of the chain.
     #[must_use]
     pub fn find(&self, name: &str) -> Vec<u32> {
-        let (digits, chain) = match name.split_once('/') {
-            Some((digits, chain)) => (digits, Some(chain)),
-            None => (name, None),
+        let find = |digits: &str| -> Vec<u32> {
+            let ids = (0..self.len()).filter_map(|node| self.member(node)).map(|member| member.id);
+            find_identifiers(ids, digits).into_iter().filter_map(|node| u32::try_from(node).ok()).collect()
         };
-        let chain = chain.map(|chain| u32::from_str_radix(chain.trim_start_matches("0x"), 16));
-        let ids = (0..self.len()).filter_map(|node| self.member(node)).map(|member| member.id);
-        let found = find_identifiers(ids, digits).into_iter().filter_map(|node| u32::try_from(node).ok());
-        let is_in_chain = |node: &u32| match &chain {
-            None => true,
-            Some(chain) => self.member(*node).and_then(|member| member.chain) == chain.as_ref().ok().copied(),
-        };
-        found.filter(is_in_chain).collect()
+        let mut found = find(name);
+        if found.is_empty()
+            && let Some((digits, chain)) = name.split_once('/')
+            && let chain = chain.trim_start_matches("0x")
+            && chain.bytes().all(|digit| digit.is_ascii_hexdigit())
+            && let Ok(chain) = u32::from_str_radix(chain, 16)
+        {
+            found = find(digits);
+            found.retain(|node| self.member(*node).is_some_and(|member| member.chain == Some(chain)));
+        }
+        found
     }
 
     /// The operation that a node is.
@@ -366,7 +369,7 @@ impl<'t> TaskGraph<'t> {
     #[must_use]
     pub fn backward_edges_without_machine(&self) -> u64 {
         let has_machine = |node: u32| !self.text(self.machine(node)).is_empty();
-        let without = |(from, to): &(u32, u32)| !has_machine(*from) && !has_machine(*to);
+        let without = |(from, to): &(u32, u32)| !has_machine(*from) || !has_machine(*to);
         self.backward().map(|(from, to, _)| (from, to)).filter(without).count() as u64
     }
 
@@ -438,7 +441,9 @@ fn clock_offsets(tasks: &Tasks, members: &[u32], edges: &[(u32, u32, CauseKind)]
         let (from, to) = (tasks.machine(cause.place), tasks.machine(effect.place));
         let has_times = cause.begin != NO_TIME && effect.begin != NO_TIME;
         let late = i128::from(cause.begin) - i128::from(effect.begin);
-        (from != to && has_times).then_some(Message { from, to, late })
+        // Operations without a name of their machine can be of different ones.
+        let are_named = [from, to].iter().all(|machine| !tasks.all.names.text(*machine).is_empty());
+        (from != to && has_times && are_named).then_some(Message { from, to, late })
     });
     if !messages.clone().any(|message| message.late > 0) {
         return HashMap::new();

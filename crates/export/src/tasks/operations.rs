@@ -136,6 +136,8 @@ pub(super) struct Collected {
     pub(super) places: Vec<Place>,
     /// Operations with an edge from nothing.
     pub(super) marked_roots: Vec<u32>,
+    /// Operations that give their task a title, with the number of its name.
+    pub(super) titles: Vec<(u32, u32)>,
     /// Identifiers that are too long to be kept.
     pub(super) too_long: u64,
     /// Groups of tasks that only texts name which may be something else.
@@ -273,7 +275,8 @@ impl Collected {
         self.open_edges.iter_mut().for_each(|edge| settle(&mut edge.to));
         self.events.iter_mut().for_each(|event| settle(&mut event.operation));
         self.links.iter_mut().for_each(|link| settle(&mut link.operation));
-        self.copies.iter_mut().chain(&mut self.marked_roots).for_each(settle);
+        let titled = self.titles.iter_mut().map(|(operation, _)| operation);
+        self.copies.iter_mut().chain(&mut self.marked_roots).chain(titled).for_each(settle);
     }
 
     /// Finds the operations that were met after an edge from them.

@@ -135,6 +135,8 @@ fn open(
     let (mut is_empty, mut is_repeated) = (true, false);
     for entry in entries {
         let name = path_of(tree, entry);
+        // Looked at first: a collector may end while the file is read.
+        let is_being_collected = entry.is_being_collected();
         let bytes = match entry.read() {
             Ok(bytes) => bytes,
             Err(error) => {
@@ -162,7 +164,7 @@ fn open(
         is_empty = false;
         // A report whose end was not written yet is not there yet.
         let whole = match form {
-            Form::Text if entry.is_being_collected() => end_of_whole_reports(&bytes),
+            Form::Text if is_being_collected => end_of_whole_reports(&bytes),
             _ => bytes.len(),
         };
         let bytes = bytes.slice(0..whole);
