@@ -22,7 +22,11 @@ pub(crate) struct Around<'e> {
 impl<'e> Around<'e> {
     /// What the option has.
     pub(crate) fn new(values: Option<&'e [String]>) -> Result<Option<Self>, Failure> {
-        let Some([expression, margin]) = values else { return Ok(None) };
+        let Some(values) = values else { return Ok(None) };
+        let [expression, margin] = values else {
+            return Err(Failure::new("--around is given more than once")
+                .help("conditions are joined by `or`: `--around 'EXPRESSION or EXPRESSION' 1s`"));
+        };
         match time::offset_from(&format!("+{margin}")) {
             Ok(nanoseconds) if nanoseconds >= 0 => Ok(Some(Self { expression, margin: nanoseconds })),
             _ => Err(Failure::new(format!("--around: `{margin}` is not a duration"))

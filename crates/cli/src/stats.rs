@@ -157,7 +157,11 @@ fn options(args: &Stats) -> StatsOptions {
 }
 
 fn pair_options(args: &Stats) -> Result<Option<PairOptions>, Failure> {
-    let Some([begin, end]) = args.pair.as_deref() else { return Ok(None) };
+    let Some(names) = args.pair.as_deref() else { return Ok(None) };
+    let [begin, end] = names else {
+        return Err(Failure::new("--pair is given more than once")
+            .help("globs name several events: `--pair '*_entry' '*_exit'`"));
+    };
     let patterns = |text: &String| Patterns::new(std::slice::from_ref(text), "--pair");
     let (Some(begin), Some(end)) = (patterns(begin)?, patterns(end)?) else { return Ok(None) };
     let mut options = PairOptions::new(move |name| begin.matches(name), move |name| end.matches(name));

@@ -32,6 +32,10 @@ pub(crate) fn shorten(texts: &mut [usize], all: usize) {
 }
 
 fn shorten_by(texts: &mut [usize], mut beyond: usize) {
+    // A table that does not fit anyway is not worth names that cannot be read.
+    if texts.iter().map(|text| text.saturating_sub(LEAST)).sum::<usize>() < beyond {
+        return;
+    }
     while beyond > 0 {
         let Some(widest) = texts.iter_mut().max().filter(|widest| **widest > LEAST) else { return };
         *widest -= 1;
@@ -70,7 +74,8 @@ mod tests {
         };
         assert_eq!(shortened(&[30, 10], 5), [25, 10]);
         assert_eq!(shortened(&[30, 29], 11).iter().sum::<usize>(), 48);
-        assert_eq!(shortened(&[9, 3], 100), [8, 3]);
+        assert_eq!(shortened(&[9, 3], 1), [8, 3]);
+        assert_eq!(shortened(&[9, 3], 2), [9, 3]);
         assert!(shortened(&[], 100).is_empty());
         assert_eq!((cut("abcdef", 6), cut("abcdef", 4).chars().count()), ("abcdef".into(), 4));
     }

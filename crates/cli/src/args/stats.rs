@@ -35,7 +35,7 @@ pub(crate) struct Stats {
     /// properties of the events named BEGIN. Both may be the same.
     #[arg(long, num_args = 2, value_names = ["BEGIN", "END"], conflicts_with_all = ["histogram", "timeline"])]
     pub(crate) pair: Option<Vec<String>>,
-    /// Fields of which both events of a pair have the same values, comma-separated
+    /// Fields that are equal in both events of a pair, comma-separated
     ///
     /// Without it, events that begin and end something are paired by thread, or else by processor.
     #[arg(long, value_name = "FIELD", value_delimiter = ',', requires = "pair")]

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value as Json;
 
-use crate::support::{Directory, METADATA, ichnos, packet, recorded, root, trace};
+use crate::support::{Directory, METADATA, ichnos, ichnos_in, packet, recorded, root, trace};
 use crate::transcript::transcript;
 
 #[test]
@@ -322,4 +322,15 @@ fn near(found: &Json, expected: &Json) {
         let (found, expected) = (found[member].as_f64().unwrap(), expected[member].as_f64().unwrap());
         assert!((found - expected).abs() <= error * expected.abs() + 1e-9, "{member}: {found} {expected}");
     }
+}
+
+/// Options of two values are not repeated.
+#[test]
+fn pairs_are_given_once() {
+    let pairs = ["--pair", "*_entry", "*_exit", "--pair", "a", "b"];
+    let arguments = [&["stats", "examples/hello-lttng"][..], &pairs].concat();
+    ichnos_in(root(), arguments).expect(2, &["error: --pair is given more than once", "help: globs"]);
+    let arounds = ["--around", "number == 13", "1s", "--around", "number == 14", "1s"];
+    let arguments = [&["cut", "examples/hello-lttng", "--dry-run"][..], &arounds].concat();
+    ichnos_in(root(), arguments).expect(2, &["error: --around is given more than once", "joined by `or`"]);
 }

@@ -182,7 +182,13 @@ impl ScopeCells {
             let json = FieldWriter::new(out, scratch, &self.keys);
             let to = Destination::Line { line: &mut *line, scratch: text };
             let mut writer = CellWriter { json, pass, to, counts, whole: None, depth: 0 };
-            event.visit(self.scope, &mut writer)?;
+            if let Err(error) = event.visit(self.scope, &mut writer) {
+                // Half a cell would not be quoted.
+                if let Some((begin, _)) = writer.whole {
+                    out.truncate(begin);
+                }
+                return Err(error);
+            }
         }
         Ok(())
     }
