@@ -36,7 +36,7 @@ fn traces() -> Vec<Box<dyn TraceInput>> {
     trees.iter().flat_map(open).collect()
 }
 
-/// Whether an expression selects each of the events.
+/// Returns, for each event, `true` if an expression selects it.
 fn selected(filter: &Filter, traces: &[Box<dyn TraceInput>]) -> Vec<bool> {
     let mut selector = filter.selector();
     for_each_event(traces, |event| {
@@ -50,7 +50,7 @@ fn selected(filter: &Filter, traces: &[Box<dyn TraceInput>]) -> Vec<bool> {
     })
 }
 
-/// What is true of each of the events.
+/// Truth of a condition for each of the events.
 fn for_each_event(traces: &[Box<dyn TraceInput>], mut is: impl FnMut(&Event<'_>) -> bool) -> Vec<bool> {
     /// All classes are among this many of the first.
     const MOST: usize = 60;
@@ -256,7 +256,7 @@ impl Condition {
         }
     }
 
-    /// Whether it holds; None if a field is not there. `has_aliases`: `tid` is that of LTTng's context.
+    /// Returns `true` if it holds; `None` if a field is missing. `has_aliases`: `tid` is that of LTTng's context.
     fn holds(&self, event: &Event<'_>, has_aliases: bool) -> Option<bool> {
         let is_part = |word: &str, whole: &[u8], part: &[u8]| match word {
             "startswith" => whole.len() >= part.len() && whole[..part.len()] == *part,

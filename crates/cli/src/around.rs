@@ -10,7 +10,7 @@ use crate::selection::Selection;
 use crate::time;
 use crate::windows::Windows;
 
-/// What is kept around which events.
+/// Condition and margin of `--around`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Around<'e> {
     /// Is true for these events.
@@ -20,7 +20,7 @@ pub(crate) struct Around<'e> {
 }
 
 impl<'e> Around<'e> {
-    /// What the option has.
+    /// Parses the values of the option.
     pub(crate) fn new(values: Option<&'e [String]>) -> Result<Option<Self>, Failure> {
         let Some(values) = values else { return Ok(None) };
         let [expression, margin] = values else {

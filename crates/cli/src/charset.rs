@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use ichnos::export::TerminalText;
 use indicatif::ProgressStyle;
 
-/// Whether the locale has another encoding than UTF-8: then texts are ASCII. A locale that is not set says nothing.
+/// Returns `true` if the encoding of the locale is not UTF-8: then texts are ASCII. A locale that is not set is UTF-8.
 pub(crate) fn is_ascii() -> bool {
     static IS_ASCII: OnceLock<bool> = OnceLock::new();
     *IS_ASCII.get_or_init(|| {

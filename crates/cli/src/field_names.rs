@@ -82,7 +82,7 @@ pub(crate) fn check_numbers(
     Err(failure.help(instead))
 }
 
-/// What people call a field that is no number.
+/// Usual name of a field class that is not a number.
 fn what_is_no_number(class: &FieldClass) -> Option<&'static str> {
     Some(match class.kind {
         FieldKind::String { .. } => "a string",
@@ -192,7 +192,7 @@ fn fields<'c>(stream: &'c DataStreamClass, event: &'c EventRecordClass, name: &s
     found
 }
 
-/// Whether a path leads to a field.
+/// Returns `true` if a path leads to a field.
 fn has_path(class: &FieldClass, path: &str) -> bool {
     let mut has_path = false;
     follow(class, path, &mut |_| has_path = true);

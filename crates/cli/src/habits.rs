@@ -400,7 +400,7 @@ fn are_all<T: ValueEnum>(list: &str) -> bool {
     !list.is_empty() && list.split(',').all(|value| T::from_str(value, true).is_ok())
 }
 
-/// Whether a value can only be names of fields, with commas between them.
+/// Returns `true` if a value can only be names of fields, with commas between them.
 fn is_field_list(list: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | ':' | '-');
     list.split(',')

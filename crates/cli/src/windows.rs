@@ -38,7 +38,7 @@ impl Windows {
         });
     }
 
-    /// How many windows there are.
+    /// Number of windows.
     pub(crate) fn count(&self) -> usize {
         self.0.len()
     }
@@ -49,7 +49,7 @@ impl Windows {
         Some(Window { begin: Some(first.0), end: Some(last.1) })
     }
 
-    /// Whether an event lies in one of them; one without a time does not.
+    /// Returns `true` if an event is in one of them; one without a time is not.
     pub(crate) fn contain(&self, event: &Event<'_>) -> bool {
         event.nanoseconds().is_some_and(|time| self.contain_time(time))
     }

@@ -43,7 +43,7 @@ async fn ask(client: Client, url: String) -> Result<String, AnyError> {
     Ok(reqwest::Response::from(response).error_for_status()?.text().await?)
 }
 
-/// What the shop needs to answer.
+/// State of the shop.
 #[derive(Clone)]
 struct Shop {
     client: Client,

@@ -682,7 +682,7 @@ fn sizes_of_many_bits_get_right() {
     }
 }
 
-/// What is kept is what lies near the events of which the expression is true: counted here from the lines of all events.
+/// Events near those for which the expression is true are kept: counted here from the lines of all events.
 #[test]
 fn the_time_around_events_is_kept() {
     let directory = Directory::new("edit-around");

@@ -70,7 +70,7 @@ fn reports_mistakes() {
     }
 }
 
-/// Where classes are only met while reading, names and types that none of them had are reported at the end.
+/// Names and types that no class had are reported at the end if classes are only known after reading.
 #[test]
 fn names_of_classes_that_are_met_while_reading() {
     let _transcript = transcript!();

@@ -193,7 +193,7 @@ impl ScopeCells {
         Ok(())
     }
 
-    /// Whether one pass writes all cells in the order of their columns, beginning with cell number `next`, which
+    /// Returns `true` if one pass writes all cells in the order of their columns, beginning with cell number `next`, which
     /// becomes the last one.
     pub(super) fn is_in_order(&self, next: &mut usize) -> bool {
         let [pass] = &self.passes[..] else { return false };

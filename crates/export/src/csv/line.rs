@@ -17,7 +17,7 @@ pub(super) struct StreamState {
     pub(super) trace: Box<[u8]>,
 }
 
-/// What is known of a data stream class.
+/// State of a data stream class.
 #[derive(Debug)]
 pub(super) struct StreamClassState {
     pub(super) time: TimeWriter,
@@ -191,7 +191,7 @@ impl CsvForm {
     }
 }
 
-/// Whether a cell is written as its text is.
+/// Returns `true` if a cell is written as its text is.
 #[inline]
 fn is_verbatim(text: &[u8], options: &CsvOptions) -> bool {
     if options.printable_only {

@@ -23,9 +23,9 @@ pub struct StatsOptions {
     pub histogram: Option<String>,
     /// Whether to count when events are.
     pub timeline: bool,
-    /// How many of the longest gaps between events are kept.
+    /// Number of the longest gaps between events that are kept.
     pub gaps: usize,
-    /// How many groups are counted exactly at most; with a histogram, a timeline or gaps, there are fewer.
+    /// Limit of groups that are counted exactly; it is lower with a histogram, a timeline or gaps.
     pub groups: usize,
 }
 
@@ -35,7 +35,7 @@ impl Default for StatsOptions {
     }
 }
 
-/// How many groups there are at most that have a distribution, a timeline or gaps of their own.
+/// Limit of groups that have a distribution, a timeline or gaps of their own.
 const MOST_LARGE_GROUPS: usize = 1_024;
 /// How many different numbers a distribution keeps: of all events, and of a group.
 pub(super) const MOST_NUMBERS: usize = 1 << 16;

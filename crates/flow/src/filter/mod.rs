@@ -114,7 +114,7 @@ struct Shared {
     /// Programs are found by their addresses.
     traces: Vec<Arc<Trace>>,
     times: HashMap<String, Result<i128, String>>,
-    /// Whether classes are met while reading.
+    /// Set if classes are only known after reading.
     is_open: bool,
     aliases: Vec<Alias>,
     /// Whether it depends on more of the data stream than the class.

@@ -17,7 +17,7 @@ pub(super) const DEPTH: usize = 50;
 const NESTING: usize = 3 * DEPTH + 10;
 /// Sizes that are tried for a compiled regular expression, in bytes, and with each what its searches may keep.
 const REGEX_BYTES: [(usize, usize); 3] = [(16 << 10, 128 << 10), (128 << 10, 512 << 10), (1 << 20, 1 << 20)];
-/// What all regular expressions of an expression may take, in bytes.
+/// Memory limit of all regular expressions of an expression, in bytes.
 const REGEX_BYTES_TOGETHER: usize = 64 << 20;
 /// Steps of a name.
 const STEPS: usize = 64;
@@ -60,7 +60,7 @@ struct Parser<'s> {
     /// How deep the current token is nested.
     depth: usize,
     patterns: Vec<Regex>,
-    /// What further regular expressions may take, in bytes.
+    /// Memory limit of further regular expressions, in bytes.
     regex_bytes: usize,
 }
 
@@ -103,7 +103,7 @@ impl<'s> Parser<'s> {
         matches!(self.peek(), Token::Name { name, quoted: false } if self::keyword(name) == Some(keyword))
     }
 
-    /// Whether a word comes next, in small letters or capitals, that is no keyword elsewhere.
+    /// Returns `true` if this word comes next, in small letters or capitals; it is not a keyword elsewhere.
     fn is_word(&self, word: &str) -> bool {
         let is_form = |name: &str| name == word || name == word.to_ascii_uppercase();
         matches!(self.peek(), Token::Name { name, quoted: false } if is_form(name))

@@ -8,7 +8,7 @@ use super::program::{Leaf, Part, Test};
 use super::syntax::{Node, NodeKind, PartOp};
 
 impl Compiler<'_> {
-    /// Whether a value has a part.
+    /// Returns `true` if a value has a part.
     pub(super) fn has_part(&mut self, node: &Node, op: PartOp, value: &Node, part: &Node) -> Test {
         let found = self.value(value);
         let literal = match &part.kind {

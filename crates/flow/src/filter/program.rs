@@ -301,7 +301,7 @@ impl Leaf {
     }
 }
 
-/// Whether a value has another one as a part; None if one of them is missing.
+/// Returns `true` if a value has another one as a part; `None` if one of them is missing.
 fn part_holds(op: PartOp, whole: Value<'_>, part: Value<'_>) -> Option<bool> {
     match (whole, part) {
         (Value::Text(whole), Value::Text(part)) | (Value::Blob(whole), Value::Blob(part)) => {

@@ -30,7 +30,7 @@ pub(super) const ALIASES: [Alias; 5] = [
     Alias { name: "comm", property: "process_name" },
 ];
 
-/// What a name stands for in other tools, if that is a property and nothing else.
+/// The property that other tools call by this name, if that is nothing else.
 pub(super) fn alias(path: &Path) -> Option<Alias> {
     let word = path.word()?;
     ALIASES.into_iter().find(|alias| alias.name == word)

@@ -92,7 +92,7 @@ impl<'s> Survey<'s> {
         wanted
     }
 
-    /// Whether a class is known at all.
+    /// Returns `true` if a class is known at all.
     pub(super) fn has_classes(&self) -> bool {
         let mut has_classes = false;
         self.for_each_class(false, &mut |_| has_classes = true);

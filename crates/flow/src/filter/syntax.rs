@@ -28,7 +28,7 @@ pub(super) enum NodeKind {
         pattern: Pattern,
         is_negated: bool,
     },
-    /// Whether a string or a BLOB has a part, or an array or a bit map a value.
+    /// A string or a BLOB has a part, or an array or a bit map a value.
     Part {
         op: PartOp,
         value: Box<Node>,
@@ -129,7 +129,7 @@ impl CompareOp {
     }
 }
 
-/// Where a part of a string is.
+/// Position of a part in a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PartOp {
     Contains,
@@ -148,7 +148,7 @@ impl PartOp {
         }
     }
 
-    /// Whether a part is there in a string or BLOB.
+    /// Returns `true` if a part is in a string or BLOB.
     pub(super) fn holds(self, whole: &[u8], part: &[u8]) -> bool {
         match self {
             Self::Contains => memchr::memmem::find(whole, part).is_some(),

@@ -67,7 +67,7 @@ impl Severity {
         if self == Self::UNSET { other } else { self }
     }
 
-    /// Whether an event of a level is reported if this is the threshold. What is not set is [`NOTICE`](Self::NOTICE).
+    /// Returns `true` if an event of a level is reported with this threshold. *Not set* is [`NOTICE`](Self::NOTICE).
     #[must_use]
     pub fn reports(self, event: Self) -> bool {
         self != Self::NONE && event.or(Self::NOTICE) <= self.or(Self::NOTICE)

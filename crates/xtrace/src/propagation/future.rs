@@ -12,7 +12,7 @@ use super::current::SharedContext;
 pin_project! {
     /// A future with a context, which is the current one of the thread whenever the future is polled.
     ///
-    /// Where there was no context when it was made, it changes nothing.
+    /// Does nothing if there was no context when it was made.
     #[must_use = "futures do nothing unless they are polled"]
     #[derive(Debug)]
     pub struct WithContext<F> {

@@ -13,13 +13,13 @@ pub const PORT: u16 = 7831;
 /// The most bytes of a report: more do not fit into a datagram.
 pub const MAX_REPORT: usize = 65_507;
 
-/// How long the first connection may take.
+/// Limit of the time of the first connection.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a report may wait for a collector that takes nothing, or for a new connection.
+/// Time for which a report waits for a collector that takes nothing, or for a new connection.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// How long not to try again after that.
+/// Time without another attempt after that.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Takes reports.

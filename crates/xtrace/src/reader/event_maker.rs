@@ -44,7 +44,7 @@ impl Said {
     }
 }
 
-/// What is needed to check a file.
+/// State of checking a file.
 #[derive(Clone, Debug)]
 pub(super) struct Checking {
     operations: Arc<ReportedOperations>,
@@ -62,7 +62,7 @@ impl Checking {
 #[derive(Debug)]
 pub(super) struct EventMaker {
     trace: Arc<Trace>,
-    /// What all rules that are broken are told with; None if only those that matter are.
+    /// Reports all broken rules; `None` if only those that matter are reported.
     check: Option<Checking>,
     shapes: Shapes,
     keys: KeySequence,

@@ -34,7 +34,7 @@ struct FirstReport {
     offset: u64,
 }
 
-/// What identifies a report's operation.
+/// Identity of a report's operation.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(super) struct OperationKey {
     pub(super) task: TaskId,

@@ -20,7 +20,7 @@ fn listen() -> (TcpListener, String) {
     (listener, address)
 }
 
-/// How a collector behaves.
+/// Behaviour of a collector.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     /// It answers questions.

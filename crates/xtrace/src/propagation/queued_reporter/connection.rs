@@ -13,7 +13,7 @@ pub(super) const LENGTH: usize = size_of::<u32>();
 /// below 0.
 const QUESTION: [u8; LENGTH] = u32::MAX.to_be_bytes();
 
-/// How long the system may wait before it is looked whether the thread has to end.
+/// Longest wait of the system before the thread checks if it has to end.
 const TICK: Duration = Duration::from_millis(50);
 
 /// Why reports were not delivered.
@@ -27,7 +27,7 @@ pub(super) enum Failure {
     Stalled,
 }
 
-/// How many reports of a connection are on the disk, and how many were refused.
+/// Numbers of reports of a connection that are on the disk, and that were refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(super) struct Answer {
     pub(super) reports: u64,
@@ -137,7 +137,7 @@ fn prepare(stream: &TcpStream) -> io::Result<()> {
     stream.set_read_timeout(Some(TICK))
 }
 
-/// Whether to go on after an error: it only means that nothing happened for a moment.
+/// Returns `true` for errors after which to continue: nothing happened for a moment.
 fn check(error: &io::Error, since: Instant, queue: &Queue, patience: Duration) -> Result<(), Failure> {
     match error.kind() {
         io::ErrorKind::Interrupted => Ok(()),

@@ -18,7 +18,7 @@ const PROOFS: u32 = 3;
 /// So many times in a row must it close its connection at a single report for this to be given up.
 const LAST_PROOFS: u32 = 6;
 
-/// How long a connection stays open if the collector has room for it.
+/// Time for which a connection stays open if the collector has room for it.
 const ADMISSION: Duration = Duration::from_millis(50);
 
 /// The most that is sent between two questions.
@@ -32,13 +32,13 @@ pub(super) struct Delivery {
     patience: Duration,
     connection: Option<Connection>,
     acknowledgements: Acknowledgements,
-    /// Whether the collector is asked what is on its disk.
+    /// Set if the collector is asked for acknowledgements.
     asks: bool,
-    /// Whether it has ever answered.
+    /// Set once it has answered.
     has_answered: bool,
-    /// How many times in a row the collector closed the connection at the first question.
+    /// Number of times in a row that the collector closed the connection at the first question.
     closed_at_question: u32,
-    /// How many times in a row it closed the connection after it got the next reports.
+    /// Number of times in a row that it closed the connection after it got the next reports.
     closed_at_reports: u32,
     /// The most reports that are sent at once: fewer while it is found out which one it does not want.
     most_reports: u64,
@@ -193,7 +193,7 @@ impl Delivery {
     }
 }
 
-/// How many bytes and reports at the beginning are sent at once: at least one report.
+/// Bytes and reports at the beginning that are sent at once: at least one report.
 fn chunk(frames: &[u8], most_reports: u64) -> (usize, u64) {
     let (mut end, mut reports) = (0, 0);
     while reports < most_reports

@@ -15,7 +15,7 @@ pub use self::queue::QueueCounts;
 use self::queue::{Limits, Queue};
 use super::reporter::{MAX_REPORT, Reporter, too_long};
 
-/// Which collectors are asked what is on their disk.
+/// Collectors that are asked for acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Acknowledgements {
     /// All but those that close the connection when they are asked, as historical ones do.

@@ -11,7 +11,7 @@ use super::connection::LENGTH;
 /// The most bytes of a block, which is sent and acknowledged as a whole, unless a report is larger.
 const BLOCK: usize = 256 << 10;
 
-/// How long the first report waits for others to be sent together with it.
+/// Time for which the first report waits for others to be sent together with it.
 const LINGER: Duration = Duration::from_millis(5);
 
 /// The most that is waited for a thread that does not end in time.
@@ -41,7 +41,7 @@ pub struct QueueCounts {
     pub connections: u64,
 }
 
-/// How much may wait.
+/// Limits of the queue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) reports: usize,
@@ -63,7 +63,7 @@ struct State {
     /// Bytes of reports that wait, also of those that are being sent.
     bytes: usize,
     counts: QueueCounts,
-    /// How many reports were delivered or given up, in the order in which they were taken.
+    /// Number of reports that were delivered or given up, in the order in which they were taken.
     done: u64,
     /// Somebody waits until so many are done.
     flushed_to: u64,
