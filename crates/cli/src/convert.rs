@@ -109,13 +109,14 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     let named = named_target(args, edit.keeps_format)?;
     let mut selection = Selection::new(&args.selecting, None)?;
     if let Some(expression) = edit.expression {
-        selection.filter = Some(filtering::parse(expression)?);
+        selection.filter = Some(filtering::parse(expression, "--filter")?);
     }
     let mut anchors = None;
     if let Some(around) = edit.around {
         let mut anchor = selection.clone();
         anchor.events = None;
-        anchor.filter = Some(filtering::parse(around.expression).map_err(of_around)?);
+        anchor.filter_option = "--around";
+        anchor.filter = Some(filtering::parse(around.expression, anchor.filter_option)?);
         anchors = Some((around, anchor));
     }
     let progress = scan::progress(global.progress, report);
@@ -131,7 +132,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     let mut window = selection.prepare(&session, report)?;
     if let Some((around, anchor)) = anchors {
         interrupt::watch_writing(report);
-        let Some(windows) = around.windows(&session, anchor, report).map_err(of_around)? else {
+        let Some(windows) = around.windows(&session, anchor, report)? else {
             return Ok(interrupt::exit());
         };
         let Some(hull) = windows.hull() else {
@@ -293,11 +294,6 @@ pub(crate) fn set_options(options: &mut ConvertOptions<'_>, args: &Convert, targ
     options.strict = args.reading.strict;
     options.threads = threads(args);
     options.stop = Some(interrupt::flag());
-}
-
-/// A failure of the expression of `--around`.
-fn of_around(failure: Failure) -> Failure {
-    Failure { message: failure.message.replacen("--filter:", "--around:", 1), ..failure }
 }
 
 /// Checks that whole packets can be written.

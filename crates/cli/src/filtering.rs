@@ -13,6 +13,7 @@ use crate::time::TimePoint;
 pub(crate) fn filter(
     expression: &Expression,
     session: &Session,
+    option: &str,
     gmt: bool,
     report: Report,
 ) -> Result<Filter, Failure> {
@@ -27,39 +28,39 @@ pub(crate) fn filter(
         let end = if needs_end && is_known { *end.get_or_init(|| input::end(session)) } else { None };
         point.resolve(gmt, start, end)
     };
-    let filter = session.filter(expression, &resolve).map_err(|error| failure(&error))?;
-    warn(filter.warnings(), report);
+    let filter = session.filter(expression, &resolve).map_err(|error| failure(&error, option))?;
+    warn(filter.warnings(), option, report);
     Ok(filter)
 }
 
 /// Reports names and types that no class had of those that were met while reading; true if there are such.
-pub(crate) fn review(filter: &Filter, report: Report) -> bool {
+pub(crate) fn review(filter: &Filter, option: &str, report: Report) -> bool {
     match filter.review() {
         Ok(warnings) => {
-            warn(&warnings, report);
+            warn(&warnings, option, report);
             !warnings.is_empty()
         }
         Err(error) => {
-            report.doubt(&failure(&error));
+            report.doubt(&failure(&error, option));
             true
         }
     }
 }
 
-fn warn(warnings: &[FilterWarning], report: Report) {
+fn warn(warnings: &[FilterWarning], option: &str, report: Report) {
     for warning in warnings {
         let near = warning.unknown.as_ref().and_then(|(name, names)| {
             let plain: String = name.chars().filter(|c| *c != '*').collect();
             did_you_mean(&plain, names)
         });
-        let failure = Failure::new(format!("--filter: {}", warning.message));
+        let failure = Failure::new(format!("{option}: {}", warning.message));
         report.doubt(&Failure { help: near, ..failure });
     }
 }
 
-/// Reads an expression.
-pub(crate) fn parse(text: &str) -> Result<Expression, Failure> {
-    Expression::parse(text).map_err(|error| failure(&error))
+/// Reads the expression of an option.
+pub(crate) fn parse(text: &str, option: &str) -> Result<Expression, Failure> {
+    Expression::parse(text).map_err(|error| failure(&error, option))
 }
 
 /// The part of two windows that is in both.
@@ -73,8 +74,8 @@ pub(crate) fn both(a: Window, b: Window) -> Window {
     Window { begin, end: pick(a.end, b.end, i128::min).map(|end| end.max(begin.unwrap_or(end))) }
 }
 
-fn failure(error: &FilterError) -> Failure {
-    let failure = Failure::new(format!("--filter: {error}")).details(error.excerpt().into());
+fn failure(error: &FilterError, option: &str) -> Failure {
+    let failure = Failure::new(format!("{option}: {error}")).details(error.excerpt().into());
     let near = match &error.kind {
         FilterErrorKind::UnknownName { name, candidates } => near_names(name, candidates),
         FilterErrorKind::UnknownLabel { name, candidates } => {

@@ -58,6 +58,8 @@ pub(crate) struct Selection {
     pub(crate) events: Option<Patterns>,
     pub(crate) times: TimeRange,
     pub(crate) filter: Option<Expression>,
+    /// The option that has the filter, for messages.
+    pub(crate) filter_option: &'static str,
     /// The filter, once it is known what it is for.
     selector: Option<Selector>,
     /// Only events that lie in one of these.
@@ -78,7 +80,8 @@ impl Selection {
             streams: Patterns::new(&args.stream, "--stream")?,
             events: Patterns::new(&args.event, "--event")?,
             times: TimeRange { begin: args.begin(), end: args.end(), gmt: args.clock_gmt },
-            filter: args.filter.as_deref().map(filtering::parse).transpose()?,
+            filter: args.filter.as_deref().map(|text| filtering::parse(text, "--filter")).transpose()?,
+            filter_option: "--filter",
             selector: None,
             windows: None,
             stream_intersection: args.stream_intersection,
@@ -96,7 +99,7 @@ impl Selection {
     pub(crate) fn prepare(&mut self, session: &Session, report: Report) -> Result<Window, Failure> {
         let window = self.times.window(session)?;
         let Some(expression) = &self.filter else { return Ok(window) };
-        let filter = filtering::filter(expression, session, self.times.gmt, report)?;
+        let filter = filtering::filter(expression, session, self.filter_option, self.times.gmt, report)?;
         self.selector = Some(filter.selector());
         Ok(filtering::both(window, filter.window()))
     }
@@ -212,7 +215,7 @@ impl Selection {
     /// there are such.
     pub(crate) fn review(&self, report: Report) -> bool {
         let selector = self.selector.as_ref().filter(|_| self.reads_all && !interrupt::is_requested());
-        selector.is_some_and(|selector| filtering::review(&selector.filter(), report))
+        selector.is_some_and(|selector| filtering::review(&selector.filter(), self.filter_option, report))
     }
 
     /// Whether an event is wanted.

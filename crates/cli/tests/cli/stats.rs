@@ -333,4 +333,9 @@ fn pairs_are_given_once() {
     let arounds = ["--around", "number == 13", "1s", "--around", "number == 14", "1s"];
     let arguments = [&["cut", "examples/hello-lttng", "--dry-run"][..], &arounds].concat();
     ichnos_in(root(), arguments).expect(2, &["error: --around is given more than once", "joined by `or`"]);
+    // Messages name the option that has the expression.
+    let unknown = ["cut", "examples/hello-lttng", "--dry-run", "--around", "event == \"hello:tik\"", "1ms"];
+    let run =
+        ichnos_in(root(), unknown).expect(1, &["warning: --around: no event record class", "hello:tick"]);
+    assert!(!run.err.contains("--filter:"), "{}", run.err);
 }

@@ -171,7 +171,7 @@ fn collectors_come_and_go() {
     assert_eq!((counts.connections, counts.refused, counts.sent), (3, 0, 0));
 }
 
-/// A collector that accepts and never reads keeps nobody waiting; what does not fit is dropped, and counted.
+/// A collector that accepts and never reads does not block `report`; what does not fit is dropped, and counted.
 #[test]
 fn a_collector_that_never_reads() {
     let (listener, address) = listen();
