@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 use ichnos_model::decode::DecodeError;
 use ichnos_model::{
     Attributes, ClockClass, ClockOrigin, ClockValue, Damage, DataStream, Discarded, Event, EventRecordClass,
-    EventRole, FieldRef, LogText, Message, Packet, Scope, Sink, Trace, Uuid, UuidOf, Value,
+    EventRole, FieldRef, LogText, Message, Packet, Scope, Sink, Trace, Uuid, UuidOf, Value, ValueCache,
 };
 
 use crate::event_stacks::EventStacks;
@@ -82,7 +82,14 @@ struct StreamClassState {
     header: Option<Keys>,
     common: Keys,
     resource: Keys,
+    /// Texts of common contexts that are values.
+    common_contexts: ValueCache,
+    /// Texts of the members of resources.
+    resources: ValueCache,
 }
+
+/// Largest number of common contexts and of resources whose texts are kept, for each data stream class.
+const MOST_TEXTS: usize = 256;
 
 /// What is known of an event record class.
 #[derive(Debug)]
@@ -197,6 +204,8 @@ impl<W: TextWriter> JsonLines<W> {
                 header: header.map(|plan| Keys::of(Some(plan))),
                 common: Keys::of(plans.common_context.as_ref()),
                 resource: Keys::of(plans.resource.as_ref()),
+                common_contexts: ValueCache::new(&[Scope::CommonContext], MOST_TEXTS),
+                resources: ValueCache::new(&[Scope::Resource], MOST_TEXTS),
             }
         });
         if self.options.streams && self.resumed.is_none() {
@@ -267,10 +276,16 @@ impl<W: TextWriter> JsonLines<W> {
         }
         if let (Some(plan), Some(repeated)) = (event.plan(Scope::CommonContext), &mut part.common_context) {
             let keys = &known.common;
-            failures.note(repeated.push(out, event, plan, |out| {
+            let write = |out: &mut Vec<u8>| {
                 out.extend_from_slice(b",\"common_context\":");
                 write(out, Scope::CommonContext, keys)
-            }));
+            };
+            failures.note(match event.scopes.values {
+                Some(values) if values.has(Scope::CommonContext) => {
+                    known.common_contexts.push(out, event, write)
+                }
+                _ => repeated.push(out, event, plan, write),
+            });
         }
         if event.plan(Scope::SpecificContext).is_some() {
             out.extend_from_slice(b",\"specific_context\":");
@@ -281,7 +296,7 @@ impl<W: TextWriter> JsonLines<W> {
             failures.note(write(out, Scope::Payload, &class.payload));
         }
         if class.message.is_some() || event.has_resource() {
-            failures.note(push_resource(out, scratch, event, &known.resource, class.message));
+            failures.note(push_resource(out, scratch, event, known, class.message));
         }
         class.frames.push_json(out, event);
         self.end()
@@ -415,19 +430,23 @@ fn push_resource(
     out: &mut Vec<u8>,
     scratch: &mut Scratch,
     event: &Event<'_>,
-    keys: &Keys,
+    known: &mut StreamClassState,
     message: Option<LogText>,
 ) -> Result<(), DecodeError> {
     out.extend_from_slice(b",\"resource\":{");
     let begin = out.len();
     let mut result = Ok(());
     if event.has_resource() {
-        // The members of its object.
-        out.pop();
-        let mut writer = FieldWriter::new(out, scratch, keys);
-        result = event.visit(Scope::Resource, &mut writer);
-        writer.finish(result.is_err());
-        out.pop();
+        let StreamClassState { resource: keys, resources, .. } = known;
+        result = resources.push(out, event, |out| {
+            // The members of its object.
+            out.pop();
+            let mut writer = FieldWriter::new(out, scratch, keys);
+            let result = event.visit(Scope::Resource, &mut writer);
+            writer.finish(result.is_err());
+            out.pop();
+            result
+        });
     }
     if let Some(message) = message {
         if out.len() > begin {

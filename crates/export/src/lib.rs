@@ -16,6 +16,7 @@ mod jsonl;
 mod log;
 mod null;
 mod number;
+mod number_set;
 mod output;
 mod pretty;
 mod printable;

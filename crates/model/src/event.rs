@@ -243,7 +243,24 @@ impl Event<'_> {
     /// [`Event::visit_all`] where some scopes are values.
     #[inline(never)]
     fn visit_each<V: Visitor>(&self, visitor: &mut V) -> Result<(), DecodeError> {
-        OWN.into_iter().try_for_each(|scope| self.visit(scope, visitor))
+        let scopes = &self.scopes;
+        for scope in OWN {
+            let Some(plan) = self.plan(scope) else { continue };
+            if let Some(values) = scopes.values.filter(|values| values.has(scope)) {
+                values.visit(scope, plan, visitor)?;
+                continue;
+            }
+            let begin = scopes.begins.get(scope as usize).map_or(0, |begin| begin.bit);
+            let Some(steps) = plan.byte_steps().filter(|_| begin % 8 == 0) else {
+                scopes.visit(scope, plan, visitor)?;
+                continue;
+            };
+            let bytes = scopes.bits.bytes();
+            if !decode_joined(steps, plan, bytes, (begin / 8) as usize, scopes.slots, visitor) {
+                return changed_since(scopes.bits, begin);
+            }
+        }
+        Ok(())
     }
 }
 

@@ -38,6 +38,8 @@ pub struct FieldRef {
     targets: Vec<Target>,
     /// Its step alone, if that is all it takes to decode it.
     fixed: Option<FixedField>,
+    /// Number of values before it, if it is an unsigned integer, which may be optional, of the root structure.
+    values_before: Option<usize>,
 }
 
 /// A field of a plan.
@@ -139,7 +141,11 @@ impl FieldRef {
             }
             _ => None,
         };
-        Some(Self { class: ClassKey::of(event), scope, targets, fixed })
+        let values_before = match &targets[..] {
+            [only] => only.values_before(plan),
+            _ => None,
+        };
+        Some(Self { class: ClassKey::of(event), scope, targets, fixed, values_before })
     }
 
     /// The scope that it is in.
@@ -158,6 +164,16 @@ impl FieldRef {
 }
 
 impl Target {
+    /// Number of values before it: see [`FieldRef::values_before`].
+    fn values_before(&self, plan: &Plan) -> Option<usize> {
+        let Op::Structure { members, .. } = &plan.root().op else { return None };
+        if !self.elements.is_empty() || !plan.is_unsigned(self.node) {
+            return None;
+        }
+        let member = self.optional.unwrap_or(self.node);
+        members.iter().filter(|id| !plan.is_padding(**id)).position(|id| *id == member)
+    }
+
     /// Takes a path from the node on, and adds the fields that it leads to.
     fn follow(&self, plan: &Plan, path: &str, found: &mut Vec<Self>) {
         let to = |node| Self { node, optional: None, elements: self.elements.clone() };
@@ -219,8 +235,14 @@ impl<'a> Event<'a> {
             return None;
         }
         let values = self.scopes.values.filter(|values| values.has(field.scope));
-        if let (Some(fixed), None) = (&field.fixed, values) {
-            return self.get_fixed(field.scope, fixed);
+        match (&field.fixed, field.values_before, values) {
+            (Some(fixed), _, None) => return self.get_fixed(field.scope, fixed),
+            (_, Some(before), Some(values)) => {
+                if let Some(value) = values.plain_member(field.scope, before) {
+                    return Some(value);
+                }
+            }
+            _ => {}
         }
         self.find(field, values)
     }

@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use ichnos_model::DataStream;
 
 use super::{JsonLines, StreamState};
+use crate::number_set::NumberSet;
 use crate::output::{Output, TextWriter};
 use crate::resume::{Fixup, Resolution, ResumableSink, SinkState, StreamOrder};
 
@@ -25,7 +26,7 @@ struct More {
     /// Indexes of other event record classes.
     classes: HashSet<usize>,
     /// Numbers of call stacks.
-    stacks: HashSet<u32>,
+    stacks: NumberSet,
 }
 
 impl Introduced {

@@ -220,6 +220,27 @@ impl Plan {
         &self.nodes[0]
     }
 
+    /// The steps of the root field if they take whole bytes only, from any byte on.
+    #[inline]
+    pub(crate) fn byte_steps(&self) -> Option<&[Step]> {
+        let skip_steps = self.skip_steps.as_ref()?;
+        match &self.root().op {
+            Op::Structure { steps, .. } if skip_steps.alignment <= 8 => Some(steps),
+            _ => None,
+        }
+    }
+
+    /// Returns `true` if a node is an unsigned integer of fixed length of up to 64 bits.
+    #[inline]
+    pub(crate) fn is_unsigned(&self, id: NodeId) -> bool {
+        matches!(&self.node(id).op, Op::Bits(bits) if bits.kind == BitsKind::Unsigned && bits.length <= 64)
+    }
+
+    /// Returns `true` if a node is padding, which has no value.
+    pub(crate) fn is_padding(&self, id: NodeId) -> bool {
+        matches!(&self.node(id).op, Op::Bits(bits) if bits.kind == BitsKind::Padding)
+    }
+
     /// The nodes in the order their classes were declared: the root, then each field before those
     /// within it.
     pub fn nodes(&self) -> impl Iterator<Item = &Node> {
