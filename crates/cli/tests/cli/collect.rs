@@ -250,6 +250,12 @@ fn half_a_report_is_not_read() {
     file.lock().unwrap();
     assert_eq!(events(".", 0), 1);
     assert_eq!(events("00000001.reports", 0), 1);
+    // A file that is not the collector's is whole, however it ends.
+    let foreign = format!("{whole}\n{}", report(1, 2).trim_end());
+    for name in ["mine.txt", "1.reports", "00000001.reports.txt", "x0000001.reports", "00000001.damaged"] {
+        std::fs::write(directory.join(name), &foreign).unwrap();
+        assert_eq!(events(name, 0), 2, "{name}");
+    }
 }
 
 /// A task of a directory that was collected is what it is without the index.
