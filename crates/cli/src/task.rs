@@ -181,11 +181,20 @@ fn find(tasks: &Tasks, id: &str) -> Result<usize, Failure> {
     }
 }
 
-/// The graph of a task. Warns of edges that go back in time on clocks that cannot be corrected.
+/// The graph of a task. Warns of clocks that cannot be corrected.
 fn graph(found: &Found, task: usize, report: Report) -> TaskGraph<'_> {
     let graph = found.tasks.graph(task);
     warn_of_unknown_machines(found, 1, graph.backward_edges_without_machine(), report);
+    if graph.is_correction_incomplete() {
+        let id = found.tasks.id(task).map_or(String::new(), |id| id.to_string());
+        warn_of_uncorrected_clocks(&format!("task {id}"), report);
+    }
     graph
+}
+
+/// Warns of tasks for which the search for corrections of clocks was ended.
+fn warn_of_uncorrected_clocks(tasks: &str, report: Report) {
+    report.warning(&format!("clocks of {tasks} not corrected: too many machines with edges between them"));
 }
 
 /// Warns of edges that go back in time between operations without a machine.
