@@ -44,6 +44,11 @@ struct Found {
 }
 
 impl Found {
+    /// Returns `true` if the reading had nothing to report.
+    fn is_clean(&self) -> bool {
+        !self.damaged && self.tasks.left_out() == 0 && self.tasks.too_long() == 0 && !self.tasks.is_empty()
+    }
+
     /// How a verb ends that has shown something of them.
     fn exit(&self) -> Exit {
         collecting::exit(self.damaged, self.tasks.is_empty())
@@ -71,7 +76,8 @@ fn read(
     read_session(args, &session, with_events, global, report)
 }
 
-/// Reads tasks by the index of a directory that was collected; None if that is not possible.
+/// Reads tasks by the index of a directory that was collected; None if that is not possible, or something is to be
+/// reported: then all is read, which names its place.
 fn read_indexed(
     args: &TaskReading,
     ids: &[&str],
@@ -81,7 +87,9 @@ fn read_indexed(
 ) -> Result<Option<Result<Found, Exit>>, Failure> {
     let read = |operations: &[Identifier]| {
         let session = collected::open(args, ids, operations, global.progress, report)?;
-        session.map(|session| read_session(args, &session, with_events, global, report)).transpose()
+        let read = |session| read_session(args, &session, with_events, global, report.silenced());
+        let found = session.map(read).transpose()?;
+        Ok(found.filter(|found| found.as_ref().map_or(true, Found::is_clean)))
     };
     let found = read(&[])?;
     let Some(Ok(known)) = &found else { return Ok(found) };
