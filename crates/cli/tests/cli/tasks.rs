@@ -153,6 +153,26 @@ fn clocks_of_too_many_machines() {
     assert_eq!(quiet["tasks"][0]["correction_incomplete"], false);
 }
 
+/// The graph is written while it is printed: it takes no more memory than the path.
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_of_a_long_task() {
+    let directory = Directory::new("long");
+    let report = |number: u32| {
+        let edge = format!("Edge: {number:08X}");
+        format!("X-Trace: 10CAFEBABE{:08X}\n{edge}\nLabel: step\nTimestamp: {number}", number + 1)
+    };
+    let reports: Vec<String> = (0..20_000).map(report).collect();
+    write_reports(&directory, &reports.iter().map(String::as_str).collect::<Vec<_>>());
+    let path = directory.join("a.reports");
+    let peak = |verb: &str| {
+        let words = ["task", verb, "latest", "--json"].map(std::ffi::OsStr::new);
+        crate::trees::peak_memory(&[&words[..], &[path.as_os_str()]].concat())
+    };
+    let (show, path) = (peak("show"), peak("path"));
+    assert!(show < 2 * path, "{show} kB and {path} kB");
+}
+
 /// A task has the title that its reports give it, otherwise the name of its first operation.
 #[test]
 fn titles() {
