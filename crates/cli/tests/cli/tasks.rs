@@ -144,7 +144,8 @@ fn clocks_of_too_many_machines() {
     let says =
         |tasks: &str| format!("clocks of {tasks} not corrected: too many machines with edges between them");
     of(&["list"]).expect(0, &[&says("1 task")]).prints(&["1,400 back in time, clocks not corrected"]);
-    for verb in [&["show", "latest"][..], &["path", "latest"], &["diff", "latest", "latest"]] {
+    // By its identifier, as looking for the latest one takes another search.
+    for verb in [&["show", "CAFEBABE"][..], &["path", "CAFEBABE"], &["diff", "CAFEBABE", "CAFEBABE"]] {
         let json = of(&[verb, &["--json"]].concat()).expect(0, &[&says("task CAFEBABE")]).json();
         let told = if verb[0] == "show" { &json["graph"] } else { &json }["correction_incomplete"].clone();
         assert!(told == Json::Bool(true) || told == serde_json::json!([true, true]), "{told}");
