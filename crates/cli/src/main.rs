@@ -31,6 +31,7 @@ mod input;
 mod interrupt;
 mod job;
 mod json;
+mod json_indenter;
 mod limits;
 mod manifest;
 mod nearest;

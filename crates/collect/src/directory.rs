@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ichnos_io::{COLLECTION, COLLECTION_HEAD};
+use ichnos_io::{COLLECTION, COLLECTION_HEAD, SEGMENT, numbered_file};
 
 use crate::{CollectError, files};
 
@@ -13,7 +13,6 @@ use crate::{CollectError, files};
 const ATTEMPTS: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(10);
 
-const SEGMENT: &str = "reports";
 const SUMS: &str = "sums";
 const DAMAGED: &str = "damaged";
 const INDEX: &str = "index.redb";
@@ -38,7 +37,7 @@ impl Directory {
         let at = |error| CollectError::File { path: file.clone(), error };
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false);
-        let mut description = files::open_with(options, &file).map_err(at)?;
+        let mut description = ichnos_io::open_plain(options, &file).map_err(at)?;
         let mut attempts = ATTEMPTS;
         loop {
             match description.try_lock() {
@@ -156,11 +155,9 @@ pub(crate) fn is_plain(directory: &Path) -> io::Result<bool> {
     for item in fs::read_dir(directory)? {
         let name = item?.file_name();
         let Some(name) = name.to_str() else { return Ok(false) };
-        let is_segment = |end| {
-            let number = name.strip_suffix(end).and_then(|name| name.strip_suffix('.'));
-            number.is_some_and(|number| number.len() >= 8 && number.bytes().all(|byte| byte.is_ascii_digit()))
-        };
-        if !(name == COLLECTION || name == INDEX || is_segment(SEGMENT) || is_segment(SUMS)) {
+        let is_of_segment =
+            numbered_file(name).is_some_and(|(_, extension)| [SEGMENT, SUMS].contains(&extension));
+        if !(name == COLLECTION || name == INDEX || is_of_segment) {
             return Ok(false);
         }
     }
@@ -171,12 +168,8 @@ fn numbers(directory: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<u32
     let mut numbers = Vec::new();
     for item in fs::read_dir(directory).map_err(CollectError::at(directory))? {
         let name = item.map_err(CollectError::at(directory))?.file_name();
-        let found = name.to_str().and_then(|name| name.split_once('.'));
-        let Some((number, extension)) = found else { continue };
-        let is_number = number.len() >= 8 && number.bytes().all(|byte| byte.is_ascii_digit());
-        if is_number && is_wanted(extension) {
-            numbers.extend(number.parse::<u32>().ok());
-        }
+        let found = name.to_str().and_then(numbered_file);
+        numbers.extend(found.filter(|(_, extension)| is_wanted(extension)).map(|(number, _)| number));
     }
     numbers.sort_unstable();
     numbers.dedup();

@@ -204,7 +204,7 @@ impl Index {
         for segment in directory::segments(&self.directory)? {
             let path = directory::segment(&self.directory, segment);
             let mut read = || -> io::Result<()> {
-                let file = match files::open_linked(&path) {
+                let file = match ichnos_io::open_linked(&path) {
                     // Closed segments may be removed at any time.
                     Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
                     result => result?,
@@ -236,7 +236,7 @@ impl Index {
             let path = directory::segment(&self.directory, location.segment);
             let mut read = || -> io::Result<()> {
                 if open.as_ref().is_none_or(|(number, _)| *number != location.segment) {
-                    open = Some((location.segment, files::open_linked(&path)?));
+                    open = Some((location.segment, ichnos_io::open_linked(&path)?));
                 }
                 let Some((_, file)) = &mut open else { return Ok(()) };
                 file.seek(SeekFrom::Start(location.offset))?;
@@ -322,7 +322,7 @@ impl Contents {
         collect: &Collect,
     ) -> Result<bool, CollectError> {
         let path = directory::segment(directory, number);
-        match files::open_linked(&path) {
+        match ichnos_io::open_linked(&path) {
             Ok(file) => self.read(file, directory, number, collect).map_err(CollectError::at(&path))?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             Err(error) => return Err(CollectError::File { path, error }),

@@ -13,7 +13,7 @@ use redb::{Database, ReadableDatabase, ReadableTable, ReadableTableMetadata};
 use crate::directory::Directory;
 use crate::index::{ATTEMPTS, CACHE, Contents, PAUSE, REPORTS, SEGMENTS, TASKS};
 use crate::shared::Shared;
-use crate::{CollectError, Notice, directory, files};
+use crate::{CollectError, Notice, directory};
 
 /// Puts segments that are closed into the index.
 #[derive(Debug)]
@@ -151,7 +151,8 @@ impl Indexer {
         let mut attempts = ATTEMPTS;
         loop {
             let mut options = OpenOptions::new();
-            let file = files::open_with(options.read(true).write(true).create(true).truncate(false), &path);
+            let file =
+                ichnos_io::open_plain(options.read(true).write(true).create(true).truncate(false), &path);
             let file = file.map_err(redb::StorageError::Io)?;
             let database = redb::backends::FileBackend::new(file)
                 .and_then(|backend| redb::Builder::new().set_cache_size(CACHE).create_with_backend(backend));

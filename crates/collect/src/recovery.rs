@@ -33,7 +33,7 @@ pub(crate) fn recover(
 fn recover_segment(directory: &Path, number: u32, collect: &Collect) -> io::Result<Option<Notice>> {
     let path = directory::segment(directory, number);
     // A closed segment may be a link: it is only read.
-    let mut file = files::open_linked(&path)?;
+    let mut file = ichnos_io::open_linked(&path)?;
     let length = file.metadata()?.len();
     let modified = file.metadata()?.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let modified = modified.unwrap_or_default().as_millis().try_into().unwrap_or(u64::MAX);
@@ -67,7 +67,7 @@ fn recover_segment(directory: &Path, number: u32, collect: &Collect) -> io::Resu
     let damaged_bytes = found.damaged.iter().map(|(begin, end)| end - begin).sum();
     if damaged_bytes > 0 {
         // First the copy, then the change: a kill in between only means to copy twice.
-        let out = files::open_with(OpenOptions::new().create(true).append(true), &damaged)?;
+        let out = ichnos_io::open_plain(OpenOptions::new().create(true).append(true), &damaged)?;
         let before = out.metadata()?.len();
         if let Err(error) = copy(&mut file, &found.damaged, &out) {
             // On a full disk, half a copy at every start would take the rest of it.
@@ -98,7 +98,7 @@ fn recover_segment(directory: &Path, number: u32, collect: &Collect) -> io::Resu
         directory::sync_directory(directory)?;
         write_sums(directory, number, &found.parts)?;
     } else if damaged_bytes > 0 {
-        let segment = files::open_with(OpenOptions::new().write(true), &path)?;
+        let segment = ichnos_io::open_plain(OpenOptions::new().write(true), &path)?;
         segment.set_len(offset)?;
         segment.sync_all()?;
     }

@@ -132,6 +132,8 @@ pub struct TaskSummary {
     pub most_backward: u64,
     /// Number of them between operations that do not name a machine, so that no clock can be corrected.
     pub backward_without_machine: u64,
+    /// Set if no clock was corrected, as there are too many machines with edges between them.
+    pub correction_incomplete: bool,
     /// Number of machines whose clocks were corrected.
     pub corrected_clocks: u64,
     /// By how many nanoseconds at most.
@@ -391,6 +393,7 @@ impl Tasks {
             backward,
             most_backward,
             backward_without_machine: graph.backward_edges_without_machine(),
+            correction_incomplete: graph.is_correction_incomplete(),
             corrected_clocks: corrections.len() as u64,
             most_corrected: u64::try_from(most_corrected).unwrap_or(u64::MAX),
         })

@@ -1,9 +1,12 @@
 //! What those who collect the reports of a format have to know about it.
 
+use std::ffi::OsStr;
 use std::fmt;
-use std::fs::{self, File, TryLockError};
+use std::fs::{OpenOptions, TryLockError};
 use std::io::{self, Read};
 use std::path::Path;
+
+use crate::plain_file::open_plain;
 
 /// How to collect what programs send report by report while they run, in a format whose files are nothing but
 /// such reports.
@@ -43,21 +46,28 @@ pub const COLLECTION: &str = "collection";
 /// The beginning of this file; the name of the format and the end of the line follow.
 pub const COLLECTION_HEAD: &str = "ichnos collection 1\nformat: ";
 
-/// Returns `true` if a collector writes to a directory.
-pub(crate) fn is_being_collected(directory: &Path) -> bool {
+/// The extension of segments, the numbered files in the directory to which reports are appended.
+pub const SEGMENT: &str = "reports";
+
+/// Number and extension of a numbered file of a collector, such as `00000001.reports`; None: it is no file of a collector.
+#[must_use]
+pub fn numbered_file(name: &str) -> Option<(u32, &str)> {
+    let (number, extension) = name.split_once('.')?;
+    let is_number = number.len() >= 8 && number.bytes().all(|byte| byte.is_ascii_digit());
+    Some((number.parse().ok().filter(|_| is_number)?, extension))
+}
+
+/// Returns `true` if a file is a segment in a directory to which a collector writes.
+pub(crate) fn is_being_collected(directory: &Path, name: &OsStr) -> bool {
     let is_locked = || -> io::Result<bool> {
-        let path = directory.join(COLLECTION);
-        // What is no file may have to be waited for.
-        if !fs::symlink_metadata(&path)?.is_file() {
-            return Ok(false);
-        }
-        let file = File::open(path)?;
+        let file = open_plain(OpenOptions::new().read(true), &directory.join(COLLECTION))?;
         let mut head = Vec::new();
         (&file).take(COLLECTION_HEAD.len() as u64).read_to_end(&mut head)?;
         let is_collection = head == COLLECTION_HEAD.as_bytes();
         Ok(is_collection && matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     };
-    is_locked().unwrap_or_default()
+    let is_segment = name.to_str().and_then(numbered_file).is_some_and(|(_, extension)| extension == SEGMENT);
+    is_segment && is_locked().unwrap_or_default()
 }
 
 /// What distinguishes a task from all others: up to [20 bytes](Self::LONGEST).
@@ -103,6 +113,17 @@ impl fmt::Debug for TaskKey {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbered_files() {
+        assert_eq!(numbered_file("00000001.reports"), Some((1, "reports")));
+        assert_eq!(numbered_file("123456789.a.b"), Some((123_456_789, "a.b")));
+        for name in
+            ["0000001.reports", "+0000001.reports", "99999999999.reports", "00000001", "index.redb", ""]
+        {
+            assert_eq!(numbered_file(name), None, "{name}");
+        }
+    }
 
     #[test]
     fn keys_are_their_bytes() {

@@ -143,10 +143,14 @@ impl Entry {
         })
     }
 
-    /// Returns `true` if a collector is appending to files of the directory: the last report may be half of one then.
+    /// Returns `true` if it is a segment in a directory to which a collector is writing: the last report may be half of one
+    /// then.
     #[must_use]
     pub fn is_being_collected(&self) -> bool {
-        self.real_path().and_then(|path| path.parent().map(is_being_collected)).unwrap_or_default()
+        match &self.source {
+            EntrySource::File { directory, name, .. } => is_being_collected(directory, name),
+            _ => false,
+        }
     }
 
     /// Where the system has it, if it is a file of its own.

@@ -41,6 +41,7 @@ mod mapping;
 mod output;
 mod output_directory;
 mod packet_index;
+mod plain_file;
 mod problem;
 mod replacement;
 mod scan;
@@ -55,7 +56,7 @@ mod walk;
 mod zip_archive;
 
 pub use bytes::Bytes;
-pub use collect::{COLLECTION, COLLECTION_HEAD, Collect, StoreReport, TaskKey};
+pub use collect::{COLLECTION, COLLECTION_HEAD, Collect, SEGMENT, StoreReport, TaskKey, numbered_file};
 pub use create::{
     CreateError, EncodedBlock, EncodedPacket, Encoder, Lane, MessageOrder, PartTarget, PartsOutput,
     TraceOutput, TraceWriter, Verify, VerifyFn, WriteOptions, WriteReport, WriteSource, WriteTarget,
@@ -73,6 +74,7 @@ pub use limits::IoLimits;
 pub use output::{Output, create};
 pub use output_directory::OutputDirectory;
 pub use packet_index::{PacketIndex, PacketIndexes};
+pub use plain_file::{open_linked, open_plain};
 pub use problem::TreeProblem;
 pub use replacement::{
     Existing, ListWritten, foreign_file, interrupted_replacement, plain_files, recover_replacement,

@@ -373,7 +373,7 @@ fn very_many_data_streams() {
 
 /// The most private memory of the command, in kB.
 #[cfg(target_os = "linux")]
-fn peak_memory(arguments: &[&OsStr]) -> u64 {
+pub fn peak_memory(arguments: &[&OsStr]) -> u64 {
     use std::process::Stdio;
     let arguments = arguments.iter().filter(|option| arguments[0] != "info" || **option != "--threads=1");
     let mut command = crate::support::command();

@@ -17,7 +17,8 @@ pub(super) struct Message {
     pub(super) late: i128,
 }
 
-/// The nanoseconds to add to the clocks of machines for no effect to come before its cause; empty if nothing does.
+/// The nanoseconds to add to the clocks of machines for no effect to come before its cause; empty if nothing does. None if
+/// the search for them takes too many steps.
 ///
 /// The clock of the `first` machine is right, and so is any other that can be: a clock is only moved if an edge goes
 /// back in time otherwise. Edges in both directions bound its offset from below and above: it is moved to the middle.
@@ -26,16 +27,16 @@ pub(super) struct Message {
 pub(super) fn offsets(
     first: Option<u32>,
     messages: impl Iterator<Item = Message> + Clone,
-) -> HashMap<u32, i128> {
+) -> Option<HashMap<u32, i128>> {
     if !messages.clone().any(|message| message.late > 0) {
-        return HashMap::new();
+        return Some(HashMap::new());
     }
     let mut bounds = Bounds::new(first, messages);
-    let Some(slack) = bounds.least_slack() else { return HashMap::new() };
+    let slack = bounds.least_slack()?;
     bounds.pairs.iter_mut().for_each(|pair| pair.late -= slack);
-    let Some(offsets) = bounds.choose() else { return HashMap::new() };
+    let offsets = bounds.choose()?;
     let moved = bounds.machines.iter().zip(offsets).filter(|(_, offset)| *offset != 0);
-    moved.map(|(machine, offset)| (*machine, offset)).collect()
+    Some(moved.map(|(machine, offset)| (*machine, offset)).collect())
 }
 
 /// Bounds of the offsets of machines, which have indexes here.
@@ -203,7 +204,7 @@ mod tests {
 
     fn of(messages: &[(u32, u32, i128)]) -> Vec<(u32, i128)> {
         let messages = messages.iter().map(|(from, to, late)| Message { from: *from, to: *to, late: *late });
-        let mut all: Vec<_> = offsets(Some(1), messages).into_iter().collect();
+        let mut all: Vec<_> = offsets(Some(1), messages).unwrap().into_iter().collect();
         all.sort_unstable();
         all
     }
@@ -231,5 +232,16 @@ mod tests {
         // Together they go back by 10, whatever the offsets are.
         assert_eq!(of(&[(1, 2, 110), (2, 1, -100)]), [(2, 105)]);
         assert_eq!(of(&[(1, 2, 5), (2, 1, 5)]), []);
+    }
+
+    /// Edges around a circle of machines, each of which goes back in time: twice as many machines take four times the steps.
+    #[test]
+    fn a_search_that_takes_too_long_is_said_to() {
+        let around = |machines: u32| {
+            let message = move |from| Message { from, to: (from + 1) % machines, late: 1_000_000_000 };
+            offsets(Some(0), (0..machines).map(message))
+        };
+        assert_eq!(around(100), Some(HashMap::new()));
+        assert_eq!(around(3_000), None);
     }
 }

@@ -52,6 +52,8 @@ pub struct TaskGraph<'t> {
     shares_ids: bool,
     /// Nanoseconds to add to the times of machines.
     corrections: HashMap<u32, i128>,
+    /// Set if the search for corrections was ended.
+    is_correction_incomplete: bool,
 }
 
 /// Edges by node.
@@ -112,8 +114,10 @@ impl<'t> TaskGraph<'t> {
         edges.dedup();
         let corrections = match tasks.corrects_clocks {
             true => clock_offsets(tasks, members, &edges),
-            false => HashMap::new(),
+            false => Some(HashMap::new()),
         };
+        let is_correction_incomplete = corrections.is_none();
+        let corrections = corrections.unwrap_or_default();
         let time = |node: u32| {
             let operation =
                 members.get(node as usize).and_then(|number| tasks.all.operations.get(*number as usize));
@@ -164,6 +168,7 @@ impl<'t> TaskGraph<'t> {
             dangling,
             shares_ids: shares_ids(tasks, members),
             corrections,
+            is_correction_incomplete,
         }
     }
 
@@ -364,6 +369,13 @@ impl<'t> TaskGraph<'t> {
         moved
     }
 
+    /// Returns `true` if no clock was corrected, as the search for corrections takes too many steps: there are too many
+    /// machines with edges between them.
+    #[must_use]
+    pub fn is_correction_incomplete(&self) -> bool {
+        self.is_correction_incomplete
+    }
+
     /// Number of edges that go back in time between operations that do not name a machine, so that no clock can be
     /// corrected.
     #[must_use]
@@ -433,8 +445,12 @@ fn shares_ids(tasks: &Tasks, members: &[u32]) -> bool {
     ids.windows(2).any(|pair| pair.first() == pair.last())
 }
 
-/// The nanoseconds to add to the clocks of machines, by what edges between members show.
-fn clock_offsets(tasks: &Tasks, members: &[u32], edges: &[(u32, u32, CauseKind)]) -> HashMap<u32, i128> {
+/// The nanoseconds to add to the clocks of machines, by what edges between members show. None: too many steps.
+fn clock_offsets(
+    tasks: &Tasks,
+    members: &[u32],
+    edges: &[(u32, u32, CauseKind)],
+) -> Option<HashMap<u32, i128>> {
     let operation = |node: u32| tasks.all.operations.get(*members.get(node as usize)? as usize);
     let messages = edges.iter().filter_map(|(from, to, _)| {
         let (cause, effect) = (operation(*from)?, operation(*to)?);
@@ -446,7 +462,7 @@ fn clock_offsets(tasks: &Tasks, members: &[u32], edges: &[(u32, u32, CauseKind)]
         (from != to && has_times && are_named).then_some(Message { from, to, late })
     });
     if !messages.clone().any(|message| message.late > 0) {
-        return HashMap::new();
+        return Some(HashMap::new());
     }
     // The clock of the machine on which the task begins is right.
     let effects: HashSet<u32> = edges.iter().map(|(_, to, _)| *to).collect();
