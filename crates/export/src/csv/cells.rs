@@ -1,5 +1,7 @@
 //! The cells of a line, as they are before they are quoted.
 
+use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use ichnos_model::plan::Plan;
@@ -59,6 +61,8 @@ pub(super) struct ScopeCells {
 struct Pass {
     /// In the order of their fields.
     wants: Vec<Want>,
+    /// Until all are there: the fields of `wants` with where they end. None of them is within another one.
+    spans: BTreeMap<usize, usize>,
     /// By index of the field: index of the first of `wants` that is of it, plus 1. Empty where only a few of very many
     /// fields are wanted.
     by_node: Vec<u32>,
@@ -138,17 +142,16 @@ pub(super) fn find(
 
 impl ScopeCells {
     fn add(&mut self, cell: usize, target: Target) {
-        let is_apart = |pass: &Pass| {
-            !pass.wants.iter().any(|want| want.target.is_around(&target) || target.is_around(&want.target))
-        };
-        let place = match self.passes.iter().position(is_apart) {
+        let place = match self.passes.iter().position(|pass| pass.is_apart_from(&target)) {
             Some(place) => place,
             None => {
                 self.passes.push(Pass::default());
                 self.passes.len() - 1
             }
         };
-        self.passes[place].wants.push(Want { cell, target, elements: Vec::new() });
+        let pass = &mut self.passes[place];
+        pass.spans.insert(target.node, target.end);
+        pass.wants.push(Want { cell, target, elements: Vec::new() });
     }
 
     /// Writes the cells; false if the scope cannot be decoded.
@@ -205,16 +208,19 @@ impl ScopeCells {
     }
 }
 
-impl Target {
-    /// Whether a field is within this one.
-    fn is_around(&self, other: &Self) -> bool {
-        self.node < other.node && other.node < self.end
-    }
-}
-
 impl Pass {
+    /// Whether a field is neither within another one of these nor around one.
+    fn is_apart_from(&self, target: &Target) -> bool {
+        // As they do not contain each other, only neighbours matter.
+        let is_within =
+            self.spans.range(..target.node).next_back().is_some_and(|(_, end)| target.node < *end);
+        let behind = self.spans.range((Bound::Excluded(target.node), Bound::Unbounded)).next();
+        !is_within && behind.is_none_or(|(node, _)| target.end <= *node)
+    }
+
     /// Sorts what is wanted of this number of fields.
     fn complete(&mut self, nodes: usize) {
+        self.spans = BTreeMap::new();
         self.wants.sort_by_key(|want| (want.target.node, want.target.names, want.cell));
         // Of a context of thousands of fields, not all are kept for each of thousands of classes.
         let is_dense = nodes / 16 <= self.wants.len() + 16;
