@@ -267,7 +267,7 @@ impl<W: TextWriter> JsonLines<W> {
         }
         if let (Some(plan), Some(repeated)) = (event.plan(Scope::CommonContext), &mut part.common_context) {
             let keys = &known.common;
-            failures.note(repeated.push(out, event, plan, |out| {
+            failures.note(repeated.push(out, event, Scope::CommonContext, plan, |out| {
                 out.extend_from_slice(b",\"common_context\":");
                 write(out, Scope::CommonContext, keys)
             }));

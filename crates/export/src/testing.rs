@@ -179,6 +179,15 @@ impl Fixture {
         });
     }
 
+    /// An event of another class.
+    pub(crate) fn event_of(&self, sink: &mut impl Sink, class: usize, payload: &[u8]) {
+        let clock = self.clock(0);
+        self.scopes(payload, |scopes| {
+            let plans = &self.stream.plans().event_records[class];
+            send(sink, &Message::Event(Event::new(&self.stream, plans, clock.as_ref(), scopes)));
+        });
+    }
+
     /// An event with values of further clocks.
     pub(crate) fn event_at(&self, sink: &mut impl Sink, time: i64, others: &[(u16, u64)], payload: &[u8]) {
         let clock = self.clock(time);

@@ -211,6 +211,8 @@ pub(super) struct Target {
     pub(super) elements: Vec<(usize, u64)>,
     /// The names that the value has, in place of the value.
     pub(super) names: bool,
+    /// The value may be a date.
+    pub(super) is_date: bool,
 }
 
 impl Path {
@@ -274,7 +276,7 @@ impl<'c> Trees<'c> {
     fn find(&self, scope: Scope, path: &str, names: bool) -> Vec<Target> {
         let mut found = Vec::new();
         if let Some(tree) = self.of(scope) {
-            let target = Target { scope, node: 0, end: 0, elements: Vec::new(), names };
+            let target = Target { scope, node: 0, end: 0, elements: Vec::new(), names, is_date: false };
             tree.follow(target, path, &mut found);
         }
         found
@@ -361,7 +363,8 @@ impl<'c> Tree<'c> {
             kind if path.is_empty() => {
                 let has_names = matches!(kind, FieldKind::BitMap { .. }) || mappings(kind).is_some();
                 if !matches!(kind, FieldKind::Padding(_)) && (has_names || !target.names) {
-                    found.push(Target { end: branch.end, ..target });
+                    let is_date = branch.class.integer().is_some_and(|integer| integer.wall_clock.is_some());
+                    found.push(Target { end: branch.end, is_date, ..target });
                 }
             }
             FieldKind::Structure { .. } | FieldKind::Union { .. } => {

@@ -162,7 +162,9 @@ impl Sink for Classes {
         let options = CsvOptions { columns: Arc::clone(&self.0), ..CsvOptions::default() };
         if let Message::Event(event) = message {
             for _ in 0..self.1 {
-                assert!(ClassState::new(event, &options, &mut CommonKeys::default()).is_in_order);
+                assert!(
+                    ClassState::new(event, &options, &mut CommonKeys::default(), &mut Vec::new()).is_in_order
+                );
             }
         }
         Ok(ControlFlow::Continue(()))
@@ -204,6 +206,46 @@ fn members_of_the_same_name() {
     };
     let names_found = CsvColumn::names_in(&DataStreamClass::default(), &class);
     assert_eq!(names_found[names_found.len() - 2..], ["a", "a#2"]);
+}
+
+/// Cells of contexts that are as they were for the event before are those that they would be if it was the first one, also
+/// where a payload has a field that in other classes is one of the context.
+#[test]
+fn contexts_that_repeat() {
+    let fixture = Fixture::with(structure(vec![("p", u8_class())]), |trace| {
+        let stream = &mut trace.data_streams[0];
+        stream.common_context = Some(structure(vec![("a", enumeration()), ("b", u8_class())]));
+        let of = |id, name| EventRecordClass {
+            id,
+            name: Some(format!("with {name}")),
+            payload: Some(structure(vec![(name, u8_class())])),
+            ..EventRecordClass::default()
+        };
+        stream.event_records.extend([of(4, "a"), of(5, "b"), of(6, "cpu")].map(Arc::new));
+    });
+    // The payload lies where the context does.
+    let events: Vec<(usize, [u8; 2])> =
+        (0..64).map(|i| (i % 4, [[2, 7][i / 4 % 2], [2, 9][i / 16 % 2]])).collect();
+    for names in [
+        &["event", "cpu", "a", "a.labels", "b", "p"][..],
+        &["cpu", "event", "a", "b", "stream"],
+        &["a", "cpu", "p", "b"],
+        &["a", "b", "a", "a.labels"],
+        &["a", "stream", "b", "none", "p"],
+        &["a", "a.labels"],
+    ] {
+        let write = |events: &[(usize, [u8; 2])]| {
+            let out = Shared::default();
+            let mut sink =
+                Csv::new(out.clone(), CsvOptions { columns: columns(names), ..CsvOptions::default() });
+            events.iter().for_each(|(class, bytes)| fixture.event_of(&mut sink, *class, bytes));
+            fixture.end(&mut sink);
+            out.text().split_once('\n').unwrap().1.to_owned()
+        };
+        let alone: String = events.chunks(1).map(write).collect();
+        assert_eq!(write(&events), alone, "{names:?}");
+        assert!(alone.lines().collect::<std::collections::HashSet<_>>().len() >= 2, "{alone}");
+    }
 }
 
 /// Chunks are written without a first line of their own.
