@@ -283,10 +283,11 @@ impl<'s> Parser<'s> {
                     .help("ranges are written `1..5`, `1..` or `..5`"))
             }
             NodeKind::Range(Some(begin), Some(end))
-                if let (Some(begin), Some(end)) = (number(begin), number(end))
+                if let (begin_span, end_span) = (begin.span.clone(), end.span.clone())
+                    && let (Some(begin), Some(end)) = (number(begin), number(end))
                     && compare(CompareOp::Greater, begin, end) == Some(true) =>
             {
-                Err(error("the range ends before it begins").help("the smaller value comes first"))
+                Err(FilterError::reversed(self.source, node.span.clone(), &begin_span, &end_span))
             }
             _ => Ok((node, depth)),
         }
