@@ -287,7 +287,8 @@ impl<'s> Parser<'s> {
                     && let (Some(begin), Some(end)) = (number(begin), number(end))
                     && compare(CompareOp::Greater, begin, end) == Some(true) =>
             {
-                Err(FilterError::reversed(self.source, node.span.clone(), &begin_span, &end_span))
+                let error = FilterError::reversed(self.source, node.span.clone(), &begin_span, &end_span);
+                Err(FilterError { kind: FilterErrorKind::Syntax, ..error })
             }
             _ => Ok((node, depth)),
         }
@@ -518,9 +519,14 @@ impl<'s> Parser<'s> {
 
 /// The number that a part is; none if it is no number.
 fn number(node: &Node) -> Option<Value<'static>> {
-    match node.kind {
-        NodeKind::Integer(value) | NodeKind::Duration(value) => Some(Value::Integer(value)),
-        NodeKind::Float(value) => Some(Value::Float(value)),
+    match &node.kind {
+        NodeKind::Integer(value) | NodeKind::Duration(value) => Some(Value::Integer(*value)),
+        NodeKind::Float(value) => Some(Value::Float(*value)),
+        NodeKind::Negate(inner) => match number(inner)? {
+            Value::Integer(value) => value.checked_neg().map(Value::Integer),
+            Value::Float(value) => Some(Value::Float(-value)),
+            _ => None,
+        },
         _ => None,
     }
 }
