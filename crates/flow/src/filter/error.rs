@@ -80,8 +80,8 @@ impl FilterError {
         end: &Range<usize>,
     ) -> Self {
         let text = |span: &Range<usize>| source.get(span.clone()).unwrap_or_default();
-        let message = format!("the range `{}` ends before it begins", text(&span).escape_debug());
-        let help = format!("write `{}..{}`", text(end).escape_debug(), text(begin).escape_debug());
+        let message = format!("the range `{}` ends before it begins", text(&span));
+        let help = format!("write `{}..{}`", text(end), text(begin));
         let is_short = message.len() < 200;
         let message = if is_short { message } else { "the range ends before it begins".to_owned() };
         let help = if is_short { help } else { "the smaller value comes first".to_owned() };
