@@ -625,7 +625,15 @@ fn classes_that_are_met_while_reading_are_no_error() {
     assert_eq!((&*unknown.message, unknown.span), ("no event has a field `later`", 0..5));
     assert_eq!(error("ratio == \"x\"").kind, FilterErrorKind::Type);
     assert!(matches!(error("prev_state == \"RUNING\"").kind, FilterErrorKind::UnknownLabel { .. }));
+    // Names of other tools: nothing says the thread.
     assert_eq!(error("tid == 1").help.as_deref(), Some("the property is called `thread`"));
+    assert_eq!(new("ts >= @5").unwrap().window(), Window::default());
+    assert_eq!(new("ts >= @1000").unwrap().review(), Ok(Vec::new()));
+    // In classes with a field of the name it is the field, in others the property.
+    let filter_of_some = new("name in [\"n\u{e9}\", \"log\"]").unwrap();
+    let (mut selector, mut found) = (filter_of_some.selector(), String::new());
+    for_each_event(&traces[0], &mut |event| found.push(if selector.selects(event) { '1' } else { '.' }));
+    assert_eq!(found, "...11111");
     assert_eq!(
         new("event == \"later\"").unwrap().review().unwrap()[0].message,
         "no event record class is called `later`"
