@@ -113,6 +113,7 @@ impl<W: TextWriter> Csv<W> {
         let state = StreamState {
             stream: property_cell(&stream.name, options),
             trace: property_cell(&stream.trace.path, options),
+            contexts: Vec::new(),
         };
         self.streams.insert(stream, state, || StreamClassState {
             time: TimeWriter::new(options.time, stream.clock()),
@@ -121,6 +122,7 @@ impl<W: TextWriter> Csv<W> {
                 _ => Box::default(),
             },
             keys: CommonKeys::default(),
+            shapes: Vec::new(),
         });
     }
 
@@ -130,16 +132,17 @@ impl<W: TextWriter> Csv<W> {
         }
         let options = &self.options;
         let Some((stream, known, classes)) = self.streams.get_mut(event.stream) else { return Ok(()) };
-        let class = classes.of(event, || ClassState::new(event, options, &mut known.keys));
+        let class = classes.of(event, || ClassState::new(event, options, &mut known.keys, &mut known.shapes));
         let out = &mut self.output.buffer;
         let begin = out.len();
-        let mut line = Line::new(event, stream, &mut known.time, &known.host, class, options);
+        let StreamState { stream, trace, contexts } = stream;
+        let mut line = Line::new(event, [stream, trace], &mut known.time, &known.host, class, options);
+        let failures = &mut self.output.failures;
         for scope in &class.scopes {
-            let result = match class.is_in_order {
-                true => scope.write_to_line(event, out, &mut line, &mut self.cells),
+            failures.note(match class.is_in_order {
+                true => line.push_scope(out, scope, contexts, &mut self.cells),
                 false => scope.write(event, &mut self.cells),
-            };
-            self.output.failures.note(result);
+            });
         }
         if !class.is_in_order {
             line.push_cells(out, &mut self.cells);

@@ -284,7 +284,7 @@ impl<W: TextWriter> JsonLines<W> {
                 Some(values) if values.has(Scope::CommonContext) => {
                     known.common_contexts.push(out, event, write)
                 }
-                _ => repeated.push(out, event, plan, write),
+                _ => repeated.push(out, event, Scope::CommonContext, plan, write),
             });
         }
         if event.plan(Scope::SpecificContext).is_some() {

@@ -362,7 +362,7 @@ impl<W: TextWriter> Pretty<W> {
         };
         if let Some(plan) = event.plan(Scope::CommonContext).filter(|_| !common.hide_all()) {
             first = false;
-            let result = part.contexts.push(out, event, plan, |out| {
+            let result = part.contexts.push(out, event, Scope::CommonContext, plan, |out| {
                 let mut packet = Ok(());
                 if has_packet_context {
                     packet = push_packet_context(out, scratch);

@@ -1,6 +1,8 @@
 //! Columns of a table of events: what they are called, and which fields they are.
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hasher};
 use std::sync::Arc;
 
 use ichnos_model::{DataStreamClass, Event, EventRecordClass, FieldClass, FieldKind, Scope};
@@ -95,13 +97,16 @@ impl CsvColumn {
         &self.name
     }
 
-    /// Whether events of a class have it: always, if it is a property.
-    #[must_use]
-    pub fn is_in(&self, stream: &DataStreamClass, record: &EventRecordClass) -> bool {
-        match &self.source {
-            Source::Property(_) => true,
-            Source::Field(path) => !path.resolve(&Trees::of_classes(stream, record)).is_empty(),
+    /// Removes the columns that events of a class have: properties always.
+    pub fn remove_known(columns: &mut Vec<&Self>, stream: &DataStreamClass, record: &EventRecordClass) {
+        if columns.is_empty() {
+            return;
         }
+        let trees = Trees::of_classes(stream, record);
+        columns.retain(|column| match &column.source {
+            Source::Property(_) => false,
+            Source::Field(path) => path.resolve(&trees).is_empty(),
+        });
     }
 
     /// The names of all columns that events of a class have by default, for a search for similar names.
@@ -206,6 +211,8 @@ pub(super) struct Target {
     pub(super) elements: Vec<(usize, u64)>,
     /// The names that the value has, in place of the value.
     pub(super) names: bool,
+    /// The value may be a date.
+    pub(super) is_date: bool,
 }
 
 impl Path {
@@ -269,15 +276,20 @@ impl<'c> Trees<'c> {
     fn find(&self, scope: Scope, path: &str, names: bool) -> Vec<Target> {
         let mut found = Vec::new();
         if let Some(tree) = self.of(scope) {
-            let target = Target { scope, node: 0, end: 0, elements: Vec::new(), names };
+            let target = Target { scope, node: 0, end: 0, elements: Vec::new(), names, is_date: false };
             tree.follow(target, path, &mut found);
         }
         found
     }
 }
 
-/// The fields of a scope, in the order of the nodes of its plan: each before those within it.
-pub(super) struct Tree<'c>(Vec<Branch<'c>>);
+/// The fields of a scope.
+pub(super) struct Tree<'c> {
+    /// In the order of the nodes of its plan: each before those within it.
+    branches: Vec<Branch<'c>>,
+    /// Made when the first path is followed.
+    index: OnceCell<MemberIndex>,
+}
 
 struct Branch<'c> {
     class: &'c FieldClass,
@@ -291,7 +303,7 @@ impl<'c> Tree<'c> {
     fn new(root: &'c FieldClass) -> Self {
         let mut branches = Vec::new();
         grow(&mut branches, root, "");
-        Self(branches)
+        Self { branches, index: OnceCell::new() }
     }
 
     /// The fields right within one.
@@ -305,7 +317,7 @@ impl<'c> Tree<'c> {
     fn members(&self, node: usize) -> impl Iterator<Item = (usize, &'c str, u64)> {
         let mut counts: HashMap<&str, u64> = HashMap::new();
         self.children(node).filter_map(move |child| {
-            let branch = self.0.get(child)?;
+            let branch = self.branches.get(child)?;
             if matches!(branch.class.kind, FieldKind::Padding(_)) {
                 return None;
             }
@@ -316,9 +328,33 @@ impl<'c> Tree<'c> {
         })
     }
 
+    fn index(&self) -> &MemberIndex {
+        self.index.get_or_init(|| MemberIndex::new(self))
+    }
+
+    /// The members of a structure with whose names a path begins, in their order, each with the rest of the path.
+    fn named<'p>(&self, node: usize, path: &'p str) -> Vec<(usize, &'p str)> {
+        self.index().named.find(node, path, |child, head| {
+            self.branches.get(child).is_some_and(|branch| branch.name == head)
+        })
+    }
+
+    /// The same with the members that are numbered.
+    fn numbered<'p>(&self, node: usize, path: &'p str) -> Vec<(usize, &'p str)> {
+        if !path.contains('#') {
+            return Vec::new();
+        }
+        let MemberIndex { numbered, numbers, .. } = self.index();
+        numbered.find(node, path, |child, head| {
+            let name = self.branches.get(child).map_or("", |branch| branch.name);
+            let number = numbers.get(&child).map(|number| numbered_suffix(*number));
+            head.strip_prefix(name).zip(number).is_some_and(|(rest, number)| rest == number)
+        })
+    }
+
     /// Takes a path from a field on, and adds the fields that it leads to.
     fn follow(&self, target: Target, path: &str, found: &mut Vec<Target>) {
-        let Some(branch) = self.0.get(target.node) else { return };
+        let Some(branch) = self.branches.get(target.node) else { return };
         let to = |node| Target { node, ..target.clone() };
         match &branch.class.kind {
             FieldKind::Optional { .. } | FieldKind::Variant { .. } => {
@@ -327,38 +363,22 @@ impl<'c> Tree<'c> {
             kind if path.is_empty() => {
                 let has_names = matches!(kind, FieldKind::BitMap { .. }) || mappings(kind).is_some();
                 if !matches!(kind, FieldKind::Padding(_)) && (has_names || !target.names) {
-                    found.push(Target { end: branch.end, ..target });
+                    let is_date = branch.class.integer().is_some_and(|integer| integer.wall_clock.is_some());
+                    found.push(Target { end: branch.end, is_date, ..target });
                 }
             }
             FieldKind::Structure { .. } | FieldKind::Union { .. } => {
                 let before_all = found.len();
-                for child in self.children(target.node) {
-                    let name = self.0.get(child).map_or("", |child| child.name);
-                    let rest = path.strip_prefix(name).and_then(|rest| match rest {
-                        "" => Some(rest),
-                        _ => rest.strip_prefix('.'),
-                    });
-                    let before = found.len();
-                    if let Some(rest) = rest {
-                        self.follow(to(child), rest, found);
-                    }
+                for (child, rest) in self.named(target.node, path) {
+                    self.follow(to(child), rest, found);
                     // Of members with the same name, the first one.
-                    if found.len() > before {
-                        break;
+                    if found.len() > before_all {
+                        return;
                     }
                 }
                 // Others, and those without a name, are numbered.
-                if found.len() == before_all && path.contains('#') {
-                    for (child, name, number) in self.members(target.node) {
-                        let rest =
-                            path.strip_prefix(name).and_then(|rest| rest.strip_prefix(&numbered("", number)));
-                        let is_it = |rest: &&str| {
-                            is_numbered(name, number) && (rest.is_empty() || rest.starts_with('.'))
-                        };
-                        if let Some(rest) = rest.filter(is_it) {
-                            self.follow(to(child), rest.trim_start_matches('.'), found);
-                        }
-                    }
+                for (child, rest) in self.numbered(target.node, path) {
+                    self.follow(to(child), rest.trim_start_matches('.'), found);
                 }
             }
             FieldKind::Array { .. } => {
@@ -377,7 +397,7 @@ impl<'c> Tree<'c> {
     fn has_value(&self, node: usize) -> bool {
         (node..self.end(node)).any(|index| {
             let is_leaf = self.end(index) == index + 1;
-            self.0.get(index).is_some_and(|branch| {
+            self.branches.get(index).is_some_and(|branch| {
                 is_leaf
                     && !matches!(branch.class.kind, FieldKind::Padding(_))
                     && branch.class.roles.is_empty()
@@ -387,7 +407,7 @@ impl<'c> Tree<'c> {
 
     /// The index of what comes behind a field and all that is within it.
     fn end(&self, node: usize) -> usize {
-        self.0.get(node).map_or(node, |branch| branch.end)
+        self.branches.get(node).map_or(node, |branch| branch.end)
     }
 
     /// Calls `take` with the path of each field that is a column by default.
@@ -396,7 +416,7 @@ impl<'c> Tree<'c> {
     }
 
     fn leaves(&self, node: usize, path: &mut String, take: &mut dyn FnMut(&str, &'c FieldClass)) {
-        let Some(branch) = self.0.get(node) else { return };
+        let Some(branch) = self.branches.get(node) else { return };
         match &branch.class.kind {
             FieldKind::Structure { .. } => {
                 for (child, name, number) in self.members(node) {
@@ -422,6 +442,90 @@ impl<'c> Tree<'c> {
     }
 }
 
+/// Index of the members of all structures and unions of a scope by their names, so that a path is not compared with each
+/// member.
+#[derive(Debug, Default)]
+struct MemberIndex {
+    named: NameIndex,
+    /// Members whose names are followed by their numbers.
+    numbered: NameIndex,
+    /// The numbers, by index of the field.
+    numbers: HashMap<usize, u64>,
+}
+
+impl MemberIndex {
+    fn new(tree: &Tree<'_>) -> Self {
+        let mut index = Self::default();
+        for (node, branch) in tree.branches.iter().enumerate() {
+            if !matches!(branch.class.kind, FieldKind::Structure { .. } | FieldKind::Union { .. }) {
+                continue;
+            }
+            for child in tree.children(node) {
+                let name = tree.branches.get(child).map_or("", |child| child.name);
+                index.named.add(node, name, child);
+            }
+            for (child, name, number) in
+                tree.members(node).filter(|(_, name, number)| is_numbered(name, *number))
+            {
+                index.numbered.add(node, &numbered(name, number), child);
+                index.numbers.insert(child, number);
+            }
+        }
+        index.named.0.sort_unstable();
+        index.numbered.0.sort_unstable();
+        index
+    }
+}
+
+/// Fields by the structure that they are in and the hash of their names, sorted.
+#[derive(Debug, Default)]
+struct NameIndex(Vec<(usize, u64, usize)>);
+
+impl NameIndex {
+    fn add(&mut self, node: usize, name: &str, child: usize) {
+        if let Some((_, hash)) = heads(name).last() {
+            self.0.push((node, hash, child));
+        }
+    }
+
+    /// The members of a structure that a path begins with, in their order, with the rest of the path. `is_called`: whether
+    /// a member has a name.
+    fn find<'p>(
+        &self,
+        node: usize,
+        path: &'p str,
+        is_called: impl Fn(usize, &str) -> bool,
+    ) -> Vec<(usize, &'p str)> {
+        let mut found = Vec::new();
+        for (end, hash) in heads(path) {
+            let (head, rest) = path.split_at(end);
+            let rest = rest.strip_prefix('.').unwrap_or(rest);
+            let first = self.0.partition_point(|(known, other, _)| (*known, *other) < (node, hash));
+            let members = self.0.get(first..).unwrap_or_default().iter();
+            let same = members.take_while(|(known, other, _)| (*known, *other) == (node, hash));
+            found
+                .extend(same.filter(|(.., child)| is_called(*child, head)).map(|(.., child)| (*child, rest)));
+        }
+        found.sort_by_key(|(child, _)| *child);
+        found
+    }
+}
+
+/// The beginnings of a path that can be names, as names may have points in them: their lengths and hashes.
+fn heads(path: &str) -> impl Iterator<Item = (usize, u64)> {
+    let mut hasher = DefaultHasher::new();
+    let mut end = 0;
+    path.split('.').enumerate().map(move |(i, step)| {
+        if i > 0 {
+            hasher.write(b".");
+            end += 1;
+        }
+        hasher.write(step.as_bytes());
+        end += step.len();
+        (end, hasher.finish())
+    })
+}
+
 /// Returns `true` if the name of a member is followed by its number: it is not the first one of this name, or it has
 /// none.
 fn is_numbered(name: &str, number: u64) -> bool {
@@ -429,7 +533,11 @@ fn is_numbered(name: &str, number: u64) -> bool {
 }
 
 fn numbered(name: &str, number: u64) -> String {
-    format!("{name}#{number}")
+    format!("{name}{}", numbered_suffix(number))
+}
+
+fn numbered_suffix(number: u64) -> String {
+    format!("#{number}")
 }
 
 fn grow<'c>(branches: &mut Vec<Branch<'c>>, class: &'c FieldClass, name: &'c str) {

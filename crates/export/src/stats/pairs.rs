@@ -28,6 +28,8 @@ pub struct PairOptions {
     ends: NamePredicate,
     /// The fields of which both events have the same values; see [`find_field`](super::find_field) for names.
     pub keys: Vec<String>,
+    /// Both events have to be of the same trace: numbers of threads and processors are unique only there.
+    pub within_traces: bool,
     /// What makes a row: of the event that begins.
     pub by: Vec<GroupBy>,
     /// How many events may wait for their ends.
@@ -55,6 +57,7 @@ impl PairOptions {
             begins: Arc::new(begins),
             ends: Arc::new(ends),
             keys: Vec::new(),
+            within_traces: false,
             by: Vec::new(),
             open: 1 << 20,
             groups: 1_024,
@@ -62,35 +65,47 @@ impl PairOptions {
         }
     }
 
-    /// Name of the field that pairs have in common if none is named: the thread, or else the processor, where all events
-    /// that begin a pair have the role to begin something, and all that end one have the role to end something. None
-    /// elsewhere. `classes`: all event record classes of the traces, with those of their data streams.
-    #[must_use]
-    pub fn default_key<'c>(
-        &self,
+    /// Pairs events within each trace by what they have in common if nothing is named: the thread with its process, or else
+    /// the processor, with the machine where events name theirs; where all events that begin a pair have the role to begin
+    /// something, and all that end one have the role to end something. Returns `false`, and changes nothing, elsewhere.
+    /// `classes`: all event record classes of the traces, with those of their data streams.
+    pub fn use_default_key<'c>(
+        &mut self,
         classes: impl IntoIterator<Item = (&'c DataStreamClass, &'c EventRecordClass)>,
-    ) -> Option<&'static str> {
+    ) -> bool {
+        const MEANINGS: [Meaning; 4] =
+            [Meaning::Machine, Meaning::Process, Meaning::Thread, Meaning::Processor];
         let (mut begins, mut ends) = (false, false);
-        let (mut have_threads, mut have_processors) = (true, true);
+        let mut all_have = [true; MEANINGS.len()];
         for (stream, class) in classes {
             let name = class.name.as_deref().unwrap_or_default();
             let (begin, end) = ((self.begins)(name), (self.ends)(name));
             if begin && class.role != EventRole::Begin || end && class.role != EventRole::End {
-                return None;
+                return false;
             }
             if begin || end {
-                let means = |meaning| class.meanings.members(meaning).next().is_some();
-                have_threads &= means(Meaning::Thread);
-                have_processors &= means(Meaning::Processor) || has_processor(stream);
+                for (all_have, meaning) in all_have.iter_mut().zip(MEANINGS) {
+                    *all_have &= class.meanings.members(meaning).next().is_some()
+                        || meaning == Meaning::Processor && has_processor(stream);
+                }
             }
             begins |= begin;
             ends |= end;
         }
-        match begins && ends {
-            true if have_threads => Some("thread"),
-            true if have_processors => Some("cpu"),
-            _ => None,
+        let [have_machines, have_processes, have_threads, have_processors] = all_have;
+        if !begins || !ends || !have_threads && !have_processors {
+            return false;
         }
+        let parts = [
+            (have_machines, "machine"),
+            (have_threads && have_processes, "process"),
+            (have_threads, "thread"),
+            (!have_threads, "cpu"),
+        ];
+        let names = parts.into_iter().filter_map(|(is_part, name)| is_part.then_some(name));
+        self.keys = names.map(str::to_owned).collect();
+        self.within_traces = true;
+        true
     }
 }
 
@@ -187,6 +202,9 @@ impl<'o> PairReader<'o> {
         }
         let mut does = class.does;
         self.key.clear();
+        if options.within_traces {
+            self.key.extend_from_slice(&(Arc::as_ptr(&event.stream.trace).addr() as u64).to_le_bytes());
+        }
         for field in &class.keys {
             match field {
                 Some(field) if field.is_in(event) => field.push(&mut self.key, event),
@@ -308,6 +326,8 @@ pub struct Pairs {
     slowest: BinaryHeap<Reverse<Slow>>,
     most_slow: usize,
     has_groups: bool,
+    /// Number of bytes before the values of keys, which tell traces apart.
+    key_begin: usize,
 }
 
 /// What was begun and not ended yet.
@@ -370,6 +390,7 @@ impl Pairs {
             slowest: BinaryHeap::new(),
             most_slow: options.slowest,
             has_groups: !options.by.is_empty(),
+            key_begin: if options.within_traces { size_of::<u64>() } else { 0 },
         }
     }
 
@@ -499,7 +520,7 @@ impl Pairs {
             begin: slow.begin,
             end: slow.begin.saturating_add(slow.length),
             names: [text(&slow.names[0]), text(&slow.names[1])],
-            key: key::decode(&slow.key),
+            key: key::decode(slow.key.get(self.key_begin..).unwrap_or_default()),
         };
         slowest.into_iter().map(pair).collect()
     }

@@ -243,7 +243,6 @@ fn rows_are_what_a_loop_finds() {
     });
 }
 
-/// Pairs in any parts, with few and with many that are open: what a plain loop finds.
 /// Events that begin and end something are paired by thread, or by processor; others by what is named alone.
 #[test]
 fn pairs_have_a_default_key() {
@@ -261,14 +260,20 @@ fn pairs_have_a_default_key() {
             let context = FieldClass::structure([Member::new("cpu_id", FieldClass::unsigned(32))]);
             stream.packet_context = Some(Arc::new(context));
         }
-        let options = PairOptions::new(|name| name == "a" || name == "a2", |name| name == "b");
-        options.default_key(stream.event_records.iter().map(|class| (&stream, &**class)))
+        let mut options = PairOptions::new(|name| name == "a" || name == "a2", |name| name == "b");
+        let is_used = options.use_default_key(stream.event_records.iter().map(|class| (&stream, &**class)));
+        assert_eq!([options.within_traces, !options.keys.is_empty()], [is_used; 2]);
+        is_used.then(|| options.keys.join(","))
     };
+
     let (begin, end) = (EventRole::Begin, EventRole::End);
     let (thread, cpu) = (Some(Meaning::Thread), Some(Meaning::Processor));
-    assert_eq!(key(&[("a", begin, thread), ("b", end, thread), ("c", end, None)], false), Some("thread"));
-    assert_eq!(key(&[("a", begin, cpu), ("b", end, cpu)], false), Some("cpu"));
-    assert_eq!(key(&[("a", begin, thread), ("b", end, None)], true), Some("cpu"));
+    assert_eq!(
+        key(&[("a", begin, thread), ("b", end, thread), ("c", end, None)], false),
+        Some("thread".to_owned())
+    );
+    assert_eq!(key(&[("a", begin, cpu), ("b", end, cpu)], false), Some("cpu".to_owned()));
+    assert_eq!(key(&[("a", begin, thread), ("b", end, None)], true), Some("cpu".to_owned()));
     assert_eq!(key(&[("a", begin, thread), ("b", end, None)], false), None);
     // One of several is of another kind, or there is nothing on one side.
     assert_eq!(
@@ -280,6 +285,62 @@ fn pairs_have_a_default_key() {
     assert_eq!(key(&[("b", end, thread)], false), None);
 }
 
+/// Threads of different traces, and of different processes, have nothing to do with each other.
+#[test]
+fn default_keys_do_not_pair_events_of_different_traces() {
+    let fixture = || {
+        let class = |name: &str, role| {
+            let members = ["process", "thread"].map(|name| Member::new(name, FieldClass::unsigned(8)));
+            let mut class = EventRecordClass::new(name, members);
+            class.role = role;
+            class.meanings.insert(Scope::Payload, 0, Meaning::Process);
+            class.meanings.insert(Scope::Payload, 1, Meaning::Thread);
+            Arc::new(class)
+        };
+        crate::testing::Fixture::with(crate::testing::structure(vec![]), |trace| {
+            trace.data_streams[0].event_records =
+                vec![class("a", EventRole::Begin), class("b", EventRole::End)];
+        })
+    };
+    let traces = [fixture(), fixture()];
+    let mut options = PairOptions::new(|name| name == "a", |name| name == "b");
+    let classes = traces.iter().flat_map(|trace| {
+        let stream = trace.stream.class();
+        stream.event_records.iter().map(move |class| (stream, &**class))
+    });
+    assert!(options.use_default_key(classes));
+    assert_eq!(options.keys, ["process", "thread"]);
+    struct Sink<'o>(PairReader<'o>);
+    impl ichnos_model::Sink for Sink<'_> {
+        fn message(
+            &mut self,
+            message: &ichnos_model::Message<'_>,
+        ) -> std::io::Result<std::ops::ControlFlow<()>> {
+            self.0.message(message);
+            Ok(std::ops::ControlFlow::Continue(()))
+        }
+    }
+    let mut reader = Sink(PairReader::new(&options));
+    // Traces, classes, times, processes and threads.
+    for (trace, class, time, process, thread) in [
+        (0, 0, 10, 1, 7),
+        (1, 1, 11, 1, 7),
+        (0, 1, 12, 2, 7),
+        (1, 0, 20, 1, 7),
+        (0, 1, 40, 1, 7),
+        (1, 1, 60, 1, 7),
+    ] {
+        traces[trace].event_of_at(&mut reader, class, time, &[process, thread]);
+    }
+    let mut pairs = Pairs::new(&options);
+    pairs.take(&reader.0.take_records());
+    let slowest: Vec<_> = pairs.slowest().into_iter().map(|pair| (pair.begin, pair.end, pair.key)).collect();
+    let key = || vec![GroupValue::Integer(1, None), GroupValue::Integer(7, None)];
+    assert_eq!(slowest, [(20, 60, key()), (10, 40, key())]);
+    assert_eq!(pairs.unpaired().without_begin, 2);
+}
+
+/// Pairs in any parts, with few and with many that are open: what a plain loop finds.
 #[test]
 fn pairs_are_what_a_loop_finds() {
     let mut given_up = 0;

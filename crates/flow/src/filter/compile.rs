@@ -14,7 +14,7 @@ use super::glob::Glob;
 use super::program::{Code, Leaf, Program, Test};
 use super::property::{self, Alias, is_reserved};
 use super::syntax::{ArithmeticOp, CompareOp, Literal, Node, NodeKind, Path};
-use super::value::{Constant, calculate};
+use super::value::{Constant, SortedRanges, calculate, compare};
 
 /// Resolves times: those of which the text was resolved before, and others while that is possible.
 pub(super) type Times<'t> = dyn Fn(&str) -> Result<i128, String> + 't;
@@ -395,10 +395,8 @@ impl<'c> Compiler<'c> {
             return self.cross(node, op, (left, a), (right, b));
         }
         let right = match &b.kind {
-            // From the end, as the one who resolves times sees it.
             NodeKind::Negate(inner) if has(&Type::Time) && matches!(inner.kind, NodeKind::Duration(_)) => {
-                let text = self.source.get(b.span.clone()).unwrap_or_default().to_owned();
-                let time = self.time(b, &text);
+                let time = self.time_literal(b);
                 time.map(|time| Typed::constant(Constant::Time(time), Type::Time)).into_iter().collect()
             }
             _ => self.value(b),
@@ -489,7 +487,7 @@ impl<'c> Compiler<'c> {
                     return mismatch(what, Some("compare it with a number"));
                 }
                 let ranges = self.labelled(names, literal, b);
-                return Ok(signed(self.leaf(Leaf::Ranges(code, ranges))));
+                return Ok(signed(self.leaf(Leaf::Ranges(code, SortedRanges::new(ranges.0)))));
             }
             Type::Guid => match Uuid::try_parse(literal.text.trim_matches(['{', '}'])) {
                 Ok(guid) => Constant::Guid(guid),
@@ -571,7 +569,7 @@ impl<'c> Compiler<'c> {
             }
             Type::Enumeration(names) => {
                 let ranges = compiler.ranges(names, |name| regex.is_match(name.as_bytes()), &node.span);
-                Ok(compiler.leaf(Leaf::Ranges(found.code, ranges)))
+                Ok(compiler.leaf(Leaf::Ranges(found.code, SortedRanges::new(ranges.0))))
             }
             kind => {
                 let what = format!("{} is {}, and a string is expected", compiler.text(text), kind.name());
@@ -589,6 +587,7 @@ impl<'c> Compiler<'c> {
         let mut others: Vec<&Node> = Vec::new();
         let are_integers = found.iter().all(|found| found.kind.is_integer());
         let are_texts = found.iter().all(|found| found.kind == Type::Text);
+        let are_times = !found.is_empty() && found.iter().all(|found| found.kind == Type::Time);
         for item in items {
             match &item.kind {
                 NodeKind::Integer(number) | NodeKind::Duration(number) if are_integers => {
@@ -597,6 +596,10 @@ impl<'c> Compiler<'c> {
                 NodeKind::Range(begin, end)
                     if are_integers && let Some(range) = integer_range(begin, end) =>
                 {
+                    ranges.push(range);
+                }
+                kind if are_times && let Some(range) = self.time_range(item, kind) => {
+                    self.check_order(item, kind, &found);
                     ranges.push(range);
                 }
                 NodeKind::Text(literal) if are_texts && literal.stars.is_empty() => {
@@ -612,13 +615,15 @@ impl<'c> Compiler<'c> {
             }
         }
         let mut tests = Vec::new();
+        if !ranges.is_empty() {
+            ranges.extend(integers.drain(..).map(IntegerRange::single));
+            let ranges = SortedRanges::new(ranges);
+            let leaf = |found: &Typed| self.leaf(Leaf::Ranges(found.code.clone(), ranges.clone()));
+            tests.push(Test::known(found.iter().map(leaf).collect()));
+        }
         if !integers.is_empty() {
             integers.sort_unstable();
             let leaf = |found: &Typed| self.leaf(Leaf::Integers(found.code.clone(), integers.clone().into()));
-            tests.push(Test::known(found.iter().map(leaf).collect()));
-        }
-        if !ranges.is_empty() {
-            let leaf = |found: &Typed| self.leaf(Leaf::Ranges(found.code.clone(), RangeSet(ranges.clone())));
             tests.push(Test::known(found.iter().map(leaf).collect()));
         }
         if !texts.is_empty() {
@@ -628,6 +633,7 @@ impl<'c> Compiler<'c> {
         for item in others {
             tests.push(match &item.kind {
                 NodeKind::Range(begin, end) => {
+                    self.check_order(item, &item.kind, &found);
                     let ends = [(begin, CompareOp::GreaterOrEqual), (end, CompareOp::LessOrEqual)];
                     let mut one = |end: &Node, op| self.compare_with(end, op, (found.clone(), value), end);
                     let tests = ends.into_iter().filter_map(|(end, op)| Some(one(end.as_ref()?, op)));
@@ -637,6 +643,56 @@ impl<'c> Compiler<'c> {
             });
         }
         if found.is_empty() && !items.is_empty() { Test::UNKNOWN } else { Test::any(tests) }
+    }
+
+    /// The time that a part stands for where it is compared with times.
+    fn time_literal(&mut self, node: &Node) -> Option<i128> {
+        match &node.kind {
+            NodeKind::Time(text) => self.time(node, text),
+            NodeKind::Text(literal) => {
+                self.findings.push(Finding::Label(node.span.clone(), Ok(())));
+                self.time(node, &literal.text)
+            }
+            // From the end, as the one who resolves times sees it.
+            NodeKind::Negate(inner) if matches!(inner.kind, NodeKind::Duration(_)) => {
+                let text = self.source.get(node.span.clone()).unwrap_or_default().to_owned();
+                self.time(node, &text)
+            }
+            _ => None,
+        }
+    }
+
+    /// The times of an item of a list, if its ends are times.
+    fn time_range(&mut self, item: &Node, kind: &NodeKind) -> Option<IntegerRange> {
+        let NodeKind::Range(begin, end) = kind else {
+            return self.time_literal(item).map(IntegerRange::single);
+        };
+        let mut end_of = |end: &Option<Box<Node>>, open: i128| match end {
+            None => Some(open),
+            Some(end) => self.time_literal(end),
+        };
+        Some(IntegerRange { lower: end_of(begin, i128::MIN)?, upper: end_of(end, i128::MAX)? })
+    }
+
+    /// Adds an error if a range of values that are known ends before it begins.
+    fn check_order(&mut self, item: &Node, kind: &NodeKind, found: &[Typed]) {
+        let NodeKind::Range(Some(begin), Some(end)) = kind else { return };
+        let has = |kind: &Type| found.iter().any(|found| found.kind == *kind);
+        let (has_levels, has_texts) = (has(&Type::Level), has(&Type::Text));
+        let has_times = found.iter().any(|found| matches!(found.kind, Type::Time | Type::Date(_)));
+        let mut constant = |node: &Node| match &node.kind {
+            NodeKind::Text(literal) if has_levels => level_named(&literal.text).map(Constant::Level),
+            NodeKind::Text(literal) if has_texts => Some(Constant::Text(literal.text.as_bytes().into())),
+            _ if has_levels => level_word(node).map(Constant::Level),
+            _ if has_times => self.time_literal(node).map(Constant::Time),
+            _ => None,
+        };
+        if let (Some(first), Some(last)) = (constant(begin), constant(end))
+            && compare(CompareOp::Greater, first.value(), last.value()) == Some(true)
+        {
+            let error = FilterError::reversed(self.source, item.span.clone(), &begin.span, &end.span);
+            self.findings.push(Finding::Error(Box::new(error)));
+        }
     }
 
     /// Whether a field contains a value: a bit map a flag, an array an element.

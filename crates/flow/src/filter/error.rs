@@ -44,6 +44,8 @@ pub enum FilterErrorKind {
     Type,
     /// A time cannot be used.
     Time,
+    /// A range ends before it begins.
+    Range,
 }
 
 /// A name of fields.
@@ -68,6 +70,22 @@ impl FilterError {
 
     pub(super) fn syntax(source: &str, span: Range<usize>, message: impl Into<String>) -> Self {
         Self::new(FilterErrorKind::Syntax, source, span, message)
+    }
+
+    /// The error for a range with ends in the wrong order, which are at `begin` and `end`.
+    pub(super) fn reversed(
+        source: &str,
+        span: Range<usize>,
+        begin: &Range<usize>,
+        end: &Range<usize>,
+    ) -> Self {
+        let text = |span: &Range<usize>| source.get(span.clone()).unwrap_or_default();
+        let message = format!("the range `{}` ends before it begins", text(&span));
+        let help = format!("write `{}..{}`", text(end), text(begin));
+        let is_short = message.len() < 200;
+        let message = if is_short { message } else { "the range ends before it begins".to_owned() };
+        let help = if is_short { help } else { "the smaller value comes first".to_owned() };
+        Self::new(FilterErrorKind::Range, source, span, message).help(help)
     }
 
     pub(super) fn help(self, help: impl Into<String>) -> Self {

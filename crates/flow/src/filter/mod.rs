@@ -184,7 +184,9 @@ impl Filter {
             }
         });
         let is_time = |path: &Path| {
-            let alias = property::alias(path).filter(|alias| path.is_property || aliases.contains(alias));
+            // In a class that is met later, it may be a field.
+            let is_used = |alias: &Alias| path.is_property || !is_open && aliases.contains(alias);
+            let alias = property::alias(path).filter(is_used);
             alias.map(|alias| alias.property).or(path.word()) == Some("time")
         };
         let window =

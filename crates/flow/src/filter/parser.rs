@@ -283,10 +283,12 @@ impl<'s> Parser<'s> {
                     .help("ranges are written `1..5`, `1..` or `..5`"))
             }
             NodeKind::Range(Some(begin), Some(end))
-                if let (Some(begin), Some(end)) = (number(begin), number(end))
+                if let (begin_span, end_span) = (begin.span.clone(), end.span.clone())
+                    && let (Some(begin), Some(end)) = (number(begin), number(end))
                     && compare(CompareOp::Greater, begin, end) == Some(true) =>
             {
-                Err(error("the range ends before it begins").help("the smaller value comes first"))
+                let error = FilterError::reversed(self.source, node.span.clone(), &begin_span, &end_span);
+                Err(FilterError { kind: FilterErrorKind::Syntax, ..error })
             }
             _ => Ok((node, depth)),
         }
@@ -517,9 +519,14 @@ impl<'s> Parser<'s> {
 
 /// The number that a part is; none if it is no number.
 fn number(node: &Node) -> Option<Value<'static>> {
-    match node.kind {
-        NodeKind::Integer(value) | NodeKind::Duration(value) => Some(Value::Integer(value)),
-        NodeKind::Float(value) => Some(Value::Float(value)),
+    match &node.kind {
+        NodeKind::Integer(value) | NodeKind::Duration(value) => Some(Value::Integer(*value)),
+        NodeKind::Float(value) => Some(Value::Float(*value)),
+        NodeKind::Negate(inner) => match number(inner)? {
+            Value::Integer(value) => value.checked_neg().map(Value::Integer),
+            Value::Float(value) => Some(Value::Float(-value)),
+            _ => None,
+        },
         _ => None,
     }
 }

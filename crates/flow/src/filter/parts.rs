@@ -6,6 +6,7 @@ use super::class::Type;
 use super::compile::{Compiler, Finding, Mismatch, bytes_of};
 use super::program::{Leaf, Part, Test};
 use super::syntax::{Node, NodeKind, PartOp};
+use super::value::SortedRanges;
 
 impl Compiler<'_> {
     /// Returns `true` if a value has a part.
@@ -25,7 +26,7 @@ impl Compiler<'_> {
                 (Type::Enumeration(names), Some(literal)) => {
                     let is_wanted = |name: &str| op.holds(name.as_bytes(), literal.text.as_bytes());
                     let ranges = compiler.ranges(names, is_wanted, &node.span);
-                    Ok(compiler.leaf(Leaf::Ranges(found.code, ranges)))
+                    Ok(compiler.leaf(Leaf::Ranges(found.code, SortedRanges::new(ranges.0))))
                 }
                 (Type::Enumeration(_), None) => Err(Mismatch {
                     message: format!("{} is no string in quotes", compiler.text(part)),

@@ -3,14 +3,14 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use ichnos_model::{Event, FieldRef, LevelScale, RangeSet, WallClock};
+use ichnos_model::{Event, FieldRef, LevelScale, WallClock};
 use memchr::memmem::Finder;
 use regex::bytes::Regex;
 
 use super::fetch::{Fetched, MESSAGE, Register, ScopeFetch, bit};
 use super::glob::Glob;
 use super::syntax::{ArithmeticOp, CompareOp, PartOp};
-use super::value::{Constant, Value, calculate, compare, is_ordered};
+use super::value::{Constant, SortedRanges, Value, calculate, compare, is_ordered};
 
 /// What decides whether events of a class are selected.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ pub(super) enum Leaf {
     CompareDirect(CompareOp, Box<FieldRef>, usize, i128),
     /// Sorted.
     Integers(Code, Box<[i128]>),
-    Ranges(Code, RangeSet),
+    Ranges(Code, SortedRanges),
     /// Whether one of these bits is 1.
     Flag(Code, u128),
     Texts(Code, HashSet<Box<[u8]>>),
@@ -288,7 +288,9 @@ impl Leaf {
         match (self, value) {
             (Self::Truth(_), Value::Boolean(value)) => Some(value),
             (Self::Integers(_, all), Value::Integer(value)) => Some(all.binary_search(&value).is_ok()),
-            (Self::Ranges(_, ranges), Value::Integer(value)) => Some(ranges.contains(value)),
+            (Self::Ranges(_, ranges), Value::Integer(value) | Value::Time(value)) => {
+                Some(ranges.contains(value))
+            }
             (Self::Flag(_, mask), Value::Integer(bits)) => Some(bits as u128 & mask != 0),
             (Self::Texts(_, all), Value::Text(text)) => Some(all.contains(text)),
             (Self::Glob(_, glob), Value::Text(text)) => Some(glob.matches(text)),

@@ -21,7 +21,7 @@ pub(super) struct Alias {
 }
 
 /// Names of Perfetto, trace-cmd and bpftrace. Each is used where no event has a field of that name, and something says
-/// the property.
+/// the property; where classes are met while reading, in the classes without such a field.
 pub(super) const ALIASES: [Alias; 5] = [
     Alias { name: "name", property: "event" },
     Alias { name: "ts", property: "time" },

@@ -62,7 +62,7 @@ impl<'s> Survey<'s> {
     }
 
     /// Names of other tools that can stand for properties here: no event can have a field of that name, and something
-    /// says the property.
+    /// says the property. Where further classes may be met, that is decided for each class.
     pub(super) fn find_aliases(&self) -> Vec<Alias> {
         let mut wanted: Vec<Alias> = Vec::new();
         self.root.for_each(&mut |node| {
@@ -73,7 +73,7 @@ impl<'s> Survey<'s> {
             }
         });
         if self.is_open {
-            return Vec::new();
+            return wanted;
         }
         let is_usable = |alias: &Alias| {
             let (mut has_field, mut has_property) = (false, false);

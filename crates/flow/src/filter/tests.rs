@@ -468,6 +468,47 @@ fn errors_say_where_and_why() {
     assert_eq!(warnings[0].message, "no event record class is called `sched`");
 }
 
+/// Ranges in the wrong order would select nothing.
+#[test]
+fn ranges_that_end_before_they_begin() {
+    let reversed = |text: &str, at: &str, help: &str| {
+        let error = filter(text).unwrap_err();
+        // Of numbers, the grammar says it.
+        let is_literal = Expression::parse(text).is_err();
+        let kind = if is_literal { FilterErrorKind::Syntax } else { FilterErrorKind::Range };
+        assert_eq!(error.kind, kind, "{text}: {error}");
+        assert_eq!(&text[error.span.clone()], at);
+        assert_eq!(&*error.message, format!("the range `{at}` ends before it begins"));
+        assert_eq!(error.help.as_deref(), Some(&*format!("write `{help}`")));
+    };
+    reversed("next_tid in [1, 5..1]", "5..1", "1..5");
+    reversed("next_tid not in [5..1]", "5..1", "1..5");
+    reversed("ratio in [2.5..-1]", "2.5..-1", "-1..2.5");
+    reversed("next_tid in [5ms..1us]", "5ms..1us", "1us..5ms");
+    reversed("next_tid in [-1ms..-5ms]", "-1ms..-5ms", "-5ms..-1ms");
+    reversed("time in [@9..@5]", "@9..@5", "@5..@9");
+    reversed("time in [@1, \"@9\"..@5]", "\"@9\"..@5", "@5..\"@9\"");
+    reversed("level in [error..warn]", "error..warn", "warn..error");
+    reversed("level in [\"error\"..\"warn\"]", "\"error\"..\"warn\"", "\"warn\"..\"error\"");
+    reversed("next_comm in [\"b\"..\"a\"]", "\"b\"..\"a\"", "\"a\"..\"b\"");
+    for right in
+        ["next_tid in [5..5]", "time in [@5..@5]", "level in [warn..warn]", "level in [\"warn\"..\"error\"]"]
+    {
+        assert!(filter(right).is_ok(), "{right}");
+    }
+}
+
+/// Ranges may overlap and come in any order; time that it takes grows with the logarithm of their number.
+#[test]
+fn many_ranges() {
+    check(&[
+        ("next_tid in [100..200, -5..0, 1..7, 3..5, 2]", "111 .. ..."),
+        ("next_tid in [100..200, 2..7, 5]", ".1. .. ..."),
+    ]);
+    let ranges: Vec<String> = (0..3_000).rev().map(|i| format!("{}..{}", 9 * i + 5, 9 * i + 8)).collect();
+    assert_eq!(selected(&format!("next_tid in [{}]", ranges.join(","))), selected("next_tid in [5..8]"));
+}
+
 #[test]
 fn the_grammar_is_checked() {
     for wrong in [
@@ -584,7 +625,15 @@ fn classes_that_are_met_while_reading_are_no_error() {
     assert_eq!((&*unknown.message, unknown.span), ("no event has a field `later`", 0..5));
     assert_eq!(error("ratio == \"x\"").kind, FilterErrorKind::Type);
     assert!(matches!(error("prev_state == \"RUNING\"").kind, FilterErrorKind::UnknownLabel { .. }));
+    // Names of other tools: nothing says the thread.
     assert_eq!(error("tid == 1").help.as_deref(), Some("the property is called `thread`"));
+    assert_eq!(new("ts >= @5").unwrap().window(), Window::default());
+    assert_eq!(new("ts >= @1000").unwrap().review(), Ok(Vec::new()));
+    // In classes with a field of the name it is the field, in others the property.
+    let filter_of_some = new("name in [\"n\u{e9}\", \"log\"]").unwrap();
+    let (mut selector, mut found) = (filter_of_some.selector(), String::new());
+    for_each_event(&traces[0], &mut |event| found.push(if selector.selects(event) { '1' } else { '.' }));
+    assert_eq!(found, "...11111");
     assert_eq!(
         new("event == \"later\"").unwrap().review().unwrap()[0].message,
         "no event record class is called `later`"

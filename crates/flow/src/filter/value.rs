@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use ichnos_model::{LogLevel, Uuid};
+use ichnos_model::{IntegerRange, LogLevel, Uuid};
 
 use super::syntax::{ArithmeticOp, CompareOp};
 
@@ -66,6 +66,34 @@ impl From<Value<'_>> for Constant {
             Value::Time(value) => Self::Time(value),
             Value::Level(value) => Self::Level(value),
         }
+    }
+}
+
+/// Ranges of integers or times: sorted, neither overlapping nor next to each other.
+#[derive(Clone, Debug)]
+pub(super) struct SortedRanges(Box<[IntegerRange]>);
+
+impl SortedRanges {
+    /// Those without a value are dropped.
+    pub(super) fn new(mut ranges: Vec<IntegerRange>) -> Self {
+        ranges.retain(|range| range.lower <= range.upper);
+        ranges.sort_unstable_by_key(|range| range.lower);
+        let mut merged: Vec<IntegerRange> = Vec::new();
+        for range in ranges {
+            match merged.last_mut() {
+                Some(last) if range.lower <= last.upper.saturating_add(1) => {
+                    last.upper = last.upper.max(range.upper);
+                }
+                _ => merged.push(range),
+            }
+        }
+        Self(merged.into())
+    }
+
+    #[inline]
+    pub(super) fn contains(&self, value: i128) -> bool {
+        let after = self.0.partition_point(|range| range.lower <= value);
+        after.checked_sub(1).and_then(|last| self.0.get(last)).is_some_and(|range| value <= range.upper)
     }
 }
 
@@ -198,6 +226,29 @@ mod tests {
         let is = |op, a, b| compare(op, Value::Float(a), Value::Float(b));
         assert_eq!(is(CompareOp::NotEqual, f64::NAN, f64::NAN), Some(true));
         assert_eq!(is(CompareOp::LessOrEqual, f64::NAN, 1.0), Some(false));
+    }
+
+    #[test]
+    fn ranges_are_sorted_and_merged() {
+        let range = |(lower, upper)| IntegerRange { lower, upper };
+        let sorted = |ranges: &[(i128, i128)]| SortedRanges::new(ranges.iter().copied().map(range).collect());
+        let all = |ranges: SortedRanges| -> Vec<_> {
+            ranges.0.iter().map(|range| (range.lower, range.upper)).collect()
+        };
+        let (least, most) = (i128::MIN, i128::MAX);
+        assert_eq!(all(sorted(&[(7, 9), (1, 3), (2, 5), (6, 6), (12, 11), (12, 12)])), [(1, 9), (12, 12)]);
+        assert_eq!(all(sorted(&[(5, most), (1, most), (least, -5), (most, most)])), [(least, -5), (1, most)]);
+        assert_eq!(all(sorted(&[(least, most), (0, 0)])), [(least, most)]);
+        let random = &mut ichnos_testing::Random::new(7);
+        for _ in 0..200 {
+            let end = |random: &mut ichnos_testing::Random| random.index(40) as i128;
+            let ranges: Vec<_> = (0..random.index(12)).map(|_| (end(random), end(random))).collect();
+            let sorted = sorted(&ranges);
+            for value in -1..41 {
+                let expected = ranges.iter().any(|(lower, upper)| (lower..=upper).contains(&&value));
+                assert_eq!(sorted.contains(value), expected, "{value} in {ranges:?}");
+            }
+        }
     }
 
     #[test]
