@@ -106,7 +106,7 @@ impl Members {
         self.problems.append(&mut self.listed);
         if self.more > 0 {
             let more = std::mem::take(&mut self.more);
-            self.problems.push(format!("{more} more members are left out for reasons like these"));
+            self.problems.push(format!("skipped {more} more members for similar reasons"));
         }
         self
     }
@@ -123,10 +123,10 @@ pub(crate) fn too_many(path: &str, limits: &IoLimits) -> IoError {
 
 /// Problem of a member that is cut off by the end of the archive at `end`.
 pub(crate) fn cut_off(end: u64, is_unpacked: bool, path: &str, missing: Option<u64>) -> String {
-    let unpacked = if is_unpacked { " of what was unpacked" } else { "" };
-    let missing = missing.map(|missing| format!(", of which {missing} bytes are missing"));
+    let unpacked = if is_unpacked { " of the unpacked data" } else { "" };
+    let missing = missing.map(|missing| format!(": {missing} bytes are missing"));
     format!(
-        "the archive is truncated: it ends at byte {end}{unpacked}, within the member {path:?}{}",
+        "the archive is truncated at byte {end}{unpacked}, within the member {path:?}{}",
         missing.unwrap_or_default()
     )
 }

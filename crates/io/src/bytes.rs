@@ -171,7 +171,7 @@ fn room_for(len: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let reserved = bytes.try_reserve_exact(usize::try_from(len).unwrap_or(usize::MAX));
     reserved.map_err(|_| {
-        let message = format!("there is not enough memory to hold {len} bytes of it");
+        let message = format!("not enough memory to hold {len} bytes");
         io::Error::new(io::ErrorKind::OutOfMemory, message)
     })?;
     Ok(bytes)

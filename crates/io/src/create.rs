@@ -193,7 +193,7 @@ impl std::fmt::Debug for Verify {
 #[non_exhaustive]
 pub enum CreateError {
     /// There is no such dialect.
-    #[error("there is no dialect `{0}`")]
+    #[error("unknown dialect `{0}`")]
     Dialect(String),
     /// Lowered classes exceed a limit.
     #[error("the classes of {trace} cannot be written: {error}")]
@@ -230,13 +230,13 @@ pub enum CreateError {
         error: io::Error,
     },
     /// The output differs from the written data, and does not appear.
-    #[error("the output is not what was written: {0}")]
+    #[error("the output differs from the written data: {0}")]
     Mismatch(String),
     /// Writing was [stopped](WriteOptions::stop): the output does not appear.
     #[error("stopped")]
     Stopped,
     /// The output is a pipe or a device, which cannot be read again.
-    #[error("{0}: the output cannot be read again to verify it")]
+    #[error("{0}: cannot verify the output: a pipe or a device cannot be read again")]
     Unverifiable(String),
     /// The format does not support data streams that begin later.
     #[error("data streams cannot be added to a trace of this format while it is written")]

@@ -230,15 +230,15 @@ pub(crate) fn unpack(
     let (what, end) = (packing.name(), counter.get());
     let problem = error.map(|error| match error.kind() {
         io::ErrorKind::UnexpectedEof => {
-            format!("the file is truncated: it ends at byte {end}, within the {what}")
+            format!("the file is truncated at byte {end}, within the {what}")
         }
-        _ => format!("the {what} cannot be unpacked beyond byte {end} of the file: {error}"),
+        _ => format!("the {what} cannot be unpacked after byte {end} of the file: {error}"),
     });
     match problem {
         Some(problem) if store.is_empty() => Err(budget.damaged(what, problem)),
         Some(problem) => Ok(Unpacked {
             bytes: store.finish(budget)?,
-            problem: Some(format!("{problem}; what comes before is read")),
+            problem: Some(format!("{problem}; everything before is read")),
             goes_on: false,
         }),
         None => {

@@ -71,12 +71,12 @@ impl Entry {
             },
             Content::Beginning(beginning) => match *beginning {
                 (Content::Bytes(bytes), len) => (Some(len), EntrySource::Beginning(bytes)),
-                _ => (None, EntrySource::Broken("it is not there".to_owned())),
+                _ => (None, EntrySource::Broken("missing".to_owned())),
             },
             Content::Broken(problem) => (None, EntrySource::Broken(problem.into())),
             // These were replaced when all members were known.
             Content::Unpacked(_) | Content::Link(_) | Content::Linked(_) => {
-                (None, EntrySource::Broken("it is a link to no file".to_owned()))
+                (None, EntrySource::Broken("link without a target file".to_owned()))
             }
         };
         let packed = packed.filter(|_| len.is_some());

@@ -29,7 +29,7 @@ pub enum IoError {
         found: &'static str,
     },
     /// The input does not fit in memory.
-    #[error("{path}: there is not enough memory to hold {bytes} bytes of it")]
+    #[error("{path}: not enough memory to hold {bytes} bytes")]
     Memory {
         /// Path.
         path: String,
@@ -47,7 +47,7 @@ pub enum IoError {
         source: io::Error,
     },
     /// A limit was reached.
-    #[error("{path}: {what} is more than the limit of {limit}")]
+    #[error("{path}: {what} exceeds the limit of {limit}")]
     Limit {
         /// Path.
         path: String,
@@ -59,7 +59,7 @@ pub enum IoError {
         limit: u64,
     },
     /// An archive or compressed file exceeds the limit when unpacked.
-    #[error("{path}: {packed} packed bytes become more than the limit of {limit}")]
+    #[error("{path}: {packed} packed bytes unpack to more than the limit of {limit}")]
     Ratio {
         /// Path.
         path: String,

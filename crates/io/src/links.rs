@@ -53,8 +53,8 @@ impl Members {
                 )),
                 Target::Directory => None,
                 Target::Outside => self.leave_out(i, "it leads out of the archive"),
-                Target::Circle => self.leave_out(i, "it leads in a circle"),
-                Target::Unknown => self.leave_out(i, "too many links lead to links"),
+                Target::Circle => self.leave_out(i, "it is part of a cycle"),
+                Target::Unknown => self.leave_out(i, "too many links to links"),
             };
             if let (Some(content), Some(file)) = (content, self.files.get_mut(i)) {
                 file.1 = content;
@@ -221,7 +221,7 @@ mod tests {
         assert!(files.is_empty(), "{files:?}");
         assert_eq!(problems.len(), 6, "{problems:?}");
         assert_eq!(problems[0], "skipped the link \"a/x\" to \"../../x\": it leads out of the archive");
-        assert_eq!(problems[2], "skipped the link \"c\" to \"d\": it leads in a circle");
+        assert_eq!(problems[2], "skipped the link \"c\" to \"d\": it is part of a cycle");
     }
 
     #[test]
@@ -234,7 +234,7 @@ mod tests {
         let most = std::time::Duration::from_secs(10);
         let (files, problems) = ichnos_testing::in_cpu_time(most, "links", || followed(&files, 1000));
         assert_eq!((files.len(), problems.len()), (2, 101), "{files:?}");
-        assert!(problems[0].ends_with("too many links lead to links"), "{}", problems[0]);
+        assert!(problems[0].ends_with("too many links to links"), "{}", problems[0]);
         assert!(problems[0].len() < 400, "{}", problems[0].len());
     }
 }

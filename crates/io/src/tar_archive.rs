@@ -79,7 +79,7 @@ pub(crate) fn members(bytes: &Bytes, is_unpacked: bool, budget: &mut Budget<'_>)
         let missing = end.saturating_sub(len);
         let cut = (missing > 0).then(|| cut_off(len, is_unpacked, &path, Some(missing)));
         if let Some(problem) = &cut {
-            members.problems.push(format!("{problem}; what comes before is read"));
+            members.problems.push(format!("{problem}; everything before is read"));
             is_cut = true;
         }
         let content = if is_sparse {
@@ -116,9 +116,9 @@ pub(crate) fn members(bytes: &Bytes, is_unpacked: bool, budget: &mut Budget<'_>)
         left.set(MOST_OF_HEADER);
     }
     if !is_cut && next >= len {
-        let unpacked = if is_unpacked { " of what was unpacked" } else { "" };
+        let unpacked = if is_unpacked { " of the unpacked data" } else { "" };
         members.problems.push(format!(
-            "the tar archive has no end mark behind the member {last:?}: it may be truncated there, at byte \
+            "the tar archive has no end mark after the member {last:?}: it may be truncated there, at byte \
              {len}{unpacked}"
         ));
     }
@@ -217,12 +217,12 @@ pub(crate) fn beginnings(
 
 /// Problem of a member whose header cannot be read.
 fn broken_off(at: u64, len: u64, is_unpacked: bool, last: &str, error: &io::Error) -> String {
-    let unpacked = if is_unpacked { " of what was unpacked" } else { "" };
+    let unpacked = if is_unpacked { " of the unpacked data" } else { "" };
     // A header can be several blocks, the last of which is truncated.
     let error = if at.saturating_add(BLOCK) > len || error.kind() == io::ErrorKind::UnexpectedEof {
-        format!("it is truncated: it ends at byte {len}{unpacked}, within the header of a member")
+        format!("it is truncated at byte {len}{unpacked}, within the header of a member")
     } else {
         format!("{error}, at byte {at}{unpacked}")
     };
-    format!("the tar archive breaks off behind the member {last:?}: {error}; what comes before is read")
+    format!("the tar archive is broken after the member {last:?}: {error}; everything before is read")
 }

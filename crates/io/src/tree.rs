@@ -480,8 +480,8 @@ mod tests {
         let cut = &tar[..512 * 3 + 3];
         let tree = Tree::from_reader("-", cut, &IoLimits::default()).unwrap();
         assert_eq!(&*tree.entries[0].read().unwrap(), b"str");
-        let problem = "the archive is truncated: it ends at byte 1539, within the member \"t/b/stream\", of \
-                       which 3 bytes are missing";
+        let problem =
+            "the archive is truncated at byte 1539, within the member \"t/b/stream\": 3 bytes are missing";
         assert!(tree.problems[0].message.starts_with(problem), "{:?}", tree.problems);
         assert_eq!(tree.entries[0].cut_off(), Some(problem));
         let packed = gzip(&(0..100_000u32).flat_map(u32::to_le_bytes).collect::<Vec<u8>>());
@@ -497,7 +497,7 @@ mod tests {
         let packed = gzip(&vec![0; 100 << 20]);
         let tight = IoLimits { decompressed_bytes: 1 << 20, small_ratio: 1000, ..IoLimits::default() };
         let error = Tree::from_reader("-", &packed[..], &tight).unwrap_err();
-        assert_eq!(error.to_string(), "-: the number of unpacked bytes is more than the limit of 1048576");
+        assert_eq!(error.to_string(), "-: the number of unpacked bytes exceeds the limit of 1048576");
         let ratio = IoLimits { ratio: 100, ..IoLimits::default() };
         assert!(matches!(Tree::from_reader("-", &packed[..], &ratio), Err(IoError::Ratio { .. })));
         // The limit shrinks with the packed size, for files and pipes.
@@ -509,7 +509,7 @@ mod tests {
         let error = Tree::open(&directory.join("small.gz"), &IoLimits::default()).unwrap_err();
         let limit = IoLimits::default().unpacked(small.len() as u64);
         let expected =
-            format!("small.gz: {} packed bytes become more than the limit of {limit}", small.len());
+            format!("small.gz: {} packed bytes unpack to more than the limit of {limit}", small.len());
         assert!(error.to_string().ends_with(&expected), "{error}");
         let refused = Tree::from_reader("-", &small[..], &IoLimits::default());
         assert!(matches!(refused, Err(IoError::Ratio { .. })));

@@ -156,8 +156,7 @@ impl<'a> Walk<'a> {
         let shown = if path.is_empty() { "." } else { &path };
         if depth > self.limits.depth {
             let limit = self.limits.depth;
-            let problem =
-                TreeProblem::new(format!("{shown}: skipped, it is more than {limit} directories deep"));
+            let problem = TreeProblem::new(format!("{shown}: skipped: more than {limit} directories deep"));
             self.problems.push(problem.at_limit("depth"));
             return Ok(None);
         }
@@ -198,7 +197,7 @@ impl<'a> Walk<'a> {
     }
 
     fn cannot_read(&mut self, shown: &str, error: &io::Error) {
-        self.problems.push(TreeProblem::new(format!("{shown}: this directory cannot be read: {error}")));
+        self.problems.push(TreeProblem::new(format!("{shown}: cannot read the directory: {error}")));
     }
 
     fn add(&mut self, entry: Entry) -> Result<(), IoError> {

@@ -56,8 +56,7 @@ pub(crate) fn members(bytes: &Bytes, budget: &mut Budget<'_>) -> Result<Members,
             stored = stored.saturating_add(content.len() as u64);
             budget.take(stored.saturating_sub((bytes.len() as u64).max(before)))?;
             if beginning.is_none() && crc32fast::hash(&content) != file.crc32() {
-                members
-                    .add_problem(|| format!("the checksum of the member {name:?} is wrong: it is damaged"));
+                members.add_problem(|| format!("the member {name:?} is damaged: wrong checksum"));
             }
             members.insert(&name, Content::Bytes(content), budget)?;
             continue;
@@ -111,7 +110,7 @@ fn without_list(bytes: &Bytes, error: &ZipError, budget: &mut Budget<'_>) -> Res
         }
         let begin = reader.position();
         if begin == len {
-            break format!("it ends at byte {len}, behind a whole member");
+            break format!("it ends at byte {len}, after a complete member");
         }
         let mut file = match zip::read::read_zipfile_from_stream(&mut reader) {
             Ok(Some(file)) => file,
@@ -143,8 +142,8 @@ fn without_list(bytes: &Bytes, error: &ZipError, budget: &mut Budget<'_>) -> Res
         return Err(budget.damaged(Packing::Zip.name(), problem));
     }
     members.problems.push(format!(
-        "the zip archive is truncated: the list of its members, which belongs at its end, cannot be read; \
-         {end}; what comes before is read"
+        "the zip archive is truncated: the list of members at its end cannot be read; \
+         {end}; everything before is read"
     ));
     let unpacked = store.finish(budget)?;
     Ok(members.finish(&unpacked, len))

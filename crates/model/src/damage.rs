@@ -65,7 +65,7 @@ pub enum DamageKind {
     #[error("{0}")]
     Field(#[from] DecodeErrorKind),
     /// A packet is truncated by the end of its file.
-    #[error("the packet of {total} bits is truncated after {available} bits")]
+    #[error("packet ends after {available} of {total} bits")]
     CutOff {
         /// Size of the packet in bits.
         total: u64,
@@ -73,7 +73,7 @@ pub enum DamageKind {
         available: u64,
     },
     /// A packet whose size is larger than the distance to the next packet.
-    #[error("the packet of {total} bits cannot be that long: another one begins after {available} bits")]
+    #[error("packet of {total} bits overlaps the next one, which begins after {available} bits")]
     PacketWithin {
         /// Stated size of the packet in bits.
         total: u64,
@@ -129,12 +129,12 @@ pub enum DamageKind {
     #[error("zeros where a packet should begin: {0} bytes of the file were never written (holes)")]
     Hole(u64),
     /// Not a file, but "a pipe", "a device" and so on.
-    #[error("this is {0}, not a file: it is skipped")]
+    #[error("skipped {0}: not a file")]
     NotAFile(&'static str),
     /// A file became unreadable from here on after it was opened.
     #[error(
         "the file has become shorter since it was opened, or its device fails{}",
-        if *reported { ": events reported from behind here may be wrong" } else { "" }
+        if *reported { ": events reported after this position may be wrong" } else { "" }
     )]
     Lost {
         /// `true` if reports before this one may be based on zeros read in place of the missing bytes.
@@ -171,8 +171,7 @@ impl DamageKind {
         match self {
             Self::Field(DecodeErrorKind::BeyondContent { .. } | DecodeErrorKind::BeyondData { .. })
             | Self::CutOff { .. } => {
-                "the file ends early: copy it again from where it was recorded, or let the tracer stop before \
-                 copying"
+                "the file ends early: copy it again from where it was recorded, or stop the tracer before copying"
             }
             Self::Field(DecodeErrorKind::EndlessString | DecodeErrorKind::LengthBeyond { .. }) => {
                 "the bytes there were changed, or the program that wrote them or their metadata is faulty: check \
@@ -189,19 +188,17 @@ impl DamageKind {
                 "the tracer's clock is wrong there, or bytes were changed: times near it may be wrong"
             }
             Self::Lost { .. } => {
-                "another program writes to the file: read the trace again when that is done, or a copy of it"
+                "another program is changing the file: read the trace again when that is done, or read a copy"
             }
             Self::Rule(rule) => rule.remedy,
             Self::Unreadable(_) => {
-                "change the owner or the mode of the file, fix the link that leads to it, or copy it again"
+                "change the owner or the mode of the file, fix the link to it, or copy it again"
             }
             Self::Hole(_) => {
-                "the tracer, or what copied the file, has not written this part of it: copy it again from where it \
-                 was recorded"
+                "the tracer or the copy did not write this part of the file: copy it again from where it was recorded"
             }
             Self::NotAFile(_) => {
-                "if what comes out of it belongs to the trace, put it into a file; otherwise remove it from the \
-                 directory"
+                "if its output belongs to the trace, save that to a file; otherwise remove it from the directory"
             }
             Self::TooManyFields { .. } | Self::TooManyPackets(_) => {
                 "record the trace again, or get it again from where it was recorded"

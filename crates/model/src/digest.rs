@@ -118,13 +118,13 @@ impl TraceDigest {
         if self.event_hash.is_some() {
             let (written, read) = (self.total(), read.total());
             if written.events != read.events {
-                return Some(format!("{} events were written, {} are read", written.events, read.events));
+                return Some(format!("wrote {} events, read {}", written.events, read.events));
             }
             if written.times != read.times {
-                return Some("other times of events are read than were written".to_owned());
+                return Some("the times of events differ".to_owned());
             }
             let is_same = written.values == read.values;
-            return (!is_same).then(|| "other values of events are read than were written".to_owned());
+            return (!is_same).then(|| "the values of events differ".to_owned());
         }
         let names = self.classes.keys().chain(read.classes.keys());
         for name in names {
@@ -132,17 +132,17 @@ impl TraceDigest {
             let (written, read) = (of(self), of(read));
             if written.events != read.events {
                 let (written, read) = (written.events, read.events);
-                return Some(format!("events `{name}`: {written} were written, {read} are read"));
+                return Some(format!("events `{name}`: wrote {written}, read {read}"));
             }
             if written.times != read.times {
-                return Some(format!("events `{name}`: other times are read than were written"));
+                return Some(format!("events `{name}`: the times differ"));
             }
             if written.values != read.values {
-                return Some(format!("events `{name}`: other values are read than were written"));
+                return Some(format!("events `{name}`: the values differ"));
             }
         }
         let (written, read) = self.discarded_events.zip(read.discarded_events)?;
-        (written != read).then(|| format!("{written} discarded events were written, {read} are read"))
+        (written != read).then(|| format!("wrote {written} discarded events, read {read}"))
     }
 }
 

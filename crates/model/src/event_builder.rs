@@ -365,7 +365,7 @@ impl Visitor for Check {
         if matches!(length, StringLength::NullTerminated) {
             let has_end = crate::bits::terminator(value.bytes, encoding.unit()).is_some();
             self.require(!has_end, field, || {
-                ("a string without U+0000".to_owned(), "one that has it".to_owned())
+                ("a string without U+0000".to_owned(), "one that contains it".to_owned())
             });
         }
     }
@@ -513,7 +513,7 @@ mod tests {
         });
         assert_eq!(
             error(&mut builder),
-            "payload member `text`: expected a string without U+0000, found one that has it"
+            "payload member `text`: expected a string without U+0000, found one that contains it"
         );
         builder.set("text", "").unwrap();
         assert!(builder.event().is_ok());

@@ -585,7 +585,8 @@ impl<'a, V: Visitor> ValueVisit<'a, V> {
                 if let Op::StaticArray { length, .. } = op
                     && *length != elements as u64
                 {
-                    return self.mismatch("as many elements as the class says", "another number of elements");
+                    return self
+                        .mismatch("the number of elements in the class", "another number of elements");
                 }
                 self.visitor.begin_array(field, elements as u64);
                 for _ in 0..elements {
@@ -604,7 +605,7 @@ impl<'a, V: Visitor> ValueVisit<'a, V> {
             }
             (Op::Variant(variant), Cell::Variant { option }) => {
                 let Some(inner) = variant.options.get(option) else {
-                    return self.mismatch("an option of the variant", "the index of none");
+                    return self.mismatch("an option of the variant", "an invalid index");
                 };
                 self.visitor.begin_variant(field, option, selector_of(field, option));
                 self.node(*inner)?;

@@ -199,7 +199,7 @@ impl fmt::Display for Meaning {
 
 /// No [`Meaning`] has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no meaning called `{0}`")]
+#[error("unknown meaning `{0}`")]
 pub struct UnknownMeaning(pub String);
 
 impl FromStr for Meaning {

@@ -111,7 +111,7 @@ fn stored_members_are_read_where_they_lie() {
     let mut damaged = zip(&files, CompressionMethod::Stored);
     damaged[1000] ^= 1;
     let tree = Tree::from_reader("-", &damaged[..], &IoLimits::default()).unwrap();
-    assert_eq!(messages(&tree), ["the checksum of the member \"a\" is wrong: it is damaged"]);
+    assert_eq!(messages(&tree), ["the member \"a\" is damaged: wrong checksum"]);
     assert_eq!(tree.entries[0].len, Some(200_000));
 }
 
@@ -138,7 +138,7 @@ fn what_is_truncated_is_said_to_be() {
     let large = noise(300_000);
     let files = [("t/metadata", &b"text"[..]), ("t/stream", &large[..]), ("t/z", &large[..])];
     let tar = tar(&files);
-    let within = "within the member \"t/stream\", of which";
+    let within = "within the member \"t/stream\": ";
     let truncated = |bytes: &[u8], problems: &[&str]| {
         let tree = Tree::from_reader("-", bytes, &IoLimits::default()).unwrap();
         assert_eq!(tree.problems.len(), problems.len(), "{:?}", tree.problems);
@@ -151,33 +151,33 @@ fn what_is_truncated_is_said_to_be() {
         let read = tree.entries[1].read().unwrap();
         assert!(read.len() > 50_000 && large.starts_with(&read), "{}", read.len());
     };
-    truncated(&tar[..200_000], &["it ends at byte 200000, within the member \"t/stream\""]);
+    truncated(&tar[..200_000], &["truncated at byte 200000, within the member \"t/stream\""]);
     for packed in [gzip(&tar), xz(&tar), zstd(&tar)] {
-        truncated(&packed[..packed.len() / 3], &["the file is truncated: it ends at byte", within]);
+        truncated(&packed[..packed.len() / 3], &["the file is truncated at byte", within]);
     }
     let deflated = zip(&files, CompressionMethod::Deflated);
-    truncated(&deflated[..deflated.len() / 3], &["it ends at byte"]);
+    truncated(&deflated[..deflated.len() / 3], &["truncated at byte"]);
     let stored = zip(&files, CompressionMethod::Stored);
-    truncated(&stored[..stored.len() / 3], &["it ends at byte 2"]);
+    truncated(&stored[..stored.len() / 3], &["truncated at byte 2"]);
     // Between two members, and within a header.
     let (between, header) = (1024, 1024 + 300);
     let of =
         |bytes: &[u8]| messages(&Tree::from_reader("-", bytes, &IoLimits::default()).unwrap()).join("; ");
     assert!(
-        of(&tar[..between]).contains("no end mark behind the member \"t/metadata\""),
+        of(&tar[..between]).contains("no end mark after the member \"t/metadata\""),
         "{}",
         of(&tar[..between])
     );
-    assert!(of(&tar[..header]).contains("ends at byte 1324, within the header"), "{}", of(&tar[..header]));
+    assert!(
+        of(&tar[..header]).contains("truncated at byte 1324, within the header"),
+        "{}",
+        of(&tar[..header])
+    );
     assert_eq!(of(&tar), "");
     // A single file.
     for packed in [gzip(&large), xz(&large), zstd(&large)] {
         let tree = Tree::from_reader("x.gz", &packed[..packed.len() / 2], &IoLimits::default()).unwrap();
-        assert!(
-            tree.problems[0].message.starts_with("the file is truncated: it ends at byte"),
-            "{:?}",
-            tree.problems
-        );
+        assert!(tree.problems[0].message.starts_with("the file is truncated at byte"), "{:?}", tree.problems);
         assert!(tree.entries[0].cut_off().is_some());
     }
     let error = Tree::from_reader("-", &stored[..20], &IoLimits::default()).unwrap_err();

@@ -51,7 +51,7 @@ pub enum DecodeErrorKind {
     #[error("the length or selector field of this field is absent")]
     MissingSelector,
     /// The length of a string is no multiple of the size of its code units.
-    #[error("a string of {0} bytes cannot consist of code units of {1} bytes")]
+    #[error("a string of {0} bytes is not a multiple of its {1}-byte code units")]
     BrokenCodeUnit(u64, u64),
     /// A text that begins with its length begins within a byte.
     #[error("a string begins within a byte")]
@@ -70,13 +70,13 @@ pub enum DecodeErrorKind {
         left: u64,
     },
     /// A length field, which may be signed in PROP-1.0, is negative.
-    #[error("a length cannot be {0}")]
+    #[error("invalid length {0}")]
     NegativeLength(i128),
     /// Arrays have too many elements without any bits.
-    #[error("a packet has more than {0} array elements of zero size, and one for each bit before")]
+    #[error("more than {0} array elements of zero size in a packet, in addition to one for each bit before")]
     TooManyEmptyElements(u64),
     /// The members of a union differ in size (PROP-1.0, "Encode a value as a union field").
-    #[error("the members of a union take {0} and {1} bits")]
+    #[error("the members of a union have different sizes: {0} and {1} bits")]
     UnionSizes(u64, u64),
     /// The kind of a value differs from the class of its field. Only for fields that are values rather than
     /// bits.
@@ -88,7 +88,7 @@ pub enum DecodeErrorKind {
         found: &'static str,
     },
     /// The size of a field overflows.
-    #[error("a field is larger than any packet can be")]
+    #[error("a field is larger than the largest possible packet")]
     Overflow,
 }
 

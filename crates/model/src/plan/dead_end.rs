@@ -57,10 +57,10 @@ impl DeadEnd<'_> {
             }
             Self::NoStructure { node, name } => {
                 let found = plan.node(*node).class.describe();
-                (node, format!("there is nothing called `{name}` in it"), "a structure", found)
+                (node, format!("`{name}` is not in a structure"), "a structure", found)
             }
             Self::OtherElement(node) => {
-                let reason = "the element of an array that does not contain the field cannot be reached";
+                let reason = "the path leads into an array that does not contain the field";
                 let found = plan.node(*node).class.describe();
                 (node, reason.to_owned(), "a field outside of arrays", found)
             }
@@ -74,7 +74,7 @@ impl DeadEnd<'_> {
             }
             Self::Later(node) => {
                 let reason = "the field comes after the one that needs it".to_owned();
-                (node, reason, "a field that is decoded before", plan.node(*node).class.describe())
+                (node, reason, "an earlier field", plan.node(*node).class.describe())
             }
         };
         Trouble { position: plan.node(*node).class.declared_at.0, reason, expected, found }

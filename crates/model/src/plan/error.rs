@@ -14,7 +14,7 @@ pub enum PlanError {
     FieldClasses(u64),
     /// More memory than allowed, in bytes.
     #[error(
-        "the description takes too much memory: what is compiled of it does not fit into the {0} bytes that are left of the limit"
+        "the description takes too much memory: its compiled form exceeds the remaining {0} bytes of the limit"
     )]
     Description(u64),
     /// More fields of one root field may have no bits than allowed.
@@ -27,13 +27,13 @@ pub enum PlanError {
     #[error("more than {} fields are needed to decode other fields", Slot::MAX)]
     Slots,
     /// Field locations lead through too many classes.
-    #[error("finding the fields that others need takes more than {0} steps")]
+    #[error("resolving field locations takes more than {0} steps")]
     Steps(u64),
     /// A field location leads to no fitting field.
     #[error("{}", .0[0])]
     Locations(Vec<LocationProblem>),
     /// The offset added to this clock puts its times out of the range of 64-bit nanoseconds.
-    #[error("the offset of the clock `{0}` gets out of range")]
+    #[error("the offset of the clock `{0}` is out of range")]
     ClockOffset(String),
 }
 

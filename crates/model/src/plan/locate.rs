@@ -85,7 +85,7 @@ impl<'a> Search<'a> {
         let trouble_at_location = |reason: String, found: &str| Trouble {
             position: self.location.declared_at.0,
             reason,
-            expected: "a field that is decoded before",
+            expected: "an earlier field",
             found: found.to_owned(),
         };
         if scope > self.scope {
