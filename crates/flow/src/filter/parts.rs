@@ -15,7 +15,7 @@ impl Compiler<'_> {
             NodeKind::Text(literal) => Some(literal),
             _ => None,
         };
-        // Checked even where there is nothing that could have it.
+        // Checked even if no value can contain it.
         let parts = self.value(part);
         self.fitting(node, found, |compiler, found| {
             if !matches!(found.kind, Type::Enumeration(_)) {
