@@ -120,7 +120,7 @@ impl<'c> Compiler<'c> {
                     (Type::Boolean, code) => Ok(compiler.leaf(Leaf::Truth(code))),
                     (kind, _) => Err(Mismatch {
                         message: format!(
-                            "{} is {}, and a condition is expected",
+                            "expected a condition, but {} is {}",
                             compiler.text(node),
                             kind.name()
                         ),
@@ -439,7 +439,7 @@ impl<'c> Compiler<'c> {
                 }
                 None => {
                     let message = format!(
-                        "{} is {}, and {} is {}",
+                        "{} is {}, but {} is {}",
                         self.text(a),
                         x.kind.name(),
                         self.text(b),
@@ -496,7 +496,7 @@ impl<'c> Compiler<'c> {
                 Ok(guid) => Constant::Guid(guid),
                 Err(_) => {
                     return mismatch(
-                        format!("{} is a GUID, and {} is none", self.text(a), self.text(b)),
+                        format!("{} is a GUID, but {} is not", self.text(a), self.text(b)),
                         None,
                     );
                 }
@@ -504,14 +504,14 @@ impl<'c> Compiler<'c> {
             Type::Blob => match bytes_of(&literal.text) {
                 Some(bytes) => Constant::Blob(bytes.into()),
                 None => {
-                    let what = format!("{} is a BLOB, and {} is none", self.text(a), self.text(b));
+                    let what = format!("{} is a BLOB, but {} is not", self.text(a), self.text(b));
                     return mismatch(what, Some("bytes are written as hexadecimal digits, `\"0aff\"`"));
                 }
             },
             Type::Level => match level_named(&literal.text) {
                 Some(level) => Constant::Level(level),
                 None => {
-                    let what = format!("{} is no log level", self.text(b));
+                    let what = format!("{} is not a log level", self.text(b));
                     return mismatch(what, Some("log levels are trace, debug, info, warn, error and fatal"));
                 }
             },
@@ -520,11 +520,11 @@ impl<'c> Compiler<'c> {
                 None => return Ok(Test::UNKNOWN),
             },
             Type::BitMap(_) => {
-                let what = format!("{} is a bit map, which several labels can be true of", self.text(a));
+                let what = format!("{} is a bit map, which can have several labels", self.text(a));
                 return mismatch(what, Some("write `\"label\" in x`"));
             }
             kind => {
-                let what = format!("{} is {}, and {} is a string", self.text(a), kind.name(), self.text(b));
+                let what = format!("{} is {}, but {} is a string", self.text(a), kind.name(), self.text(b));
                 return mismatch(what, None);
             }
         };
@@ -575,7 +575,7 @@ impl<'c> Compiler<'c> {
                 Ok(compiler.leaf(Leaf::Ranges(found.code, ranges)))
             }
             kind => {
-                let what = format!("{} is {}, and a string is expected", compiler.text(text), kind.name());
+                let what = format!("expected a string, but {} is {}", compiler.text(text), kind.name());
                 Err(Mismatch { message: what, help: None })
             }
         })
@@ -679,7 +679,7 @@ impl<'c> Compiler<'c> {
             Type::Text => Some("to look for a part of a string, write `x contains \"part\"`"),
             Type::BitMap(_) => Some("a flag is a string: `\"label\" in x`"),
             Type::Enumeration(_) => Some("to compare it with a label, write `==`"),
-            _ => Some("behind `in` comes a list, `[1, 2]`, or an array or a bit map"),
+            _ => Some("`in` takes a list, `[1, 2]`, or an array or a bit map"),
         };
         let what = format!("{} is {}, which contains no values", self.text(container), found.kind.name());
         Err(Mismatch { message: what, help })

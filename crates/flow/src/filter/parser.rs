@@ -279,10 +279,8 @@ impl<'s> Parser<'s> {
         let (node, depth) = self.node(start, NodeKind::Range(begin, end), depth + 1)?;
         let error = |message: &str| FilterError::syntax(self.source, node.span.clone(), message);
         match &node.kind {
-            NodeKind::Range(None, None) => {
-                Err(error("a range needs a begin or an end")
-                    .help("ranges are written `1..5`, `1..` or `..5`"))
-            }
+            NodeKind::Range(None, None) => Err(error("a range needs a beginning or an end")
+                .help("ranges are written `1..5`, `1..` or `..5`")),
             NodeKind::Range(Some(begin), Some(end))
                 if let (Some(begin), Some(end)) = (number(begin), number(end))
                     && compare(CompareOp::Greater, begin, end) == Some(true) =>
@@ -393,7 +391,7 @@ impl<'s> Parser<'s> {
                     let end = self.tokens[self.at - 1].1.end;
                     self.node(begin, NodeKind::Time(self.source[begin..end].to_owned()), 1)
                 }
-                _ => Err(self.expected("a duration behind `+`, which stands for a time from the beginning")),
+                _ => Err(self.expected("a duration after `+`, for a time from the beginning")),
             };
         }
         let (node, depth) = self.nested(Self::unary)?;
@@ -508,7 +506,7 @@ impl<'s> Parser<'s> {
                 Ok(Step::Member(name))
             }
             Token::Integer(_) | Token::Float(_) if !is_first => {
-                let error = self.expected("a name behind the point");
+                let error = self.expected("a name after the point");
                 Err(error.help("elements of arrays are written `a[0]`"))
             }
             _ => Err(self.expected("a name")),

@@ -28,14 +28,14 @@ impl Compiler<'_> {
                     Ok(compiler.leaf(Leaf::Ranges(found.code, ranges)))
                 }
                 (Type::Enumeration(_), None) => Err(Mismatch {
-                    message: format!("{} is no string in quotes", compiler.text(part)),
-                    help: Some("labels of enumerations are looked through for a string in quotes"),
+                    message: format!("{} is not a string in quotes", compiler.text(part)),
+                    help: Some("to search the labels of an enumeration, write a string in quotes"),
                 }),
                 (Type::Blob, Some(literal)) => match bytes_of(&literal.text) {
                     Some(bytes) => Ok(compiler.leaf(Leaf::Part(found.code, Arc::new(Part::new(op, &bytes))))),
                     None => Err(Mismatch {
                         message: format!(
-                            "{} is a BLOB, and {} is none",
+                            "{} is a BLOB, but {} is not",
                             compiler.text(value),
                             compiler.text(part)
                         ),
@@ -55,7 +55,7 @@ impl Compiler<'_> {
                     match parts.first() {
                         Some(other) if tests.is_empty() => Err(Mismatch {
                             message: format!(
-                                "{} is {}, and {} is {}",
+                                "{} is {}, but {} is {}",
                                 compiler.text(value),
                                 found.kind.name(),
                                 compiler.text(part),
@@ -70,7 +70,7 @@ impl Compiler<'_> {
                     compiler.contained(found, part, value)
                 }
                 (kind, _) => Err(Mismatch {
-                    message: format!("{} is {}, and a string is expected", compiler.text(value), kind.name()),
+                    message: format!("expected a string, but {} is {}", compiler.text(value), kind.name()),
                     help: matches!(kind, Type::Array(_)).then_some("an element is written `a[0]`"),
                 }),
             }

@@ -303,14 +303,14 @@ impl<'s> Survey<'s> {
         let message = if exists {
             format!("no event that the rest of the expression selects has `{name}`")
         } else if is_property {
-            format!("nothing says the `{name}` of an event")
+            format!("no event has the property `{name}`")
         } else {
             format!("no event has a field `{name}`")
         };
         let kind = FilterErrorKind::UnknownName { name, candidates };
         let error = FilterError::new(kind, self.source, span.clone(), message);
         Some(if exists {
-            error.help(format!("it is there in {}", joined(&places)))
+            error.help(format!("it is in {}", joined(&places)))
         } else if !elsewhere.is_empty() {
             error.help(format!("there is {}", elsewhere.iter().cloned().collect::<Vec<_>>().join("; ")))
         } else if let Some(error) = self.without_quotes(&error) {

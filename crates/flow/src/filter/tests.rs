@@ -428,7 +428,7 @@ fn errors_say_where_and_why() {
     let (_, _, help) = place("ctx.next_tid == 2");
     assert!(help.contains("`payload.next_tid`, payload of `sched_switch`"), "{help}");
     let (at, message, help) = place("event == \"log\" && big > 1");
-    assert_eq!((&*at, &*help), ("big", "it is there in `kinds`"));
+    assert_eq!((&*at, &*help), ("big", "it is in `kinds`"));
     assert_eq!(message, "no event that the rest of the expression selects has `big`");
     let (at, message, _) = place("is_on && ratio == \"x\"");
     assert_eq!(at, "ratio == \"x\"");
