@@ -10,8 +10,7 @@ use ichnos_model::{
 
 /// The current message of a cursor, by its time and the index of the cursor.
 ///
-/// Times are cut to 64 bits here, which are fast to compare. If two are equal, the messages themselves
-/// decide.
+/// Times are cut to 64 bits here, which are fast to compare. If two are equal, the messages themselves decide.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     key: u64,
@@ -103,16 +102,14 @@ impl Merge {
         }
     }
 
-    /// Releases memory of all cursors that can be recovered on demand: messages may not be taken for some
-    /// time.
+    /// Releases memory of all cursors that can be recovered on demand: messages may not be taken for some time.
     pub fn suspend(&mut self) {
         for cursor in &mut self.cursors {
             cursor.suspend();
         }
     }
 
-    /// Returns the positions of the cursors, which determine all later messages; `None` if one of them is
-    /// unknown.
+    /// Returns the positions of the cursors, which determine all later messages; `None` if one of them is unknown.
     #[must_use]
     pub fn checkpoints(&self) -> Option<Vec<Checkpoint>> {
         self.cursors.iter().map(|cursor| cursor.checkpoint()).collect()

@@ -51,8 +51,7 @@ impl Drop for Guard {
     }
 }
 
-/// An entry of the registry. Entries are reused but never freed, so that a signal handler can search them at
-/// any time.
+/// An entry of the registry. Entries are reused but never freed, so that a signal handler can search them at any time.
 #[derive(Debug, Default)]
 struct Slot {
     /// Odd while `begin` and `end` change.
@@ -188,8 +187,7 @@ pub(crate) fn handle_bus_errors() -> io::Result<()> {
     }
     page_size();
     let mut before = MaybeUninit::<libc::sigaction>::uninit();
-    // SAFETY: with a place for the current action and no new one, the call fills the place or returns an
-    // error.
+    // SAFETY: with a place for the current action and no new one, the call fills the place or returns an error.
     let before = unsafe {
         if libc::sigaction(libc::SIGBUS, ptr::null(), before.as_mut_ptr()) != 0 {
             return Err(io::Error::last_os_error());
@@ -199,9 +197,8 @@ pub(crate) fn handle_bus_errors() -> io::Result<()> {
     // Must be set before the handler is installed, which needs it.
     let _ = BEFORE.set(before);
     let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = on_bus_error;
-    // SAFETY: all zeros are a valid value of this structure of integers. The handler has the signature for
-    // SA_SIGINFO, and is safe to call in a signal handler. Threads with a signal stack, like those of Rust's
-    // runtime, use it.
+    // SAFETY: all zeros are a valid value of this structure of integers. The handler has the signature for SA_SIGINFO,
+    // and is safe to call in a signal handler. Threads with a signal stack, like those of Rust's runtime, use it.
     let installed = unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler as libc::sighandler_t;

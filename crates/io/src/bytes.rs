@@ -10,8 +10,7 @@ use std::sync::Arc;
 
 use crate::mapping::Mapping;
 
-/// Files up to this size are read: a mapping costs more than it saves, and the system limits the number of
-/// mappings.
+/// Files up to this size are read: a mapping costs more than it saves, and the system limits the number of mappings.
 const READ_UP_TO: u64 = 64 << 10;
 
 /// Bytes of a file, mapped or owned. Clones share them.
@@ -110,9 +109,8 @@ impl Bytes {
         let _ = at;
     }
 
-    /// Marks these bytes as not needed soon. If they are a part of a mapped file, like the members of an
-    /// archive, their pages are given back to the system after enough parts were released, and read again on
-    /// the next access.
+    /// Marks these bytes as not needed soon. If they are a part of a mapped file, like the members of an archive, their
+    /// pages are given back to the system after enough parts were released, and read again on the next access.
     ///
     /// Use it when reading very many members; it costs next to nothing.
     pub fn release(&self) {
@@ -155,8 +153,7 @@ impl Bytes {
         within(lost.start)..within(lost.end)
     }
 
-    /// Like [`Bytes::lost`], but checks the current length of the file, and so detects all bytes missing at
-    /// its end.
+    /// Like [`Bytes::lost`], but checks the current length of the file, and so detects all bytes missing at its end.
     #[must_use]
     pub fn look_for_loss(&self) -> Range<usize> {
         if let Storage::Mapped(mapping) = &*self.storage {

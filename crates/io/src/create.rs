@@ -72,8 +72,7 @@ pub trait TraceWriter: Send + Sync {
 /// Order in which a writer takes messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageOrder {
-    /// The messages of each data stream in its order. Data streams can be written in sequence or
-    /// concurrently.
+    /// The messages of each data stream in its order. Data streams can be written in sequence or concurrently.
     ByStream,
     /// All messages merged by time.
     Merged,
@@ -97,8 +96,7 @@ pub struct WriteSource {
     pub trace: Arc<Trace>,
     /// Name of the format that it was read from; empty if it was not read.
     pub format: &'static str,
-    /// `true` if further event record classes can be discovered while it is written: see
-    /// [`Trace::dynamic_classes`].
+    /// `true` if further event record classes can be discovered while it is written: see [`Trace::dynamic_classes`].
     pub has_dynamic_classes: bool,
     /// Selected data streams, in the order of their numbers in [`Lane`].
     pub streams: Vec<Arc<DataStream>>,
@@ -110,8 +108,7 @@ pub struct WriteSource {
 pub struct WriteOptions {
     /// Name of a dialect; `None` for the default one.
     pub dialect: Option<String>,
-    /// Approximate maximum size of a packet in bytes; `None` for the size of the source packet, or the
-    /// default.
+    /// Approximate maximum size of a packet in bytes; `None` for the size of the source packet, or the default.
     pub packet_size: Option<u64>,
     /// `true` if events are dropped, so that the data of an event cannot depend on the previous one.
     pub leaves_out: bool,
@@ -269,10 +266,9 @@ pub trait TraceOutput: Send + Sync {
     /// Returns an encoder for the messages of a lane.
     fn encoder(&self, lane: Lane) -> Box<dyn Encoder + Send>;
 
-    /// Adds a data stream to a trace that is being written, by the index of its source, and returns its
-    /// number for [`Lane::Stream`]. It can belong to another trace than the source: then all data stream
-    /// classes of that trace are added, whose ids must be new, and its clocks are used, which must begin with
-    /// the previous clocks.
+    /// Adds a data stream to a trace that is being written, by the index of its source, and returns its number for
+    /// [`Lane::Stream`]. It can belong to another trace than the source: then all data stream classes of that trace are
+    /// added, whose ids must be new, and its clocks are used, which must begin with the previous clocks.
     ///
     /// # Errors
     /// If the format does not support such data streams, or they cannot be written.
@@ -420,9 +416,8 @@ pub trait PartsOutput {
 /// Encodes messages.
 ///
 /// # For implementations
-/// An encoder gets the messages of its [`Lane`], or, together with other encoders, those of some packets of a
-/// data stream: its output must not depend on earlier packets. Its memory must be bounded for any number of
-/// messages.
+/// An encoder gets the messages of its [`Lane`], or, together with other encoders, those of some packets of a data
+/// stream: its output must not depend on earlier packets. Its memory must be bounded for any number of messages.
 pub trait Encoder {
     /// Takes a message.
     ///
@@ -452,8 +447,7 @@ pub trait Encoder {
         let _ = message;
     }
 
-    /// Completes open data, such as the current packet, so that [`Encoder::take`] returns everything that was
-    /// encoded.
+    /// Completes open data, such as the current packet, so that [`Encoder::take`] returns everything that was encoded.
     ///
     /// # Errors
     /// See [`Encoder::message`].
@@ -461,8 +455,7 @@ pub trait Encoder {
         Ok(())
     }
 
-    /// Returns encoded data, once there is enough of it, or once a packet is complete for
-    /// [`WriteTarget::Live`].
+    /// Returns encoded data, once there is enough of it, or once a packet is complete for [`WriteTarget::Live`].
     fn take(&mut self) -> Option<EncodedBlock>;
 
     /// Ends the messages and returns the remaining data.

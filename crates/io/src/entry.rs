@@ -142,8 +142,7 @@ impl Entry {
         })
     }
 
-    /// Returns `true` if a collector is appending to files of the directory: the last report may be
-    /// incomplete then.
+    /// Returns `true` if a collector is appending to files of the directory: the last report may be incomplete then.
     #[must_use]
     pub fn is_being_collected(&self) -> bool {
         self.real_path().and_then(|path| path.parent().map(is_being_collected)).unwrap_or_default()
@@ -195,8 +194,7 @@ impl Entry {
         }
     }
 
-    /// Returns the path in the tree at which this directory is already listed with its files. `None` for a
-    /// file.
+    /// Returns the path in the tree at which this directory is already listed with its files. `None` for a file.
     #[must_use]
     pub fn repeats(&self) -> Option<&str> {
         match &self.source {

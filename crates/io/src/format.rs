@@ -41,8 +41,7 @@ pub trait Format: Send + Sync {
         &[]
     }
 
-    /// Returns the known bugs of tracers that reading works around, unless [`ReadOptions::without_quirks`]
-    /// names them.
+    /// Returns the known bugs of tracers that reading works around, unless [`ReadOptions::without_quirks`] names them.
     fn quirks(&self) -> &'static [TracerQuirk] {
         &[]
     }

@@ -86,10 +86,9 @@ pub use tree::{Tree, TreeOptions};
 /// Handles mapped files that become shorter while they are read, which otherwise ends the process: for
 /// programs that read files that may be truncated concurrently.
 ///
-/// On Unix, this installs a handler of the signal `SIGBUS` for the whole process. It handles only the
-/// mappings of this crate and passes everything else on to the previous handler. A program that installs its
-/// own handler later should likewise pass on other faults. Calling this again does nothing. On other systems,
-/// nothing is installed.
+/// On Unix, this installs a handler of the signal `SIGBUS` for the whole process. It handles only the mappings of this
+/// crate and passes everything else on to the previous handler. A program that installs its own handler later should
+/// likewise pass on other faults. Calling this again does nothing. On other systems, nothing is installed.
 ///
 /// ```
 /// ichnos_io::handle_bus_errors()?;

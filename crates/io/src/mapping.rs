@@ -91,8 +91,7 @@ impl Mapping {
 
     /// Checks if the file has become shorter.
     ///
-    /// Zeros after its end cause no fault up to the end of the page, so [`Mapping::lost`] alone does not
-    /// detect them.
+    /// Zeros after its end cause no fault up to the end of the page, so [`Mapping::lost`] alone does not detect them.
     pub(crate) fn look_for_loss(&self) {
         let Some((path, known)) = &self.place else { return };
         let Ok(metadata) = std::fs::metadata(path) else { return };

@@ -23,9 +23,8 @@ pub struct OutputDirectory {
 }
 
 impl OutputDirectory {
-    /// Creates a directory at a path that is unused or an empty directory, or with [`Existing::Replace`] a
-    /// directory whose files are all known to `list`. A replacement interrupted by a killed process is
-    /// completed or undone first.
+    /// Creates a directory at a path that is unused or an empty directory, or with [`Existing::Replace`] a directory
+    /// whose files are all known to `list`. A replacement interrupted by a killed process is completed or undone first.
     ///
     /// # Errors
     /// If there is anything else, or no directory can be created beside it.

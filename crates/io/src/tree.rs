@@ -75,9 +75,8 @@ impl Tree {
     /// zip) and compressed files (gzip, Zstandard, xz) are recognized by their content.
     ///
     /// # Errors
-    /// If nothing exists at `path`, it cannot be read at all, or it exceeds the limits. Unreadable items
-    /// *within* a directory are no error here: [`Entry::read`] fails for files, and directories are listed in
-    /// [`Tree::problems`].
+    /// If nothing exists at `path`, it cannot be read at all, or it exceeds the limits. Unreadable items *within* a
+    /// directory are no error here: [`Entry::read`] fails for files, and directories are listed in [`Tree::problems`].
     pub fn open(path: &Path, limits: &IoLimits) -> Result<Self, IoError> {
         Self::open_with(path, &TreeOptions::from(*limits))
     }

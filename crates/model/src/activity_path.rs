@@ -8,14 +8,12 @@ use uuid::Uuid;
 const CHECKSUM: u32 = 0x599D_99AD;
 /// Highest nibble that is itself a number.
 const LAST_IMMEDIATE: u8 = 0xA;
-/// Prefix of a number that is unique in the process, not a child of the number before it: the path was too
-/// long.
+/// Prefix of a number that is unique in the process, not a child of the number before it: the path was too long.
 const OVERFLOW: u8 = 0xB;
 /// Lowest of the nibbles that are followed by a number of 1 to 4 bytes.
 const MULTI_BYTE: u8 = 0xC;
 
-/// Marks a field class whose GUIDs encode paths of nested activities, as .NET makes them for start and stop
-/// events.
+/// Marks a field class whose GUIDs encode paths of nested activities, as .NET makes them for start and stop events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ActivityPaths {
     /// Process that the events are from; 0 if unknown. Even then, the probability that another GUID is
@@ -24,9 +22,8 @@ pub struct ActivityPaths {
 }
 
 impl ActivityPaths {
-    /// Appends the path that a GUID encodes, such as `/#15541/1/46/`: process, activity of the process,
-    /// activity within it. Returns `false` and appends nothing if the checksum does not match: most GUIDs are
-    /// random, or of a W3C span.
+    /// Appends the path that a GUID encodes, such as `/#15541/1/46/`: process, activity of the process, activity within
+    /// it. Returns `false` and appends nothing if the checksum does not match: most GUIDs are random, or of a W3C span.
     ///
     /// Identifiers of older runtimes do not depend on the process; their paths have no process: `//1/46/`. A
     /// last number with a `$` prefix is unique in the process instead of in its parent activity.

@@ -8,11 +8,10 @@ use crate::{EventCounts, Head, Message, MessageKind};
 /// A source of the messages of a data stream, in order.
 ///
 /// # For implementations
-/// The first message is [`Message::StreamBegin`], the last one [`Message::StreamEnd`]. Times of heads go back
-/// only if the clock of the trace does, after a
-/// [`DamageKind::ClockBackwards`](crate::DamageKind::ClockBackwards) that reports it. Formats with unordered
-/// records report nothing, and the merge passes such a record on as soon as it sees it. Unreadable data is a
-/// [`Message::Damage`]; afterwards, reading resumes where possible.
+/// The first message is [`Message::StreamBegin`], the last one [`Message::StreamEnd`]. Times of heads go back only if
+/// the clock of the trace does, after a [`DamageKind::ClockBackwards`](crate::DamageKind::ClockBackwards) that reports
+/// it. Formats with unordered records report nothing, and the merge passes such a record on as soon as it sees it.
+/// Unreadable data is a [`Message::Damage`]; afterwards, reading resumes where possible.
 ///
 /// [`RecordCursor`](crate::RecordCursor) implements this trait for files that are a sequence of records.
 /// Operations that are faster than one message after the other belong in a [`FastCursor`].
@@ -66,8 +65,7 @@ pub trait FastCursor: Cursor {
         false
     }
 
-    /// Fetches the data of the current message into the processor's caches, because it will probably be
-    /// needed soon.
+    /// Fetches the data of the current message into the processor's caches, because it will probably be needed soon.
     #[inline]
     fn prefetch(&self) {}
 

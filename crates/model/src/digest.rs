@@ -107,8 +107,7 @@ impl TraceDigest {
         self.first_damage = self.first_damage.take().or(other.first_damage);
     }
 
-    /// Returns the first difference between this (written) and `read`: a sentence without the final full
-    /// stop.
+    /// Returns the first difference between this (written) and `read`: a sentence without the final full stop.
     #[must_use]
     pub fn difference(&self, read: &Self) -> Option<String> {
         if read.damages > self.damages {
@@ -167,8 +166,7 @@ impl Default for StreamDigest {
 }
 
 impl StreamDigest {
-    /// Starts a digest whose events are compared by a [hash](TraceDigest::event_hash) of the format, if it
-    /// has one.
+    /// Starts a digest whose events are compared by a [hash](TraceDigest::event_hash) of the format, if it has one.
     #[must_use]
     pub fn new(event_hash: Option<EventHashFn>) -> Self {
         let digest = TraceDigest { event_hash, ..TraceDigest::default() };

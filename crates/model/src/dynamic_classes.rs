@@ -16,8 +16,7 @@ pub struct DynamicClass {
     pub slots: usize,
 }
 
-/// Event record classes of a data stream class discovered so far: a list that only grows, shared by all
-/// cursors.
+/// Event record classes of a data stream class discovered so far: a list that only grows, shared by all cursors.
 ///
 /// The reader defines a key for each class: records with the same key are of one class. Classes are kept in
 /// one of two ways:
@@ -65,8 +64,7 @@ impl DynamicClasses {
         Self { declared, limits: *limits, describe: OnceLock::new(), inner: Mutex::default() }
     }
 
-    /// Sets the function that makes a class from its key, for [`DynamicClasses::index`]. Only the first call
-    /// counts.
+    /// Sets the function that makes a class from its key, for [`DynamicClasses::index`]. Only the first call counts.
     pub fn describe_with(&self, describe: impl Fn(&[u8]) -> EventRecordClass + Send + Sync + 'static) {
         let _ = self.describe.set(Box::new(describe));
     }

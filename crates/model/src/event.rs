@@ -93,8 +93,7 @@ pub struct Event<'a> {
     pub plans: &'a EventRecordPlans,
     /// Time of the event on the default clock of its stream.
     pub clock: Option<&'a ClockValue>,
-    /// Values of further clocks of the trace, by the index of the clock class (CTF 1.8 and PROP-1.0 may have
-    /// several).
+    /// Values of further clocks of the trace, by the index of the clock class (CTF 1.8 and PROP-1.0 may have several).
     pub other_clocks: &'a [(u16, u64)],
     /// Positions or values of its fields.
     pub scopes: Scopes<'a>,
@@ -127,8 +126,7 @@ impl<'a> Event<'a> {
         self.class.name.as_deref().unwrap_or_default()
     }
 
-    /// Returns its time in nanoseconds from the origin of the default clock of its stream; `None` without a
-    /// clock.
+    /// Returns its time in nanoseconds from the origin of the default clock of its stream; `None` without a clock.
     #[must_use]
     pub fn nanoseconds(&self) -> Option<i128> {
         self.clock.map(|clock| clock.nanoseconds)
@@ -190,9 +188,8 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// Passes all fields of the common context, the specific context and the payload to `visitor`.
-    /// `begin_structure` may be skipped for these three root structures: for visitors that want values,
-    /// wherever they are.
+    /// Passes all fields of the common context, the specific context and the payload to `visitor`. `begin_structure`
+    /// may be skipped for these three root structures: for visitors that want values, wherever they are.
     ///
     /// # Errors
     /// See [`Event::visit`].

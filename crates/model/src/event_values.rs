@@ -9,10 +9,9 @@ use crate::{FieldValue, Real, Scope, StringEncoding, Text, Uuid, Wide};
 
 /// The values of an event's scopes, in memory that is reused from one event to the next.
 ///
-/// A reader fills it with data that a record does not contain itself: repeated from earlier records, looked
-/// up in tables, or parsed from text. Each scope is written as a whole, between [`EventValues::begin`] and
-/// the next scope: one value for each member of the scope's structure, in order. Scopes without values are
-/// bits, or absent.
+/// A reader fills it with data that a record does not contain itself: repeated from earlier records, looked up in
+/// tables, or parsed from text. Each scope is written as a whole, between [`EventValues::begin`] and the next scope:
+/// one value for each member of the scope's structure, in order. Scopes without values are bits, or absent.
 ///
 /// No event allocates memory once the buffers are large enough.
 ///
@@ -134,8 +133,7 @@ impl EventValues {
         }
     }
 
-    /// Returns a number that is equal for equal values of a scope and rarely otherwise, under the same
-    /// condition.
+    /// Returns a number that is equal for equal values of a scope and rarely otherwise, under the same condition.
     #[inline]
     #[must_use]
     pub fn digest(&self, scope: Scope) -> u64 {

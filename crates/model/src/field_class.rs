@@ -256,8 +256,7 @@ pub enum FieldKind {
     },
     /// A number of IEEE 754-2008: 16, 32, 64, 128 bits, or more in steps of 32.
     Float(BitField),
-    /// Groups of 7 bits, least significant first; the top bit of each byte is set if another byte follows
-    /// (LEB128).
+    /// Groups of 7 bits, least significant first; the top bit of each byte is set if another byte follows (LEB128).
     VariableLength {
         /// Type of the value.
         value: VariableLengthValue,
@@ -339,9 +338,8 @@ pub enum FieldKind {
         /// Alignment in bits.
         alignment: u64,
     },
-    /// Bits that are part of the layout but not reported: names and sizes that a format repeats in each
-    /// record of a class. Up to 64 bits can serve as the length or the selector of other fields, as an
-    /// unsigned integer.
+    /// Bits that are part of the layout but not reported: names and sizes that a format repeats in each record of a
+    /// class. Up to 64 bits can serve as the length or the selector of other fields, as an unsigned integer.
     Padding(BitField),
 }
 
@@ -387,8 +385,7 @@ impl BitField {
         Self { length, byte_order, bit_order: byte_order.natural_bit_order(), alignment }
     }
 
-    /// Returns `true` if the bits are in the other than the natural order, so the decoded value must be
-    /// reversed.
+    /// Returns `true` if the bits are in the other than the natural order, so the decoded value must be reversed.
     #[must_use]
     pub fn is_reversed(self) -> bool {
         self.bit_order != self.byte_order.natural_bit_order()
@@ -540,8 +537,7 @@ pub enum StringLength {
     Static(u64),
     /// After the number of bytes in another field.
     Dynamic(Box<FieldLocation>),
-    /// After the number of bytes in an unsigned integer at the beginning of the field. A U+0000 does not end
-    /// the text.
+    /// After the number of bytes in an unsigned integer at the beginning of the field. A U+0000 does not end the text.
     Prefixed {
         /// Layout of that integer: at most 64 bits. The alignment of the string counts instead of its own.
         length: BitField,

@@ -111,8 +111,7 @@ impl FieldRef {
         Self::of_targets(event, scope, plan, targets)
     }
 
-    /// Finds the field of a node of the plan of a scope, by its index in [`Plan::nodes`]; `None` if there is
-    /// none.
+    /// Finds the field of a node of the plan of a scope, by its index in [`Plan::nodes`]; `None` if there is none.
     ///
     /// The field should not be in an optional, a variant or an array; otherwise it is the first one present.
     #[must_use]
@@ -209,8 +208,7 @@ impl<'a> Event<'a> {
         self.get(&FieldRef::new(self, path)?)
     }
 
-    /// Returns the value of a field found before; `None` as for [`Event::field`], or for a field of another
-    /// class.
+    /// Returns the value of a field found before; `None` as for [`Event::field`], or for a field of another class.
     #[inline]
     #[must_use]
     pub fn get(&self, field: &FieldRef) -> Option<FieldValue<'a>> {

@@ -40,8 +40,7 @@ pub struct StreamSummary {
     pub files: Vec<String>,
     /// Number of packets.
     pub packets: u64,
-    /// Number of further packets in its files that duplicate these, as in overlapping snapshots: each is read
-    /// once.
+    /// Number of further packets in its files that duplicate these, as in overlapping snapshots: each is read once.
     pub repeated_packets: u64,
     /// Size of its packets in bytes, padding included.
     pub bytes: u64,
@@ -178,11 +177,10 @@ pub trait TraceInput: Send + Sync {
         None
     }
 
-    /// Returns a cursor like that of [`TraceInput::cursors`] for the data stream of this index, but at its
-    /// first message at `begin` or later, as far as that can be found without reading everything before; at
-    /// the end if there is no such message. [`FastCursor::checkpoint`](crate::FastCursor::checkpoint) tells
-    /// if the position is right. Only if the data stream has [`TraceInput::split_points`]. `None` if there is
-    /// no such data stream.
+    /// Returns a cursor like that of [`TraceInput::cursors`] for the data stream of this index, but at its first
+    /// message at `begin` or later, as far as that can be found without reading everything before; at the end if there
+    /// is no such message. [`FastCursor::checkpoint`](crate::FastCursor::checkpoint) tells if the position is right.
+    /// Only if the data stream has [`TraceInput::split_points`]. `None` if there is no such data stream.
     fn cursor_from(&self, stream: usize, window: Window, begin: i128) -> Option<BoxedCursor> {
         let mut cursor = self.cursor(stream, window)?;
         advance_to(&mut *cursor, begin);

@@ -109,10 +109,9 @@ pub struct FieldLocation {
     /// Steps from there, at least one, the last one to a member; only PROP-1.0 allows no steps (the location
     /// is then the root field itself).
     pub path: Vec<LocationStep>,
-    /// `true` under the rules of PROP-1.0, which differ from all other documents: the path need not fit all
-    /// options of the variants on it, only one (if another one is selected, decoding ends there); a length
-    /// may be signed; and if the selector of a variant can be one of several enumerations, each selects by
-    /// its own labels.
+    /// `true` under the rules of PROP-1.0, which differ from all other documents: the path need not fit all options of
+    /// the variants on it, only one (if another one is selected, decoding ends there); a length may be signed; and if
+    /// the selector of a variant can be one of several enumerations, each selects by its own labels.
     pub any_option: bool,
     /// Place of the declaration.
     pub declared_at: DeclaredAt,

@@ -31,8 +31,7 @@ pub enum Meaning {
     Thread,
     /// Name of the thread, beside its number: a string. The first one counts.
     ThreadName,
-    /// The machine of the event, if it differs from that of the trace: its name, or a number. The first one
-    /// counts.
+    /// The machine of the event, if it differs from that of the trace: its name, or a number. The first one counts.
     Machine,
     /// The processor of the event: a number. The first one counts.
     Processor,
@@ -224,8 +223,7 @@ impl FromStr for Meaning {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meanings {
-    /// Members by scope and index in ascending order. Most classes have none, and there can be millions of
-    /// them.
+    /// Members by scope and index in ascending order. Most classes have none, and there can be millions of them.
     #[allow(clippy::box_collection)]
     members: Option<Box<Vec<(MemberIndex, Meaning)>>>,
 }

@@ -19,8 +19,7 @@ pub trait RecordSource: Send {
     /// Reads the next record. An event is written to `record`, which is empty before.
     fn next_record(&mut self, record: &mut Record) -> NextRecord;
 
-    /// Returns the bytes that contain the scopes of the last event, if they are bits: see
-    /// [`Record::set_bits`].
+    /// Returns the bytes that contain the scopes of the last event, if they are bits: see [`Record::set_bits`].
     fn bytes(&self) -> &[u8] {
         &[]
     }

@@ -42,9 +42,8 @@ impl RecordTrace {
         }
     }
 
-    /// Adds a data stream of the class of this index, named like its file and with this number of bytes.
-    /// `make` makes a reader at its first record, each time the stream is read. Does nothing if there is no
-    /// such class.
+    /// Adds a data stream of the class of this index, named like its file and with this number of bytes. `make` makes a
+    /// reader at its first record, each time the stream is read. Does nothing if there is no such class.
     #[must_use]
     pub fn with_stream<R: RecordSource + 'static>(
         mut self,

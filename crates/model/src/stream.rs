@@ -104,9 +104,8 @@ impl Trace {
         self.symbols.symbols()
     }
 
-    /// Gives data stream classes, by their indexes, their own call stacks: fields of their events contain
-    /// numbers of these instead of [`Trace::stacks`]. For several traces that were joined. `load`: see
-    /// [`Trace::set_symbols`].
+    /// Gives data stream classes, by their indexes, their own call stacks: fields of their events contain numbers of
+    /// these instead of [`Trace::stacks`]. For several traces that were joined. `load`: see [`Trace::set_symbols`].
     pub fn add_stacks(
         &mut self,
         data_stream_classes: impl IntoIterator<Item = usize>,
@@ -134,9 +133,8 @@ impl Trace {
         }
     }
 
-    /// Returns the frames of a stack of its stack table, the innermost one first, with the names of functions
-    /// and modules at a time, in nanoseconds from the origin of the clock, or at the end of the trace without
-    /// a time.
+    /// Returns the frames of a stack of its stack table, the innermost one first, with the names of functions and
+    /// modules at a time, in nanoseconds from the origin of the clock, or at the end of the trace without a time.
     #[must_use]
     pub fn frames(&self, stack: u32, time: Option<i128>) -> Vec<Frame> {
         let mut frames = self.stacks.frames(stack);

@@ -14,8 +14,7 @@ pub struct Symbol {
     /// Beginning of the time range, in nanoseconds from the origin of the clock of the trace; `i128::MIN` if
     /// before the trace, or unknown.
     pub from: i128,
-    /// Exclusive end of the time range. `None`: the end of the trace, or until something else is loaded
-    /// there.
+    /// Exclusive end of the time range. `None`: the end of the trace, or until something else is loaded there.
     pub until: Option<i128>,
     /// Name of the function; `None` for a module without details on its functions.
     pub name: Option<Arc<str>>,
@@ -102,9 +101,8 @@ struct Space {
 }
 
 impl Symbols {
-    /// Indexes symbols with the number of their address space: 0 if there is only one. Symbols with an empty
-    /// range of addresses or times are ignored. For `n` symbols, this takes O(n log n) steps and at most as
-    /// much memory.
+    /// Indexes symbols with the number of their address space: 0 if there is only one. Symbols with an empty range of
+    /// addresses or times are ignored. For `n` symbols, this takes O(n log n) steps and at most as much memory.
     #[must_use]
     pub fn new(symbols: impl IntoIterator<Item = (u32, Symbol)>) -> Self {
         let mut spaces: BTreeMap<u32, [Vec<Symbol>; 2]> = BTreeMap::new();
@@ -139,16 +137,14 @@ impl Symbols {
         self.threads.iter().map(|(thread, name)| (*thread, name))
     }
 
-    /// Returns the symbols of an address at a time, in nanoseconds from the origin of the clock; `None` if
-    /// unknown. For `n` symbols, this takes O(log n) steps if functions do not overlap, and never more than
-    /// O(log² n).
+    /// Returns the symbols of an address at a time, in nanoseconds from the origin of the clock; `None` if unknown. For
+    /// `n` symbols, this takes O(log n) steps if functions do not overlap, and never more than O(log² n).
     #[must_use]
     pub fn resolve(&self, space: u32, address: u64, time: i128) -> Option<Resolved<'_>> {
         self.find(space, address, time).0
     }
 
-    /// Returns the time range in which [`Symbols::resolve`] returns the same for this address, even if that
-    /// is `None`.
+    /// Returns the time range in which [`Symbols::resolve`] returns the same for this address, even if that is `None`.
     #[must_use]
     pub fn validity(&self, space: u32, address: u64, time: i128) -> Validity {
         self.find(space, address, time).1
@@ -260,8 +256,7 @@ impl Layer {
         bounds.dedup();
         bounds.shrink_to_fit();
         let leaves = bounds.len().saturating_sub(1);
-        // First the length of each list, then its beginning, then (while filling) the place of its next
-        // index.
+        // First the length of each list, then its beginning, then (while filling) the place of its next index.
         let mut begins = vec![0; 2 * leaves + 1];
         for symbol in &symbols {
             nodes_of(symbol, &bounds, |node| begins[node + 1] += 1);

@@ -1,6 +1,5 @@
-//! Helpers for tests of several crates: [random numbers](Random) from a seed, [a limit of CPU
-//! time](in_cpu_time) that does not depend on the load of the machine, and [the memory](PrivateMemory) of
-//! other processes.
+//! Helpers for tests of several crates: [random numbers](Random) from a seed, [a limit of CPU time](in_cpu_time) that
+//! does not depend on the load of the machine, and [the memory](PrivateMemory) of other processes.
 #![forbid(unsafe_code)]
 // Helpers of tests may panic like tests.
 #![allow(clippy::panic)]

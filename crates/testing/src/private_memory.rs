@@ -75,8 +75,7 @@ impl Drop for PrivateMemory {
     }
 }
 
-/// Returns the private memory of a process in bytes; `None` if there is no such process, or the system does
-/// not provide it.
+/// Returns the private memory of a process in bytes; `None` if the process or the information does not exist.
 #[must_use]
 pub fn private_memory(process: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;

@@ -4,9 +4,8 @@
 //! ([`Filter::new`]), and compiled once for each event record class. A [`Selector`] evaluates it on a thread:
 //! nothing is allocated for an event, and only the scopes that decide are decoded.
 //!
-//! A condition is true, false, or unknown because a field is missing in an event. Conditions made of it are
-//! then unknown as well, unless other parts decide. Only events for which the whole expression is true are
-//! selected.
+//! A condition is true, false, or unknown because a field is missing in an event. Conditions made of it are then
+//! unknown as well, unless other parts decide. Only events for which the whole expression is true are selected.
 //!
 //! The language is described in `docs/expressions.md`.
 
@@ -99,8 +98,7 @@ impl fmt::Display for Expression {
 pub struct FilterScope<'t> {
     /// All of the traces.
     pub traces: &'t [Arc<Trace>],
-    /// `true` if they have event record classes that are discovered while reading. Unknown names are no error
-    /// then.
+    /// `true` if they have event record classes that are discovered while reading. Unknown names are no error then.
     pub has_dynamic_classes: bool,
 }
 
@@ -229,13 +227,11 @@ impl Filter {
         &self.shared.warnings
     }
 
-    /// Checks the expression again, now for the classes that were discovered while reading, as
-    /// [`Filter::new`] does if all classes are known. Returns nothing if it did, or if no class was
-    /// discovered.
+    /// Checks the expression again, now for the classes that were discovered while reading, as [`Filter::new`] does if
+    /// all classes are known. Returns nothing if it did, or if no class was discovered.
     ///
     /// # Errors
-    /// If no event has the field or property of a name, or an operator cannot be applied to the types in any
-    /// class.
+    /// If no event has the field or property of a name, or an operator cannot be applied to the types in any class.
     pub fn review(&self) -> Result<Vec<FilterWarning>, FilterError> {
         let Expression { source, root, patterns } = &self.shared.expression;
         let (traces, aliases) = (&self.shared.traces[..], &self.shared.aliases[..]);

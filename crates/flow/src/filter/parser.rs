@@ -11,8 +11,7 @@ use super::value::{Value, compare};
 
 /// Maximum length of an expression in bytes.
 pub(super) const MOST_BYTES: usize = 64 << 10;
-/// Maximum nesting depth of expressions; operators on one level count as often as they are applied to one
-/// another.
+/// Maximum nesting depth of expressions; operators on one level count as often as they are applied to one another.
 pub(super) const DEPTH: usize = 50;
 /// Maximum nesting depth of the parser: up to three steps for each operator with parentheses around it.
 const NESTING: usize = 3 * DEPTH + 10;

@@ -341,8 +341,7 @@ struct Evaluation<'e, 'a> {
 }
 
 impl Evaluation<'_, '_> {
-    /// Returns `true` if a condition is known to have the wanted result; stops at the first part that
-    /// decides.
+    /// Returns `true` if a condition is known to have the wanted result; stops at the first part that decides.
     fn is(&mut self, test: &Test, wanted: bool) -> bool {
         match test {
             Test::Constant(known) => *known == Some(wanted),
@@ -414,8 +413,7 @@ impl Evaluation<'_, '_> {
         }
     }
 
-    /// Integer at a constant offset of its scope in all events of the class; its register if the scope is
-    /// values.
+    /// Integer at a constant offset of its scope in all events of the class; its register if the scope is values.
     #[inline]
     fn direct(&self, field: &FieldRef, register: usize) -> Option<i128> {
         if self.event.scopes.values.is_some_and(|values| values.has(field.scope())) {

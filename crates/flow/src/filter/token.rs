@@ -288,8 +288,7 @@ fn is_name_start(c: char) -> bool {
     c.is_alphabetic() || c == '_'
 }
 
-/// Word around a position that is more than a name, such as `lttng:tick` or `sched_*`: a string without its
-/// quotes.
+/// Word around a position that is more than a name, such as `lttng:tick` or `sched_*`: a string without its quotes.
 pub(super) fn unquoted(source: &str, at: usize) -> Option<Range<usize>> {
     /// Maximum length of a word that is repeated in a message.
     const LONGEST: usize = 100;

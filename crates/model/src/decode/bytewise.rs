@@ -1,5 +1,4 @@
-//! Runs steps of whole bytes, as nearly all steps of nearly all traces are: their values only need to be
-//! loaded.
+//! Runs steps of whole bytes, as nearly all steps of nearly all traces are: their values only need to be loaded.
 
 use super::scalar::{guid_of, real, visit_bits};
 use super::slots::{Slots, is_known};
@@ -32,8 +31,7 @@ pub(super) struct Bytewise<'a, P> {
 }
 
 impl<'a, P: Plans<'a>> Bytewise<'a, P> {
-    /// Visits the fields of steps from byte `at` on. Returns `false` if they do not fit, after visiting some
-    /// of them.
+    /// Visits the fields of steps from byte `at` on. Returns `false` if they do not fit, after visiting some of them.
     #[inline(always)]
     pub(super) fn steps<V: Visitor>(&self, visitor: &mut V, steps: &'a [Step], mut at: usize) -> bool {
         for step in steps {
@@ -239,8 +237,7 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
     }
 }
 
-/// Visits bits or a GUID of a block, at bit `bit` of `bytes`: they are available, and their byte order was
-/// checked.
+/// Visits bits or a GUID of a block, at bit `bit` of `bytes`: they are available, and their byte order was checked.
 #[inline(never)]
 fn bits<V: Visitor>(visitor: &mut V, slots: &Slots, field: Field<'_>, bytes: &[u8], bit: u64) {
     let Op::Bits(bits) = field.node().op else {

@@ -108,8 +108,7 @@ pub(super) fn annotate_added(what: &str, attributes: &mut Attributes) {
     attributes.set(NAMESPACE, Value::Map(vec![("added".to_owned(), Value::Text(what.to_owned()))]));
 }
 
-/// Notes the source class of a lowered field, if the lowered class does not contain all of it. Returns `true`
-/// if noted.
+/// Notes the source class of a lowered field, if the lowered class does not contain all of it. Returns `true` if noted.
 pub(super) fn annotate_field(source: &FieldClass, attributes: &mut Attributes) -> bool {
     let text = |text: &str| Value::Text(text.to_owned());
     let mut entries = Vec::new();

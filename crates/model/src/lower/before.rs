@@ -92,8 +92,7 @@ impl<'a> ClassLowerer<'a> {
         })
     }
 
-    /// Data to add before a field because nothing contains it yet; `is_member` if a member can precede the
-    /// field.
+    /// Data to add before a field because nothing contains it yet; `is_member` if a member can precede the field.
     pub(super) fn before(&self, id: NodeId, is_member: bool) -> Option<Before> {
         let node = self.plan.node(id);
         let is = |condition: bool, before| condition.then_some(before);
@@ -156,7 +155,7 @@ impl<'a> ClassLowerer<'a> {
         })
     }
 
-    /// Makes the member before a field, and lets the field refer to it.
+    /// Makes the member before a field and records the move.
     pub(super) fn extra(&mut self, id: NodeId, before: Before, name: &str) -> Member {
         let node = self.plan.node(id);
         self.note(Fit::Moved);

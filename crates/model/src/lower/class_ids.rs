@@ -43,8 +43,7 @@ impl ClassIds {
         }
     }
 
-    /// Assigns an id to a class found later: its own one, or the first free one if that is too large or
-    /// taken.
+    /// Assigns an id to a class found later: its own one, or the first free one if that is too large or taken.
     pub(super) fn give(&self, class: &mut EventRecordClass, losses: &mut LossTable) {
         let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
         if class.id <= self.most && given.ids.insert(class.id) {

@@ -39,8 +39,7 @@ pub(super) struct ClassLowerer<'a> {
     pub(super) is_elsewhere: bool,
     /// `true` if the specific context becomes a part of the payload.
     pub(super) joins_payload: bool,
-    /// Fields in optional fields whose length is in a member before the optional field, with the name of that
-    /// member.
+    /// Fields in optional fields whose length is in a member before the optional field, with the name of that member.
     pub(super) hoists: Vec<(NodeId, String)>,
 }
 
@@ -127,8 +126,7 @@ impl<'a> ClassLowerer<'a> {
         Box::new(location)
     }
 
-    /// Number of structures that lowering adds between a field and the structure at which its location
-    /// descends.
+    /// Number of structures that lowering adds between a field and the structure at which its location descends.
     fn added_parents(&self, id: NodeId, location: &FieldLocation) -> usize {
         let mut parents = location.path.iter().take_while(|step| **step == LocationStep::Parent).count();
         let mut added = 0;

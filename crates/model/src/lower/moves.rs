@@ -14,8 +14,7 @@ pub(super) struct NodeMove {
     pub(super) wrap: NodeId,
     /// Field before it, with its length, presence or option.
     pub(super) extra: NodeId,
-    /// Elements of the array that a BLOB becomes, or the empty option of the variant that an optional field
-    /// becomes.
+    /// Elements of the array that a BLOB becomes, or the empty option of the variant that an optional field becomes.
     pub(super) inner: NodeId,
     /// Member before an optional field that contains the length of its inner field.
     pub(super) hoisted: NodeId,

@@ -104,9 +104,8 @@ struct EventParts {
 }
 
 impl LoweredTrace {
-    /// Lowers the class of a trace. `complete` can change the lowered class before it is compiled, but only
-    /// scopes without moved values: packet headers and contexts and event record headers that the source does
-    /// not have.
+    /// Lowers the class of a trace. `complete` can change the lowered class before it is compiled, but only scopes
+    /// without moved values: packet headers and contexts and event record headers that the source does not have.
     ///
     /// # Errors
     /// If the lowered class cannot be compiled, which only happens if it exceeds a limit.

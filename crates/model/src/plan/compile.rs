@@ -23,14 +23,12 @@ impl TracePlans {
     /// Compiles a trace class.
     ///
     /// # Errors
-    /// If field locations lead to no suitable field (up to 1,000 are reported), or the classes exceed
-    /// `limits`.
+    /// If field locations lead to no suitable field (up to 1,000 are reported), or the classes exceed `limits`.
     pub fn compile(trace: &TraceClass, limits: &Limits) -> Result<Self, PlanError> {
         Self::compile_by_rules(trace, limits, &[]).map(|(plans, _)| plans)
     }
 
-    /// Like [`TracePlans::compile`], and returns up to 256 field locations that can be decoded but break
-    /// these rules.
+    /// Like [`TracePlans::compile`], and returns up to 256 field locations that can be decoded but break these rules.
     ///
     /// # Errors
     /// As [`TracePlans::compile`].

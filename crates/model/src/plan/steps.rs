@@ -219,8 +219,7 @@ impl Plan {
         &self.nodes[0]
     }
 
-    /// Returns the nodes in the order their classes were declared: the root, then each field before the
-    /// fields in it.
+    /// Returns the nodes in the order their classes were declared: the root, then each field before the fields in it.
     pub fn nodes(&self) -> impl Iterator<Item = &Node> {
         self.nodes.iter()
     }
@@ -245,8 +244,7 @@ impl Plan {
         one.into_iter().chain(several.iter().copied()).map(|id| id as usize)
     }
 
-    /// Returns the range in [`Plan::nodes`] of a node and all its descendants; empty if there is no such
-    /// node.
+    /// Returns the range in [`Plan::nodes`] of a node and all its descendants; empty if there is no such node.
     #[must_use]
     pub fn within(&self, index: usize) -> Range<usize> {
         let mut last = index;
@@ -256,8 +254,7 @@ impl Plan {
         index..if index < self.nodes.len() { last + 1 } else { index }
     }
 
-    /// Returns the index in [`Plan::nodes`] of the root structure's member with this index; `None` if there
-    /// is none.
+    /// Returns the index in [`Plan::nodes`] of the root structure's member with this index; `None` if there is none.
     #[must_use]
     pub fn member(&self, index: usize) -> Option<usize> {
         match &self.root().op {
@@ -356,8 +353,7 @@ impl PrefixWord {
     }
 }
 
-/// Consecutive members of fixed size, with fixed offsets from the beginning of the block. A block begins at a
-/// byte.
+/// Consecutive members of fixed size, with fixed offsets from the beginning of the block. A block begins at a byte.
 #[derive(Debug)]
 pub(crate) struct FixedBlock {
     /// Alignment in bits.
@@ -392,8 +388,7 @@ pub(crate) struct BlockField {
     pub(crate) node: NodeId,
     /// Byte of the block in which the field begins.
     pub(crate) byte: u32,
-    /// Slot of [`Load::Saved`], length in bytes of [`Load::Text`], index in [`FixedBlock::arrays`] of
-    /// [`Load::Array`].
+    /// Slot of [`Load::Saved`], length in bytes of [`Load::Text`], index in [`FixedBlock::arrays`] of [`Load::Array`].
     pub(crate) more: u32,
     pub(crate) load: Load,
     /// Number of the plan, among those run together, that contains the node.
@@ -424,13 +419,11 @@ pub(crate) enum Load {
     Signed,
     /// Like `Unsigned`, saved in one slot. Without it: count +115 %, null +24 %, pretty +7 %.
     Saved,
-    /// Little-endian floating-point numbers of 32 and 64 bits, in whole bytes. Without it: null +3.7 %, jsonl
-    /// +1.1 %.
+    /// Little-endian floating-point numbers of 32 and 64 bits, in whole bytes. Without it: null +3.7 %, jsonl +1.1 %.
     Real,
     /// A string of static length with one-byte code units. Without it: null +47 %.
     Text,
-    /// An array of static length with elements of whole bytes. Without it: count +100 %, null +27 %, pretty
-    /// +6 %.
+    /// An array of static length with elements of whole bytes. Without it: count +100 %, null +27 %, pretty +6 %.
     Array,
     /// A GUID at a byte.
     Guid,
@@ -450,8 +443,7 @@ pub(crate) struct Elements {
     pub(crate) kind: ElementKind,
 }
 
-/// Kind of elements: little-endian integers, or any bits. With any bits for all: null +24 %, jsonl +9 %,
-/// pretty +8 %.
+/// Kind of elements: little-endian integers, or any bits. With any bits for all: null +24 %, jsonl +9 %, pretty +8 %.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ElementKind {
     U8,
