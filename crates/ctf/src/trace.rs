@@ -383,7 +383,7 @@ impl<'a> Directory<'a> {
                 for clock in &mut parsed.trace.clocks {
                     if !options.clock_offsets.add_to(clock) {
                         return Err(problem(format!(
-                            "the offset of the clock `{}` gets out of range",
+                            "the offset of the clock `{}` is out of range",
                             clock.id
                         )));
                     }

@@ -1,6 +1,7 @@
-//! The data model of ichnos: what readers of trace formats produce and sinks consume.
+//! The data model of ichnos, produced by readers of trace formats and consumed by sinks.
 //!
-//! Words are those of CTF 2 where it has them; the documentation of each format maps its own words to them.
+//! Terms are those of CTF 2, as far as it has them; the documentation of each format maps its own terms to
+//! them.
 //!
 //! - A [`Trace`] is described by a [`TraceClass`] and consists of [`DataStream`]s.
 //! - A reader makes a [`Cursor`] for each data stream, which delivers [`Message`]s: events, losses, damage.

@@ -337,7 +337,7 @@ fn lengths_may_be_signed() {
     for kind in ["sequence", "textsequence"] {
         let observed =
             crate::reading::observed(&trace(metadata(kind).as_bytes(), &[("stream", &[0xff, 0x41])]));
-        assert_eq!(damage(&observed)[0].kind.to_string(), "a length cannot be -1");
+        assert_eq!(damage(&observed)[0].kind.to_string(), "invalid length -1");
     }
     // In PROP-2.0 they are unsigned.
     let metadata = prop2(&[

@@ -16,24 +16,24 @@ use super::property::{self, Alias, is_reserved};
 use super::syntax::{ArithmeticOp, CompareOp, Literal, Node, NodeKind, Path};
 use super::value::{Constant, SortedRanges, calculate, compare};
 
-/// Resolves times: those of which the text was resolved before, and others while that is possible.
+/// Resolves times: texts resolved before, and others as long as that is possible.
 pub(super) type Times<'t> = dyn Fn(&str) -> Result<i128, String> + 't;
 
-/// What compiling has found out about parts of the expression, by where these stand.
+/// Findings of compiling about parts of the expression, by their positions.
 #[derive(Clone, Debug)]
 pub(super) enum Finding {
-    /// The class has what this name stands for.
+    /// The class has the field or property of this name.
     Found(Range<usize>),
     /// The types fit.
     Fits(Range<usize>),
-    /// They do not.
+    /// The types do not fit.
     Mismatch(Range<usize>, Mismatch),
-    /// The enumeration or bit map has this label, or only others.
+    /// The enumeration or bit map has this label; otherwise its other labels.
     Label(Range<usize>, Result<(), Vec<String>>),
     Error(Box<FilterError>),
 }
 
-/// Why types do not fit: what is what, and what to write instead.
+/// Description of types that do not fit, and a replacement.
 #[derive(Clone, Debug)]
 pub(super) struct Mismatch {
     pub(super) message: String,
@@ -59,7 +59,7 @@ pub(super) struct Compiler<'c> {
     pub(super) source: &'c str,
     pub(super) patterns: &'c [Regex],
     pub(super) times: &'c Times<'c>,
-    /// Names of other tools that stand for properties.
+    /// Names in other tools that mean properties.
     aliases: &'c [Alias],
     registers: Vec<Register>,
     pub(super) findings: Vec<Finding>,
@@ -85,7 +85,7 @@ impl<'c> Compiler<'c> {
         Test::leaf(leaf, &self.registers, self.patterns)
     }
 
-    /// A part as a condition.
+    /// Compiles a part as a condition.
     pub(super) fn test(&mut self, node: &Node) -> Test {
         match &node.kind {
             NodeKind::And(nodes) => Test::all(self.sequence(nodes, false)),
@@ -120,7 +120,7 @@ impl<'c> Compiler<'c> {
                     (Type::Boolean, code) => Ok(compiler.leaf(Leaf::Truth(code))),
                     (kind, _) => Err(Mismatch {
                         message: format!(
-                            "{} is {}, and a condition is expected",
+                            "expected a condition, but {} is {}",
                             compiler.text(node),
                             kind.name()
                         ),
@@ -131,8 +131,8 @@ impl<'c> Compiler<'c> {
         }
     }
 
-    /// The parts of a conjunction or a disjunction. If one of them decides alone, what the others are about
-    /// does not matter.
+    /// Compiles the parts of a conjunction or a disjunction. If one of them decides alone, findings about the
+    /// others are dropped.
     fn sequence(&mut self, nodes: &[Node], decisive: bool) -> Vec<Test> {
         let begin = self.findings.len();
         let mut kept = Vec::new();
@@ -151,7 +151,7 @@ impl<'c> Compiler<'c> {
         tests
     }
 
-    /// The condition for whichever of several values is there.
+    /// Compiles a condition for the present one of several values.
     pub(super) fn fitting(
         &mut self,
         node: &Node,
@@ -171,13 +171,13 @@ impl<'c> Compiler<'c> {
         Test::known(tests)
     }
 
-    /// A part as it is written.
+    /// Returns the source text of a part.
     pub(super) fn text(&self, node: &Node) -> String {
         let text = self.source.get(node.span.clone()).unwrap_or_default();
         if text.chars().count() > 60 { "this".to_owned() } else { format!("`{text}`") }
     }
 
-    /// What there is of the fields or the property of a name.
+    /// Values of the fields or the property of a name.
     fn name(&mut self, span: &Range<usize>, path: &Path) -> Vec<Typed> {
         let (first, rest) = path.split();
         let mut found = Vec::new();
@@ -231,7 +231,7 @@ impl<'c> Compiler<'c> {
         })
     }
 
-    /// Whether there is a value at all.
+    /// Condition that a value is present.
     fn is_there(&self, code: &Code) -> Test {
         match code {
             Code::Register(register) | Code::Direct(_, register) => self.leaf(Leaf::Has(*register)),
@@ -242,7 +242,8 @@ impl<'c> Compiler<'c> {
         }
     }
 
-    /// A part as a value: of one of several types, of which an event has at most one. None at all: unknown.
+    /// Compiles a part as a value of one of several types, at most one of which is present in an event. Empty
+    /// if unknown.
     pub(super) fn value(&mut self, node: &Node) -> Vec<Typed> {
         match &node.kind {
             NodeKind::Integer(value) | NodeKind::Duration(value) => {
@@ -297,7 +298,7 @@ impl<'c> Compiler<'c> {
         }
     }
 
-    /// What becomes of each of several values.
+    /// Converts each of several values.
     fn each(
         &mut self,
         node: &Node,
@@ -436,7 +437,7 @@ impl<'c> Compiler<'c> {
                 }
                 None => {
                     let message = format!(
-                        "{} is {}, and {} is {}",
+                        "{} is {}, but {} is {}",
                         self.text(a),
                         x.kind.name(),
                         self.text(b),
@@ -471,7 +472,7 @@ impl<'c> Compiler<'c> {
         let signed = |test: Test| if op == CompareOp::NotEqual { test.not() } else { test };
         let is_equality = matches!(op, CompareOp::Equal | CompareOp::NotEqual);
         if !matches!(kind, Type::Enumeration(_) | Type::BitMap(_)) {
-            // Here it need not be a label.
+            // The string need not be a label here.
             self.findings.push(Finding::Label(b.span.clone(), Ok(())));
         }
         let constant = match &kind {
@@ -493,7 +494,7 @@ impl<'c> Compiler<'c> {
                 Ok(guid) => Constant::Guid(guid),
                 Err(_) => {
                     return mismatch(
-                        format!("{} is a GUID, and {} is none", self.text(a), self.text(b)),
+                        format!("{} is a GUID, but {} is not", self.text(a), self.text(b)),
                         None,
                     );
                 }
@@ -501,14 +502,14 @@ impl<'c> Compiler<'c> {
             Type::Blob => match bytes_of(&literal.text) {
                 Some(bytes) => Constant::Blob(bytes.into()),
                 None => {
-                    let what = format!("{} is a BLOB, and {} is none", self.text(a), self.text(b));
+                    let what = format!("{} is a BLOB, but {} is not", self.text(a), self.text(b));
                     return mismatch(what, Some("bytes are written as hexadecimal digits, `\"0aff\"`"));
                 }
             },
             Type::Level => match level_named(&literal.text) {
                 Some(level) => Constant::Level(level),
                 None => {
-                    let what = format!("{} is no log level", self.text(b));
+                    let what = format!("{} is not a log level", self.text(b));
                     return mismatch(what, Some("log levels are trace, debug, info, warn, error and fatal"));
                 }
             },
@@ -517,18 +518,18 @@ impl<'c> Compiler<'c> {
                 None => return Ok(Test::UNKNOWN),
             },
             Type::BitMap(_) => {
-                let what = format!("{} is a bit map, which several labels can be true of", self.text(a));
+                let what = format!("{} is a bit map, which can have several labels", self.text(a));
                 return mismatch(what, Some("write `\"label\" in x`"));
             }
             kind => {
-                let what = format!("{} is {}, and {} is a string", self.text(a), kind.name(), self.text(b));
+                let what = format!("{} is {}, but {} is a string", self.text(a), kind.name(), self.text(b));
                 return mismatch(what, None);
             }
         };
         Ok(self.leaf(Leaf::Compare(op, code, Code::Constant(constant))))
     }
 
-    /// The values that a label stands for, or several labels if there is a star.
+    /// Values of a label, or of several labels if it contains a star.
     fn labelled(&mut self, names: &Mappings, literal: &Literal, node: &Node) -> RangeSet {
         let glob = Glob::new(literal);
         let is_called = |name: &str| match &glob {
@@ -538,14 +539,14 @@ impl<'c> Compiler<'c> {
         self.ranges(names, is_called, &node.span)
     }
 
-    /// The values whose labels are among those that are wanted.
+    /// Values of the wanted labels.
     pub(super) fn ranges(
         &mut self,
         names: &Mappings,
         is_wanted: impl Fn(&str) -> bool,
         span: &Range<usize>,
     ) -> RangeSet {
-        /// How many labels an error lists as candidates.
+        /// Maximum number of labels that an error lists as candidates.
         const MOST: usize = 10_000;
         let mut is_known = false;
         let mut ranges: Vec<IntegerRange> = Vec::new();
@@ -572,13 +573,13 @@ impl<'c> Compiler<'c> {
                 Ok(compiler.leaf(Leaf::Ranges(found.code, SortedRanges::new(ranges.0))))
             }
             kind => {
-                let what = format!("{} is {}, and a string is expected", compiler.text(text), kind.name());
+                let what = format!("expected a string, but {} is {}", compiler.text(text), kind.name());
                 Err(Mismatch { message: what, help: None })
             }
         })
     }
 
-    /// Whether a value is among others.
+    /// Tests if a value is among others.
     fn among(&mut self, value: &Node, items: &[Node]) -> Test {
         let found = self.value(value);
         let mut integers: Vec<i128> = Vec::new();
@@ -698,7 +699,7 @@ impl<'c> Compiler<'c> {
     /// Whether a field contains a value: a bit map a flag, an array an element.
     fn contains(&mut self, node: &Node, value: &Node, container: &Node) -> Test {
         let found = self.value(container);
-        // What it looks for is checked even where nothing can be looked for.
+        // The value is checked even if there is no field to search.
         self.value(value);
         self.fitting(node, found, |compiler, found| compiler.contained(found, value, container))
     }
@@ -734,20 +735,20 @@ impl<'c> Compiler<'c> {
             Type::Text => Some("to look for a part of a string, write `x contains \"part\"`"),
             Type::BitMap(_) => Some("a flag is a string: `\"label\" in x`"),
             Type::Enumeration(_) => Some("to compare it with a label, write `==`"),
-            _ => Some("behind `in` comes a list, `[1, 2]`, or an array or a bit map"),
+            _ => Some("`in` takes a list, `[1, 2]`, or an array or a bit map"),
         };
         let what = format!("{} is {}, which contains no values", self.text(container), found.kind.name());
         Err(Mismatch { message: what, help })
     }
 
-    /// The members with a meaning.
+    /// Members with a meaning.
     pub(super) fn meaning(&mut self, meaning: Meaning, is_last: bool) -> Vec<Typed> {
         let found = self.class.meaning(meaning, is_last);
         self.fields(found)
     }
 }
 
-/// The integers of a range, if its ends are integers.
+/// Integers of a range, if its ends are integers.
 fn integer_range(begin: &Option<Box<Node>>, end: &Option<Box<Node>>) -> Option<IntegerRange> {
     let end_of = |end: &Option<Box<Node>>, open: i128| match end.as_deref().map(|end| &end.kind) {
         None => Some(open),
@@ -757,7 +758,7 @@ fn integer_range(begin: &Option<Box<Node>>, end: &Option<Box<Node>>) -> Option<I
     Some(IntegerRange { lower: end_of(begin, i128::MIN)?, upper: end_of(end, i128::MAX)? })
 }
 
-/// The log level that a word stands for, where that is compared with one.
+/// Log level of a word that is compared with a level.
 fn level_word(node: &Node) -> Option<LogLevel> {
     match &node.kind {
         NodeKind::Name(path) if !path.is_property => level_named(path.word()?),
@@ -777,7 +778,7 @@ fn level_named(name: &str) -> Option<LogLevel> {
     }
 }
 
-/// The bytes that hexadecimal digits stand for.
+/// Bytes of hexadecimal digits.
 pub(super) fn bytes_of(digits: &str) -> Option<Vec<u8>> {
     let digits = digits.as_bytes();
     let digit = |byte: u8| char::from(byte).to_digit(16);

@@ -16,7 +16,7 @@ impl Compiler<'_> {
             NodeKind::Text(literal) => Some(literal),
             _ => None,
         };
-        // Checked even where there is nothing that could have it.
+        // Checked even if no value can contain it.
         let parts = self.value(part);
         self.fitting(node, found, |compiler, found| {
             if !matches!(found.kind, Type::Enumeration(_)) {
@@ -29,14 +29,14 @@ impl Compiler<'_> {
                     Ok(compiler.leaf(Leaf::Ranges(found.code, SortedRanges::new(ranges.0))))
                 }
                 (Type::Enumeration(_), None) => Err(Mismatch {
-                    message: format!("{} is no string in quotes", compiler.text(part)),
-                    help: Some("labels of enumerations are looked through for a string in quotes"),
+                    message: format!("{} is not a string in quotes", compiler.text(part)),
+                    help: Some("to search the labels of an enumeration, write a string in quotes"),
                 }),
                 (Type::Blob, Some(literal)) => match bytes_of(&literal.text) {
                     Some(bytes) => Ok(compiler.leaf(Leaf::Part(found.code, Arc::new(Part::new(op, &bytes))))),
                     None => Err(Mismatch {
                         message: format!(
-                            "{} is a BLOB, and {} is none",
+                            "{} is a BLOB, but {} is not",
                             compiler.text(value),
                             compiler.text(part)
                         ),
@@ -56,7 +56,7 @@ impl Compiler<'_> {
                     match parts.first() {
                         Some(other) if tests.is_empty() => Err(Mismatch {
                             message: format!(
-                                "{} is {}, and {} is {}",
+                                "{} is {}, but {} is {}",
                                 compiler.text(value),
                                 found.kind.name(),
                                 compiler.text(part),
@@ -71,7 +71,7 @@ impl Compiler<'_> {
                     compiler.contained(found, part, value)
                 }
                 (kind, _) => Err(Mismatch {
-                    message: format!("{} is {}, and a string is expected", compiler.text(value), kind.name()),
+                    message: format!("expected a string, but {} is {}", compiler.text(value), kind.name()),
                     help: matches!(kind, Type::Array(_)).then_some("an element is written `a[0]`"),
                 }),
             }

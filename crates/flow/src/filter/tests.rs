@@ -1,4 +1,4 @@
-//! Expressions for events of all kinds of fields.
+//! Expressions for events with fields of all kinds.
 
 use std::sync::Arc;
 
@@ -123,7 +123,7 @@ pub(super) fn trace() -> Arc<Trace> {
     Arc::new(Trace::new(class, "night", &Limits::default()).unwrap())
 }
 
-/// Events of all classes, one after the other.
+/// Passes events of all classes in order.
 pub(super) fn for_each_event(trace: &Arc<Trace>, take: &mut dyn FnMut(&Event<'_>)) {
     let stream = Arc::new(DataStream::new(Arc::clone(trace), 0, Some(7), "chan_0").unwrap());
     let builder = |class: usize| {
@@ -219,7 +219,7 @@ fn filter(text: &str) -> Result<Filter, FilterError> {
     Filter::new(&Expression::parse(text)?, scope, &resolve)
 }
 
-/// For each of the events whether it is selected: `1` or `.`.
+/// Returns `1` for each selected event and `.` for any other.
 fn selected(text: &str) -> String {
     let traces = [trace()];
     let scope = FilterScope { traces: &traces, has_dynamic_classes: false };
@@ -428,7 +428,7 @@ fn errors_say_where_and_why() {
     let (_, _, help) = place("ctx.next_tid == 2");
     assert!(help.contains("`payload.next_tid`, payload of `sched_switch`"), "{help}");
     let (at, message, help) = place("event == \"log\" && big > 1");
-    assert_eq!((&*at, &*help), ("big", "it is there in `kinds`"));
+    assert_eq!((&*at, &*help), ("big", "it is in `kinds`"));
     assert_eq!(message, "no event that the rest of the expression selects has `big`");
     let (at, message, _) = place("is_on && ratio == \"x\"");
     assert_eq!(at, "ratio == \"x\"");
@@ -564,7 +564,7 @@ fn what_is_too_large_is_refused() {
         assert_eq!(Expression::parse(&text).unwrap_err().kind, FilterErrorKind::Limit);
     }
     assert!(Expression::parse(&deep("a == 1 || ", "a", "", 5_000)).is_ok());
-    // The most that is allowed can be printed and read again.
+    // The largest allowed expression can be printed and read again.
     for text in [
         deep("!", "a", "", 49),
         deep("~", "a", "", 49),
@@ -619,7 +619,7 @@ fn classes_that_are_met_while_reading_are_no_error() {
     let new = |text: &str| Filter::new(&text.parse().unwrap(), scope, &resolve);
     assert!(new("later == 1 && event == \"later\"").unwrap().warnings().is_empty());
     assert_eq!(new("time == 5").unwrap_err().kind, FilterErrorKind::Type);
-    // Reviewed, it is as with classes that are known before.
+    // A review gives the same results as classes that are known before.
     let error = |text: &str| new(text).unwrap().review().unwrap_err();
     let unknown = error("later == 1");
     assert_eq!((&*unknown.message, unknown.span), ("no event has a field `later`", 0..5));
@@ -761,7 +761,7 @@ fn random_expressions_are_the_same_when_they_are_printed() {
         assert_eq!(Expression::parse(&printed).as_ref(), Ok(&expression), "{text}\n{printed}");
         let Ok(filter) = Filter::new(&expression, scope, &resolve) else { return };
         used += 1;
-        // What is not known of a condition is not known of its opposite; else one of the two holds.
+        // A condition and its opposite are both unknown, or exactly one of them is true.
         let opposite = Filter::new(&format!("!({text})").parse().unwrap(), scope, &resolve).unwrap();
         let (mut selector, mut opposite) = (filter.selector(), opposite.selector());
         for_each_event(&traces[0], &mut |event| {

@@ -1,4 +1,4 @@
-//! Values while an expression is evaluated.
+//! Values during the evaluation of an expression.
 
 use std::cmp::Ordering;
 
@@ -6,15 +6,15 @@ use ichnos_model::{IntegerRange, LogLevel, Uuid};
 
 use super::syntax::{ArithmeticOp, CompareOp};
 
-/// A value, borrowed from the expression or from what was fetched of an event.
+/// A value, borrowed from the expression or from the fetched fields of an event.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Value<'v> {
-    /// A field that is not there, or what cannot be computed.
+    /// A missing field, or a failed computation.
     Unknown,
     Boolean(bool),
     Integer(i128),
     Float(f64),
-    /// In UTF-8.
+    /// UTF-8 text.
     Text(&'v [u8]),
     Blob(&'v [u8]),
     Guid(Uuid),
@@ -116,7 +116,7 @@ pub(super) fn compare(op: CompareOp, a: Value<'_>, b: Value<'_>) -> Option<bool>
     Some(is_ordered(op, Some(ordering)))
 }
 
-/// None as the ordering: one of the two is no number.
+/// Tests an ordering, which is `None` if one of the two is not a number.
 #[inline]
 pub(super) fn is_ordered(op: CompareOp, ordering: Option<Ordering>) -> bool {
     match op {
@@ -151,7 +151,7 @@ fn compare_mixed(integer: i128, float: f64) -> Option<Ordering> {
     )
 }
 
-/// The result of an operator; unknown if it is no number of the type.
+/// Result of an operator; unknown if it is not a number of the type.
 #[inline]
 pub(super) fn calculate<'v>(op: ArithmeticOp, a: Value<'_>, b: Value<'_>) -> Value<'v> {
     match (a, b) {
@@ -197,7 +197,7 @@ fn float<'v>(op: ArithmeticOp, a: f64, b: f64) -> Value<'v> {
         ArithmeticOp::Add => a + b,
         ArithmeticOp::Subtract => a - b,
         ArithmeticOp::Multiply => a * b,
-        // Of numbers of either type, what is divided by zero is unknown.
+        // For numbers of either type, a division by zero is unknown.
         ArithmeticOp::Divide if b != 0.0 => a / b,
         ArithmeticOp::Remainder if b != 0.0 => a % b,
         _ => return Value::Unknown,
