@@ -1,4 +1,4 @@
-//! CTF as a registry of formats knows it.
+//! CTF in the registry of formats.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -125,7 +125,7 @@ impl Format for Ctf {
     }
 
     fn enclosing_trace(&self, path: &Path, options: &ReadOptions) -> Option<EnclosingTrace> {
-        // With metadata that is given, this file alone is meant.
+        // With metadata from an option, only this file is meant.
         if options.formats.file(self, METADATA).is_some() {
             return None;
         }
@@ -231,7 +231,7 @@ impl From<&ReadOptions> for OpenOptions {
     }
 }
 
-/// The dialect of a metadata text, as far as its beginning says.
+/// Returns the dialect of a metadata text, detected from its beginning.
 fn dialect_of_text(beginning: &[u8]) -> Option<&'static str> {
     let text = match std::str::from_utf8(beginning) {
         Ok(text) => text,
@@ -250,14 +250,14 @@ fn dialect_of_text(beginning: &[u8]) -> Option<&'static str> {
     is_preamble.then_some("CTF 2")
 }
 
-/// The directory of the trace that a path is a part of: its metadata, its index, a file of either, or a file
-/// beside the metadata.
+/// Returns the directory of the trace to which a path belongs: its metadata, its index, a file of either, or
+/// a file beside the metadata.
 fn trace_directory(path: &Path) -> Option<PathBuf> {
     let above = |path: &Path| match (path.file_name(), path.parent()) {
         (Some(_), Some(above)) if above.as_os_str().is_empty() => PathBuf::from("."),
         (Some(_), Some(above)) => above.to_owned(),
         _ if path == Path::new(".") => PathBuf::from(".."),
-        // What is above `..` is not the path without it.
+        // The parent of `..` is not the path without it.
         _ => path.join(".."),
     };
     let is_index = |path: &Path| name_of(path).is_some_and(|name| *name == *"index");
@@ -274,7 +274,7 @@ fn trace_directory(path: &Path) -> Option<PathBuf> {
     directory.join(METADATA).is_file().then_some(directory)
 }
 
-/// The name of a file or directory, for `.` and the like, too.
+/// Returns the name of a file or directory, also for `.` and the like.
 fn name_of(path: &Path) -> Option<Cow<'_, OsStr>> {
     match path.file_name() {
         Some(name) => Some(name.into()),
@@ -282,7 +282,7 @@ fn name_of(path: &Path) -> Option<Cow<'_, OsStr>> {
     }
 }
 
-/// What to say of a path that its trace is read for.
+/// Explains that the trace of a path is read.
 fn notice(given: &Path, directory: &Path) -> Hint {
     let (path, shown) = (given.display(), directory.display());
     match name_of(given).map(|name| name.to_string_lossy().into_owned()).as_deref() {
@@ -303,7 +303,7 @@ fn shown(path: &Path) -> String {
     if path.as_os_str().is_empty() { ".".to_owned() } else { path.display().to_string() }
 }
 
-/// A file that may be the metadata under another name.
+/// Returns a file that may be the metadata under another name.
 fn similar_metadata(directory: &Path) -> Option<PathBuf> {
     let mut names: Vec<PathBuf> =
         std::fs::read_dir(directory).ok()?.flatten().map(|item| item.path()).collect();
@@ -336,7 +336,7 @@ mod tests {
         for path in ["t", "t/sub", "t/sub/other", "t/none/x"] {
             assert_eq!(found(path), None, "{path}");
         }
-        // The index from within.
+        // Paths within the index.
         let inside = |path: &str| {
             trace_directory(&index.join(path)).map(|directory| directory.canonicalize().unwrap())
         };
@@ -366,7 +366,7 @@ mod tests {
         }
     }
 
-    /// Each value that can be set is one that is understood.
+    /// Every listed value is accepted.
     #[test]
     fn every_dialect_can_be_set() {
         let values = OPTIONS[0].values();
