@@ -1,4 +1,4 @@
-//! PROP-1.0: its fragments.
+//! Fragments of PROP-1.0.
 
 mod constant;
 mod field_path;
@@ -25,15 +25,15 @@ use super::stream::{canonical_uuid, label};
 use super::text::{Node, single_value};
 use crate::metadata::{Dialect, Problems, memory};
 
-/// Classes that following paths may visit, for each field type that the limits allow.
+/// Number of classes that following paths may visit, for each field type that the limits allow.
 const VISITS: u64 = 16;
 
 /// Reads a metadata stream of CTF2-PROP-1.0 ("Metadata mdt:array"): a JSON array that begins with
 /// the string "CTF 2".
 ///
-/// Problems are added to `problems`; the result is None if one of them is an error. What is
-/// unknown is ignored with a note, as the document wants it; an unknown field type is an error,
-/// because nothing after it could be decoded.
+/// Adds problems to `problems`; the result is `None` if one of them is an error. Unknown properties are
+/// ignored with a note, as the document requires; an unknown field type is an error, because nothing after it
+/// could be decoded.
 pub fn parse_prop1(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<TraceClass> {
     let errors = problems.errors();
     let node = single_value(text, limits, problems)?;
@@ -93,14 +93,13 @@ fn is_of(fragment: &Node, name: &str) -> bool {
     fragment.get("fragment").and_then(Node::as_text) == Some(name)
 }
 
-/// The classes of root fields by scope.
+/// Classes of root fields by scope.
 type Roots = [Option<Arc<FieldClass>>; 6];
 
 struct Reader<'a> {
     types: TypeReader<'a>,
     trace: TraceClass,
-    /// Classes of the root fields that later fragments share; those of a data stream class are
-    /// with it.
+    /// Classes of the root fields that later fragments share; a data stream class stores its own.
     roots: Roots,
     has_trace_class: bool,
     header_clocks: Vec<ClockUse>,
@@ -108,7 +107,7 @@ struct Reader<'a> {
     streams: HashMap<u128, usize>,
     events: HashSet<(u128, u128)>,
     clocks: HashMap<String, u16>,
-    /// How many classes may still be visited to follow paths.
+    /// Number of classes that may still be visited to follow paths.
     visits: u64,
 }
 
@@ -239,7 +238,7 @@ impl Reader<'_> {
         {
             match u64::try_from(cycles) {
                 Ok(cycles) => clock.offset_cycles = cycles,
-                // Whole seconds of it belong to the seconds: the sum is the same.
+                // Move whole seconds of the cycles to the seconds: the sum is the same.
                 Err(_) => {
                     let frequency = i128::from(clock.frequency);
                     let seconds = cycles.div_euclid(frequency).checked_add(clock.offset_seconds.into());
@@ -308,8 +307,8 @@ impl Reader<'_> {
         self.trace.data_streams.push(stream);
     }
 
-    /// Which data stream class has this id, and the id. If an event record class names none, and none
-    /// has the id 0 that this means, it is of the only one there is.
+    /// Returns the index and the id of the data stream class with this id. If an event record class has no
+    /// such id, and no data stream class has the implied id 0, it belongs to the only one.
     fn stream_of(&mut self, id: u128, is_implied: bool, position: TextPosition) -> Option<(usize, u128)> {
         if let Some(index) = self.streams.get(&id) {
             return Some((*index, id));
@@ -390,8 +389,8 @@ impl Reader<'_> {
     }
 }
 
-/// The clock that orders the event records of a data stream: the first one that the event record
-/// header updates, else one that is updated at the beginning of a packet.
+/// Returns the default clock of a data stream: the first one that the event record header updates, otherwise
+/// one that is updated at the beginning of a packet.
 fn default_clock(stream: &[ClockUse], header: &[ClockUse]) -> Option<u16> {
     let first =
         |scope: Scope| stream.iter().chain(header).find(|(of, _)| *of == scope).map(|(_, clock)| *clock);
@@ -401,8 +400,8 @@ fn default_clock(stream: &[ClockUse], header: &[ClockUse]) -> Option<u16> {
         .or_else(|| first(Scope::CommonContext))
 }
 
-/// Namespace and name of a class: PROP-1.0 has no properties for them, but its examples show the
-/// attributes that stand for them.
+/// Returns namespace and name of a class from attributes, as in the examples: PROP-1.0 has no properties for
+/// them.
 pub(in crate::metadata) fn standard_name(attributes: &Attributes) -> (Option<String>, Option<String>) {
     let get = |name: &str| {
         let value = attributes.get(STANDARD).and_then(|standard| standard.get(name));

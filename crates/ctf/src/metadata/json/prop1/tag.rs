@@ -13,7 +13,7 @@ use super::field_path::{change, follow, names};
 use super::field_type::{SCOPES, absolute_path, is_byte};
 use crate::metadata::Problems;
 
-/// Which fragment has tags.
+/// Fragment that has tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
     Trace,
@@ -22,7 +22,7 @@ pub(super) enum Owner {
 }
 
 impl Owner {
-    /// The scopes that its tags may be about.
+    /// Scopes to which its tags may apply.
     const fn scopes(self) -> &'static [Scope] {
         match self {
             Self::Trace => &[Scope::PacketHeader],
@@ -36,7 +36,7 @@ const NOW: &str = "update-data-stream-clock-now";
 const AFTER: &str = "update-data-stream-clock-after-packet";
 const DISCARDED: &str = "discarded-event-record-count";
 
-/// Names of tags, which roles they become, and which scopes they may be about.
+/// Tag names with their roles, and the scopes to which they may apply.
 pub(in crate::metadata) const TAGS: [(&str, Role, &[Scope]); 11] = [
     ("magic", Role::PacketMagicNumber, &[Scope::PacketHeader]),
     ("uuid", Role::MetadataStreamUuid, &[Scope::PacketHeader]),
@@ -51,10 +51,10 @@ pub(in crate::metadata) const TAGS: [(&str, Role, &[Scope]); 11] = [
     (AFTER, Role::PacketEndTimestamp, &[Scope::PacketContext]),
 ];
 
-/// A tag that named a clock: where it is, and the clock's index.
+/// Clock that a tag names: the tag's scope, and the clock's index.
 pub(super) type ClockUse = (Scope, u16);
 
-/// Reads `tags` and gives the located classes their roles. Returns the clocks that tags named.
+/// Reads `tags` and sets the roles of the located classes. Returns the clocks that tags name.
 pub(super) fn apply(
     node: &Node,
     owner: Owner,
@@ -153,7 +153,7 @@ fn clock_index(node: &Node, clocks: &HashMap<String, u16>, problems: &mut Proble
     index
 }
 
-/// Whether a path leads to the first field of a header.
+/// Returns `true` if a path leads to the first field of a header.
 fn is_first(root: &FieldClass, path: &[&str]) -> bool {
     match (&root.kind, path) {
         (FieldKind::Structure { members, .. }, [name]) => {
@@ -186,7 +186,7 @@ fn mark(
     }
 }
 
-/// What a tag demands of the class of its field, if `kind` is not so.
+/// Returns the requirement of a tag on the class of its field that `kind` violates.
 fn violated(role: Role, kind: &FieldKind) -> Option<&'static str> {
     let unsigned = match kind {
         FieldKind::Integer { integer, .. }
