@@ -1,4 +1,4 @@
-//! The blocks at the root of a text (CTF 1.8, sections 7.4, 8 and C.2.3).
+//! Blocks at the root of a text (CTF 1.8, sections 7.4, 8 and C.2.3).
 
 use std::rc::Rc;
 
@@ -46,7 +46,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A block, whose keyword is next, with its scope of type names and its `;`.
+    /// Reads a block, whose keyword is next, with its scope of type names and its `;`.
     fn block(&mut self, what: &str, read: impl FnOnce(&mut Self) -> Read<()>) -> Read<()> {
         self.within(what, |parser| {
             parser.take();
@@ -55,7 +55,7 @@ impl Parser<'_> {
             parser.scopes.close();
             result?;
             if !parser.peek_mark(";") {
-                // What follows is most likely the next statement, so nothing is skipped.
+                // The next token most likely begins the next statement, so nothing is skipped.
                 parser.unexpected("`;`");
                 return Ok(());
             }
@@ -63,7 +63,7 @@ impl Parser<'_> {
         })
     }
 
-    /// A statement of a block: a declaration of types, `name := type;` or `name = value;`.
+    /// Reads a statement of a block: a declaration of types, `name := type;` or `name = value;`.
     fn assignment(
         &mut self,
         met: &mut Met,
@@ -98,8 +98,7 @@ impl Parser<'_> {
         self.take();
         let value = self.expression()?;
         let Some(attribute) = attribute else {
-            // Nothing is decoded with what a block says beyond the specification, and there are
-            // producers that say more.
+            // Decoding uses no attributes of blocks beyond the specification, and some producers write more.
             self.unknown_attribute(&name, attributes, Severity::Warning);
             return Ok(None);
         };
@@ -290,7 +289,7 @@ impl Parser<'_> {
         }
         let texts = [Some(&clock.name), clock.description.as_ref()];
         let texts: u64 = texts.into_iter().flatten().map(|text| memory::of_text(text)).sum();
-        // What they become, and a place in each index of clocks.
+        // Includes their later classes, and an entry in each index of clocks.
         self.charge((size::<ClockBlock>() + size::<ClockClass>() + 200) as u64 + 4 * texts, at)?;
         self.document.clocks.push(clock);
         Ok(())
@@ -312,7 +311,7 @@ impl Parser<'_> {
                 );
                 return Ok(());
             }
-            // Its place in the index, too.
+            // Includes its entry in the index.
             let bytes = memory::of_entry(&name, &value) + 24;
             environment.push((name, value));
             parser.charge(bytes, at)
@@ -327,15 +326,15 @@ impl Parser<'_> {
             Ok(())
         })?;
         let at = self.last_end;
-        // What a list takes even if it has no entry.
+        // Memory of a list without entries.
         self.charge(size::<Value>() as u64 + 16, at)?;
         map.shrink_to_fit();
         self.document.call_sites.push(Value::Map(map));
         Ok(())
     }
 
-    /// The body of a block of which any name can be assigned to: integers and strings, and `plain`ly
-    /// nothing else; each assignment is given to `take`.
+    /// Reads the body of a block that assigns integers and strings to any names; `take` receives each
+    /// assignment. With `plain`, strings without quotes get a warning.
     fn free_assignments(
         &mut self,
         plain: bool,
@@ -372,7 +371,7 @@ impl Parser<'_> {
     }
 }
 
-/// What a statement of a block assigns.
+/// Value of a block's statement.
 enum Assigned {
     Value(Expression),
     Type(Rc<Type>),

@@ -49,7 +49,7 @@ pub(super) fn write(
 
 struct Writer<'c> {
     trace: &'c TraceClass,
-    /// What data stream classes call the clock classes.
+    /// Keys of the clock classes for data stream classes.
     clock_keys: Vec<String>,
     classes: ClassWriter<'c>,
     fragments: Fragments,
@@ -116,7 +116,7 @@ impl<'c> Writer<'c> {
         self.add(fragment);
     }
 
-    /// CTF2-SPEC-2.0, "Trace class fragment": integers and strings.
+    /// Returns the environment (CTF2-SPEC-2.0, "Trace class fragment"): integers and strings.
     fn environment(&mut self) -> Value {
         let mut names = std::collections::HashSet::new();
         for (name, value) in &self.trace.environment {
@@ -270,7 +270,7 @@ fn fragment_of(kind: &str) -> Object {
     fragment
 }
 
-/// A UUID as SPEC-2.0 writes it.
+/// Returns a UUID as an array of bytes, as in SPEC-2.0.
 fn bytes(uuid: Uuid) -> Value {
     Value::Array(uuid.as_bytes().iter().map(|byte| Value::Integer((*byte).into())).collect())
 }

@@ -1,4 +1,4 @@
-//! TSDL of CTF 1.8, indented as LTTng does it.
+//! TSDL of CTF 1.8, with the indentation of LTTng.
 
 mod names;
 mod roles;
@@ -84,14 +84,14 @@ impl<'c> Writer<'c> {
         self.types.refusals.refuse_if(is, what);
     }
 
-    /// `NAME = "TEXT";`
+    /// Writes `NAME = "TEXT";`.
     fn set_text(&mut self, name: &str, text: &str) {
         let _ = write!(self.types.out, "\t{name} = ");
         names::write_text(&mut self.types.out, text);
         self.types.out.push_str(";\n");
     }
 
-    /// `NAME = NUMBER;`
+    /// Writes `NAME = NUMBER;`.
     fn set(&mut self, name: &str, value: impl std::fmt::Display) {
         let _ = writeln!(self.types.out, "\t{name} = {value};");
     }
@@ -149,7 +149,7 @@ impl<'c> Writer<'c> {
         self.types.refusals.leave();
     }
 
-    /// A block that assigns integers and strings to any names.
+    /// Writes a block that assigns integers and strings to any names.
     fn entries(&mut self, block: &str, entries: &[(String, Value)]) {
         self.open(block);
         for (name, value) in entries {
@@ -226,8 +226,8 @@ impl<'c> Writer<'c> {
         self.close();
     }
 
-    /// Whether nothing says which data stream class a packet is of, because there is only one: Babeltrace 2 refuses ids
-    /// then.
+    /// Returns `true` if packets have no id of their data stream class, because there is only one: Babeltrace
+    /// 2 refuses ids then.
     fn is_stream_id_implied(&self, id: u128) -> bool {
         let has_role = |class: &Arc<FieldClass>| has_role(class, Role::DataStreamClassId);
         id == 0
@@ -272,7 +272,7 @@ impl<'c> Writer<'c> {
     }
 }
 
-/// The byte order of the first field that has one: in most traces it is that of all fields.
+/// Returns the byte order of the first field that has one: in most traces it is that of all fields.
 fn first_byte_order(trace: &TraceClass) -> Option<ByteOrder> {
     fn of_class(class: &FieldClass) -> Option<ByteOrder> {
         let of_bits = |bits: &BitField| Some(bits.byte_order);
