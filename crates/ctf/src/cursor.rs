@@ -99,8 +99,7 @@ pub(crate) enum Current {
 
 /// Reads a data stream message by message. The scanner finds the event records packet by packet; a queue
 /// delivers all other messages.
-// Data that events do not need is boxed, so that the rest of a thousand cursors fits into the processor's
-// caches.
+// Data that events do not need is boxed, so that the rest of a thousand cursors fits into the processor's caches.
 #[derive(Debug)]
 pub struct CtfCursor {
     pub(crate) packets: PacketReader,

@@ -70,8 +70,7 @@ impl StreamRules {
 }
 
 impl StreamInput {
-    /// Returns `true` if a packet has events after its begin time: then no later packet can begin at that
-    /// time.
+    /// Returns `true` if a packet has events after its begin time: then no later packet can begin at that time.
     pub(crate) fn moves_clock(self: &Arc<Self>, packet: usize) -> bool {
         let begin = self.packets[packet].begin();
         let mut cursor = self.cursor_of(Window::default(), packet..packet + 1);

@@ -1,38 +1,38 @@
-//! Common contexts that were encoded before.
+//! Cache of encoded common contexts.
 
 use ichnos_model::lower::LoweredTrace;
 use ichnos_model::{Event, EventValues, Scope};
 
 use super::bit_writer::BitWriter;
 
-/// Most contexts that are kept: a power of two.
+/// Maximum number of contexts in the cache: a power of two.
 const MOST: usize = 1 << 10;
 
-/// Excess of contexts that were not found from which the search is not worth it.
+/// Value of `found` at which searching is no longer worthwhile.
 const FEWEST: i32 = -10_000;
 
-/// Number of events before which none is kept.
+/// Value of `found` from which on contexts are kept.
 const SOME: i32 = -64;
 
-/// Common contexts of events before, where they are values: many events have the same.
+/// Common contexts of earlier events, if they are values: many events have the same.
 #[derive(Debug, Default)]
 pub(super) struct ContextCache {
-    /// None: not known yet.
+    /// `None` until known.
     is_usable: Option<bool>,
-    /// By digest of their values; empty as long as none is kept.
+    /// Contexts by digest of their values; empty until one is kept.
     kept: Vec<Context>,
-    /// Number of contexts that were found, less that of those that were not.
+    /// Number of contexts that were found minus the number of those that were not.
     found: i32,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Context {
     values: EventValues,
-    /// Empty: there is none.
+    /// Encoded context; empty if there is none.
     bytes: Vec<u8>,
 }
 
-/// Values that make a common context.
+/// Scopes whose values determine a common context.
 const SCOPES: [Scope; 2] = [Scope::CommonContext, Scope::Resource];
 
 fn place_of(values: &EventValues) -> usize {
@@ -41,7 +41,7 @@ fn place_of(values: &EventValues) -> usize {
 }
 
 impl ContextCache {
-    /// The values of the common context of an event, if it can be kept.
+    /// Returns the values of the common context of an event, if it can be cached.
     #[inline]
     fn values<'e>(
         &mut self,
@@ -60,7 +60,7 @@ impl ContextCache {
         (is_usable && is_of_values && out.at() % 8 == 0 && self.found > FEWEST).then_some(values)
     }
 
-    /// Writes the common context of an event, if it was kept.
+    /// Writes the common context of an event, if it is cached.
     #[inline]
     pub(super) fn put(&mut self, out: &mut BitWriter, event: &Event<'_>, lowered: &LoweredTrace) -> bool {
         let Some(values) = self.values(out, event, lowered) else { return false };
@@ -76,13 +76,13 @@ impl ContextCache {
         true
     }
 
-    /// Keeps the common context of an event, which was written from a bit on.
+    /// Caches the common context of an event, which was written from bit `begin` on.
     pub(super) fn keep(&mut self, out: &BitWriter, begin: u64, event: &Event<'_>, lowered: &LoweredTrace) {
         let Some(values) = self.values(out, event, lowered) else { return };
         let bytes = usize::try_from(begin / 8).ok().and_then(|begin| out.packet().get(begin..));
         let Some(bytes) = bytes.filter(|_| begin % 8 == 0) else { return };
         if self.kept.is_empty() {
-            // Of very many data streams with few events each, it would be more work than it saves.
+            // With very many data streams of few events each, caching would cost more than it saves.
             if self.found > SOME {
                 return;
             }

@@ -17,8 +17,7 @@ pub(super) struct Sizes {
     pub(super) classes: u64,
     /// Levels of nesting.
     pub(super) depth: u32,
-    /// Approximate memory of all classes when they are read, in bytes, shared ones once for each use; without
-    /// labels.
+    /// Approximate memory of all classes when they are read, in bytes, shared ones once for each use; without labels.
     memory: u64,
     /// The same of labels, for each use of their classes.
     labels: u64,
