@@ -1,10 +1,8 @@
-//! Fast decoding of the event record headers that tracers write, without going through their plan node by
-//! node.
+//! Fast decoding of the event record headers that tracers write, without their plan.
 //!
 //! There are two shapes: unsigned integers at fixed locations; and those of LTTng, one integer (the id, or 31
 //! or 65535 for "the id follows") that selects a structure of unsigned integers at fixed locations. The plan
-//! decodes all other headers and those too close to the end of the packet, and reports the location of
-//! errors.
+//! decodes all other headers and those too close to the end of the packet, and locates errors.
 
 use ichnos_model::decode::{Position, Slots};
 use ichnos_model::plan::{Plan, align};
@@ -18,8 +16,7 @@ const REACH: usize = 40;
 /// Last byte of a header at which a field may begin.
 const LAST_BYTE: u64 = (REACH - 8) as u64 - 1;
 
-/// Decoder for the event record headers of a data stream class whose fields are all big-endian, or all
-/// little-endian.
+/// Decoder for the event record headers of a data stream class, whose fields are all of one byte order.
 #[derive(Debug)]
 pub(crate) struct EventHeader<const BIG: bool> {
     /// Alignment in bits, minus one.
@@ -240,8 +237,7 @@ impl<const BIG: bool> EventHeader<BIG> {
 /// Maximum number of ranges among which the widest one is searched for.
 const MOST_RANGES: usize = 64;
 
-/// Returns the option that most non-negative values select: its index, the least value, and the number of
-/// further values.
+/// Returns the option that most values from 0 on select: index, least value, number of further values.
 fn widest_range(options: &[VariantOption]) -> Option<(usize, u64, u64)> {
     // Each range is compared with those before, so among very many only the first option counts.
     let count: usize = options.iter().map(|option| option.ranges.0.len()).sum();

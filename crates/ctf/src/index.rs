@@ -107,8 +107,7 @@ impl Held {
 /// Offsets that are accepted as packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wanted {
-    /// Packets with the UUID of the recording; in recordings without, packets that end before the given
-    /// offset.
+    /// Packets with the UUID of the recording; without one, packets that end before the given offset.
     Sure(usize),
     /// Preferably those, otherwise any.
     Any,

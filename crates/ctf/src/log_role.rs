@@ -123,8 +123,7 @@ pub(crate) fn add_log_roles(trace: &mut TraceClass) {
     }
 }
 
-/// Returns the role of a class's events and the meanings of its members; `None` if they are no lines of a
-/// log.
+/// Returns the log role of a class's events and the meanings of its members, if they are lines of a log.
 fn role_of(class: &EventRecordClass, common_context: Option<&FieldClass>) -> Option<(LogRole, Meanings)> {
     let provider = class.name.as_deref().and_then(|name| name.split_once(':')).map(|(provider, _)| provider);
     let source = SOURCES.iter().find(|source| Some(source.provider) == provider);

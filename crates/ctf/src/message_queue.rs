@@ -43,8 +43,7 @@ pub(crate) struct TimedMessage {
     pub(crate) nanoseconds: Option<i128>,
 }
 
-/// Messages that a cursor delivers before it reads the next event record, in their order, and the current
-/// one.
+/// Messages that a cursor delivers in order before it reads the next event record, and the current one.
 // Events that are on time are never queued: only the scanner holds them.
 #[derive(Debug, Default)]
 pub(crate) struct MessageQueue {

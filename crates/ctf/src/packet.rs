@@ -276,8 +276,7 @@ impl PacketDecoder<'_> {
         Ok(info)
     }
 
-    /// Returns `true` if packets without a total length reach to the end of their data stream, even with a
-    /// content length.
+    /// Returns `true` if packets with at most a content length reach to the end of their data stream.
     fn reaches_to_end(&self) -> bool {
         self.class.dialect == Dialect::Prop1.title()
     }

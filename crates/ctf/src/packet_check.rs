@@ -63,8 +63,7 @@ impl PacketCheck<'_> {
         }
     }
 
-    /// Returns `true` if the packet matches its entry. If it does not, the entry is from an index of the
-    /// tracer.
+    /// Returns `true` if the packet matches its entry. Only entries from a tracer's index can differ.
     fn is_as_indexed(&self) -> bool {
         self.info.is_none_or(|info| info.stream_id == self.stream.id && self.entry.says(info))
     }

@@ -28,8 +28,7 @@ pub struct PacketEntry {
 /// Flaws of a packet that are known without its events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Flaws {
-    /// Damage between the packet before in the file and this one, and the report that this one belongs to
-    /// another recording.
+    /// Damage between the previous packet of the file and this one, and reports of a foreign UUID.
     pub(crate) before: Vec<Damage>,
     /// Bytes to the next packet, if that begins before this one ends by its own total size.
     pub(crate) room: Option<u64>,
@@ -185,8 +184,7 @@ impl PacketEntry {
         self.total().map_or(room, |total| room.min(total / 8))
     }
 
-    /// Returns the damage of a packet that is shorter than its size, because its file ends or another packet
-    /// begins.
+    /// Returns the damage of a packet that its file's end or another packet truncates.
     pub(crate) fn cut_off(&self, name: &str, file_size: u64) -> Option<Damage> {
         // In PROP-1.0, a packet can have a content length only.
         let total = self.total().or(self.content())?;

@@ -20,8 +20,7 @@ use crate::stream_input::{StreamFile, StreamInput};
 /// Bits of event records between checks that the file still has its bytes.
 const CHECKED: u64 = 8 << 20;
 
-/// Current packet of a data stream: its values, its damage as a whole, and the position of its first event
-/// record.
+/// Reads the packets of a data stream: values, damage as a whole, position of the first event record.
 #[derive(Debug)]
 pub(crate) struct PacketReader {
     input: Arc<StreamInput>,

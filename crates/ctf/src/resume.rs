@@ -58,8 +58,7 @@ impl CtfCursor {
         is_resumable.then_some(ResumePoint { kind, packet, bit: at.bit, cycles })
     }
 
-    /// Moves to the message of a resume point. If its bytes are lost by now, there is no message; the damage
-    /// comes next.
+    /// Moves to the message of a resume point. If its bytes are lost by now, the damage comes next.
     fn resume(&mut self, at: &ResumePoint) {
         if !self.open_packet() {
             return;

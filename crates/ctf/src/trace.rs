@@ -151,8 +151,8 @@ fn is_metadata(entry: &Entry) -> bool {
 
 /// Opens all CTF traces of some trees, at any depth.
 ///
-/// Directories with the same trace UUID and the same classes are parts of one trace, in all trees: rotated
-/// sessions, snapshots.
+/// Directories with the same trace UUID and the same classes are parts of one trace: rotated sessions,
+/// snapshots.
 #[must_use]
 pub fn open(trees: &[&Tree], options: &OpenOptions) -> Opened {
     let mut opened = Opened::default();

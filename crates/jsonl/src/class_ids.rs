@@ -29,7 +29,7 @@ impl ClassIds {
         Self { lines, first: OnceLock::new(), given: Mutex::default() }
     }
 
-    /// Returns the id of a new class of events with the id `own`, if they have one. `key` represents their shape.
+    /// Returns the id of a new class of events with the id `own` (if any) and the shape of `key`.
     pub(crate) fn give(&self, own: Option<u128>, key: &[u8], part: &StreamPart) -> u128 {
         let keeps_own = own.is_some_and(|own| self.is_of_first(own, key, part));
         let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);

@@ -66,7 +66,7 @@ struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Reads the parts of a line that determine the class of an event. Returns `None` if the line is no event.
+    /// Reads the parts of a line that determine the class of an event, if it is one.
     fn of(text: &'a str) -> Parsed<Option<Self>> {
         let mut json = Json::new(text);
         json.expect(b'{', "an object")?;
@@ -119,7 +119,7 @@ pub(crate) fn undescribed_id(text: &str, part: &StreamPart) -> Option<u128> {
     (!matches!(part.classes.get(&id), Some(ClassEntry::Declared { .. }))).then_some(id)
 }
 
-/// Returns the key of the undescribed class of an event, or `None` if the line is no event, or cannot be read.
+/// Returns the key of an event's undescribed class, or `None` if the line is no event or unreadable.
 pub(crate) fn key_of(text: &str, part: &StreamPart) -> Option<Vec<u8>> {
     let mut parts = Parts::of(text).ok()??.without_nulls();
     parts.id = parts.id.or_else(|| parts.id_of_name(part));

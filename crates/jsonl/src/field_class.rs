@@ -14,8 +14,7 @@ use ichnos_model::{
 pub(crate) struct Classes<'a> {
     /// Ids of the clocks of the trace.
     pub(crate) clocks: &'a [String],
-    /// `true` if fields keep their selectors and length fields; otherwise values alone determine options and
-    /// lengths.
+    /// `true` if fields keep selectors and length fields; otherwise values determine options and lengths.
     pub(crate) with_selectors: bool,
     /// Scopes of packets and data streams that lines have: fields in others select nothing here.
     pub(crate) scopes: StreamScopes,

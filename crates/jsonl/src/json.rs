@@ -10,8 +10,7 @@ use ichnos_model::Value;
 /// Maximum nesting of arrays and objects.
 pub(crate) const MOST_NESTED: u32 = 128;
 
-/// Maximum number of values of a line that is read as a whole: each takes up to 64 bytes of memory, and two
-/// bytes of text.
+/// Maximum number of values of a line read as a whole, each of up to 64 bytes of memory and two of text.
 pub(crate) const MOST_VALUES: u64 = 1 << 20;
 
 /// Reason why a line cannot be read.

@@ -157,7 +157,7 @@ impl Shape {
         }
     }
 
-    /// Returns the class of such values. The most frequent classes are shared, as there can be very many values.
+    /// Returns the class of such values. The most frequent classes are shared.
     pub(crate) fn class(&self) -> Arc<FieldClass> {
         static SIGNED: LazyLock<Arc<FieldClass>> = LazyLock::new(|| Arc::new(FieldClass::signed(64)));
         static UNSIGNED: LazyLock<Arc<FieldClass>> = LazyLock::new(|| Arc::new(FieldClass::unsigned(64)));

@@ -35,7 +35,7 @@ struct Stack {
     callers: Option<Vec<u32>>,
 }
 
-/// Returns `true` if lines of several data stream classes, given by index, have different stacks of the same number.
+/// Returns `true` if data stream classes, given by index, have different stacks of the same number.
 pub(crate) fn differ<'v>(lines: impl Iterator<Item = (usize, &'v Value)>) -> bool {
     let mut known: HashMap<u32, (usize, &Value)> = HashMap::new();
     for (class, line) in lines {

@@ -76,8 +76,7 @@ pub(super) fn check(trace: &TraceClass, dialect: Dialect, limits: &Limits, probl
             }
             if is_shared_empty && is_empty(&event.specific_context) && is_empty(&event.payload) {
                 let message = "its event records would be empty: no bits at all";
-                // In CTF 1.8, other readers report this at the beginning of the text: the block itself has no
-                // error.
+                // In CTF 1.8, other readers report this at the beginning of the text, not in the block.
                 let start = TextPosition { line: 1, column: 1, offset: 0 };
                 let position = if dialect == Dialect::Ctf18 { start } else { event.declared_at.0 };
                 problems.add(Diagnostic::warning(position, message).within(within.into()));

@@ -1,5 +1,4 @@
-//! Problems of a metadata text, each with its context; one of them can be that the description takes too much
-//! memory.
+//! Problems of a metadata text, each with its context, including too much memory.
 
 use ichnos_model::memory::Budget;
 use ichnos_model::{Diagnostic, Limits, Severity, TextPosition};
@@ -53,8 +52,8 @@ impl Problems {
 
     /// Checks that the process can allocate as much memory as the next growth may need. The lists and tables
     /// of a description abort the process if they cannot grow, and there are too many of them to check each.
-    /// So a block that is larger than any of them needs (twice the size of all of them) is allocated, and
-    /// freed untouched.
+    /// So a block that is larger than any of them needs (twice the size of all) is allocated, and freed
+    /// untouched.
     fn try_memory(&mut self, position: TextPosition) -> bool {
         self.try_at = self.budget.left().saturating_sub(TRY_EVERY);
         let taken = self.budget.most() - self.budget.left();

@@ -23,8 +23,8 @@ pub(super) struct ClassEncoding {
     copy: Option<u64>,
     /// Encodings of its header, its contexts and its payload.
     scopes: [ScopeEncoding; 4],
-    /// `true` if it can have array elements without bits. Then its records are not copied, because encoding
-    /// counts elements.
+    /// `true` if it can have array elements without bits. Its records are then encoded, which counts
+    /// elements.
     has_empty_elements: bool,
     pub(super) losses: EventLosses,
 }
@@ -37,8 +37,7 @@ struct ScopeEncoding {
     copy: Option<u64>,
     /// `true` if it contains texts that have to be valid.
     checks_texts: bool,
-    /// `true` if its bits are unchanged: then its own class describes their layout as well as the lowered
-    /// one.
+    /// `true` if its bits are unchanged: then its own class has the layout of the lowered one.
     keeps_bits: bool,
 }
 
@@ -264,8 +263,7 @@ pub(super) struct WrittenTime<'t> {
     pub(super) cycles: Option<u64>,
     /// Value after each timestamp, if there are several.
     pub(super) fields: &'t [u64],
-    /// `true` if all timestamps get the time of the event, because their own values would be decoded as
-    /// another one.
+    /// `true` if all timestamps get the time of the event, as their own would be decoded as another one.
     pub(super) is_changed: bool,
 }
 

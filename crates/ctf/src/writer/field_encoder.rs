@@ -57,8 +57,7 @@ const MOST_ZEROS: u64 = 1 << 16;
 pub(super) struct FieldEncoder<'e> {
     out: &'e mut BitWriter,
     roles: RoleValues,
-    /// Values for the timestamps of an event that has several, one after the other, instead of that in
-    /// `roles`.
+    /// Values for the timestamps of an event that has several, in order, instead of that in `roles`.
     pub(super) times: &'e [u64],
     /// Receives the fields with roles.
     placed: Option<&'e mut Vec<Placed>>,

@@ -129,8 +129,7 @@ impl Merger {
         }
     }
 
-    /// Adds environment entries. The first trace keeps its names; a differing entry of another one is
-    /// renamed.
+    /// Adds environment entries. A differing entry of another trace than the first is renamed.
     fn add_environment(&mut self, number: usize, environment: &[(String, Value)]) {
         let mut known: HashMap<String, Value> = self.class.environment.iter().cloned().collect();
         for (name, value) in environment {
@@ -306,8 +305,7 @@ pub(super) fn fits(id: u128, bits: u64) -> bool {
     bits >= 128 || id >> bits == 0
 }
 
-/// Returns the minimum number of bits of the field with a role in a packet header; `None` without such a
-/// field.
+/// Returns the minimum number of bits of the field with a role in a packet header, if there is one.
 pub(super) fn bits_of_role(class: &FieldClass, role: Role) -> Option<u64> {
     let bits = match &class.kind {
         FieldKind::Integer { bits, .. } => bits.length,

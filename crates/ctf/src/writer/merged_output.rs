@@ -69,8 +69,7 @@ pub(super) fn merged(
     };
     let parts = inputs.iter().map(|input| {
         let MergeInput { path, class, mirrors, needs_header, has_stacks } = input;
-        // Numbers of stacks belong to different tables, and those of a source that is not read yet are
-        // unknown.
+        // Stack numbers belong to different tables, and those of a source that was not read are unknown.
         let shares_classes = *mirrors && !has_stacks;
         MergePart { path, class, mirrors: *mirrors, shares_classes, needs_header: *needs_header }
     });

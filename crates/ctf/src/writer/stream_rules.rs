@@ -39,11 +39,9 @@ pub(super) struct StreamRules {
     pub(super) copies_events: bool,
     /// `true` if something can take more bits than in the source, so that a packet can get too large.
     pub(super) grows: bool,
-    /// `true` if the time between events can be longer than in the source, so that their timestamps have too
-    /// few bits.
+    /// `true` if the time between events can exceed that in the source, and the bits of timestamps.
     pub(super) has_gaps: bool,
-    /// `true` if packets keep begin, end and, if possible, length of those of the source: nothing is dropped
-    /// or changed.
+    /// `true` if packets keep begin, end and, if possible, length: nothing is dropped or changed.
     pub(super) keeps_packets: bool,
     /// Maximum size of a packet in bytes, if requested.
     pub(super) packet_size: Option<u64>,

@@ -17,8 +17,7 @@ use crate::trace::{CtfTrace, OpenOptions, open};
 /// File with the environment of a PROP-2.0 trace.
 pub(super) const ENVIRONMENT: &str = "environment.json";
 
-/// Returns the files of a directory if a writer can have created all of them: those of CTF traces, at any
-/// depth.
+/// Returns the files of a directory if all of them belong to CTF traces, at any depth.
 ///
 /// # Errors
 /// Returns an error if there is any other file, or if the directory cannot be read.

@@ -414,8 +414,7 @@ impl<'a> ClassReader<'a> {
         Some(FieldKind::String { encoding: encoding?, length: StringLength::Static(length?), alignment: 8 })
     }
 
-    /// Reads the layout that all fixed-length classes share (CTF2-SPEC-2.0, "Fixed-length bit array field
-    /// class").
+    /// Reads the layout of a fixed-length class (CTF2-SPEC-2.0, "Fixed-length bit array field class").
     fn bits(&mut self, object: &mut Object<'_>) -> Option<BitField> {
         let length = object.require("length", self.problems).and_then(|node| {
             let length = positive(node, self.problems)?;

@@ -6,8 +6,7 @@
 //!   -> prop1 (fragments of PROP-1.0: field_type, field_path, tag)
 //! ```
 //!
-//! Every reader continues after a problem: it drops unreadable parts and does not report consequential
-//! problems.
+//! Every reader continues after a problem: it drops unreadable parts, but does not report their consequences.
 
 pub(super) mod attributes;
 mod aux_stream;

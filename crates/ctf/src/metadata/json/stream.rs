@@ -367,8 +367,7 @@ impl<'a> StreamReader<'a> {
         });
     }
 
-    /// Checks for timestamps without a default clock: SPEC-2.0 forbids them; PROP-2.0 does not, but they are
-    /// useless.
+    /// Checks for timestamps without a default clock: SPEC-2.0 forbids them; in PROP-2.0 they are useless.
     fn check_no_timestamp(&mut self, class: &FieldClass) {
         for role in [Role::Timestamp, Role::PacketEndTimestamp] {
             let Some(position) = root::place_of_role(class, role) else { continue };

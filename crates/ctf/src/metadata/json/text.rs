@@ -371,8 +371,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Reads a comma (`false`) or the closing bracket (`true`); a comma right before the bracket is a
-    /// warning.
+    /// Reads a comma (`false`) or the closing bracket (`true`); a trailing comma is a warning.
     fn separator(&mut self, close: u8, expected: &str, problems: &mut Problems) -> Result<bool, Failure> {
         match self.peek() {
             Some(byte) if byte == close => {

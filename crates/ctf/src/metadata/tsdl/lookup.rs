@@ -85,8 +85,7 @@ impl View<'_> {
         let mut classes = Vec::new();
         let path = if scope == self.scope {
             // The location leaves the part of the tree that is still being built at the deepest enclosing
-            // structure on its way. Of two options with fields of one name, this finds the one that is
-            // selected here.
+            // structure on its way. Of two options with fields of one name, that is the one selected here.
             let frame = self
                 .frames
                 .iter()

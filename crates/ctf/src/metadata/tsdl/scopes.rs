@@ -58,8 +58,7 @@ impl Scopes {
         (size::<(String, Named)>() + 1) as u64 * 3 + memory::of_text(name)
     }
 
-    /// Declares a type in the innermost scope. Returns the name as an error if the scope has it already; its
-    /// type stays.
+    /// Declares a type in the innermost scope. Returns the name as an error if it is known; its type stays.
     pub(super) fn declare(&mut self, name: String, class: Rc<Type>) -> Result<(), String> {
         let declared_in = self.stack.iter().rev().find_map(|scope| scope.structure);
         let Some(scope) = self.stack.last_mut() else { return Ok(()) };

@@ -154,8 +154,7 @@ fn roots(trace: &TraceClass) -> impl Iterator<Item = &Arc<FieldClass>> {
     std::iter::once(&trace.packet_header).chain(streams).flatten()
 }
 
-/// Returns the root field classes on which an event record class can depend; fewer without `event` or
-/// `stream`.
+/// Returns the root field classes on which a field of these classes can depend.
 pub(super) fn roots_of<'c>(
     trace: &'c TraceClass,
     stream: Option<&'c DataStreamClass>,

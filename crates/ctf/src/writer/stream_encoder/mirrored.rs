@@ -42,8 +42,7 @@ impl StreamEncoder {
             && (!has_no_end || window.end.is_none())
     }
 
-    /// Returns the bytes of a packet header before and after replacing values, if both have the size of the
-    /// existing one.
+    /// Returns a packet header before and after replacing values, if its size in the source stays the same.
     pub(super) fn changed_header(&mut self, packet: &Packet<'_>) -> Option<(Vec<u8>, Vec<u8>)> {
         let rules = Arc::clone(&self.rules);
         let end = packet.scopes.begins.get(Scope::PacketContext as usize)?.bit;

@@ -400,8 +400,7 @@ fn default_clock(stream: &[ClockUse], header: &[ClockUse]) -> Option<u16> {
         .or_else(|| first(Scope::CommonContext))
 }
 
-/// Returns namespace and name of a class from attributes, as in the examples: PROP-1.0 has no properties for
-/// them.
+/// Returns namespace and name of a class from attributes: PROP-1.0 has no properties for them.
 pub(in crate::metadata) fn standard_name(attributes: &Attributes) -> (Option<String>, Option<String>) {
     let get = |name: &str| {
         let value = attributes.get(STANDARD).and_then(|standard| standard.get(name));
