@@ -1,5 +1,5 @@
-//! Every JSON example of the two proposals' documents, which lie beside the real traces, wrapped
-//! into a metadata stream by what it is.
+//! Every JSON example of the two proposals' documents, which are beside the real traces, wrapped into a
+//! metadata stream by its kind.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What the readers of the JSON dialects refuse, and what they say about it.
+//! Errors of the JSON dialects' readers, and their messages.
 
 use ichnos_ctf::metadata::Problems;
 use ichnos_ctf::metadata::json::{parse_aux_stream, parse_prop1, parse_prop2, parse_spec2};
@@ -35,7 +35,7 @@ fn prop1(fragments: &str) -> Vec<String> {
 const PREAMBLE: &str = r#"{"type": "preamble", "version": 2}"#;
 const STREAM: &str = r#"{"type": "data-stream-class"}"#;
 
-/// That `fragments` of SPEC-2.0 after a preamble have problems that contain these words.
+/// Checks that `fragments` of SPEC-2.0 after a preamble have problems that contain these words.
 fn refused(fragments: &[&str], expected: &[&str]) {
     let all: Vec<&str> = std::iter::once(PREAMBLE).chain(fragments.iter().copied()).collect();
     let (_, problems) = spec2(&all);

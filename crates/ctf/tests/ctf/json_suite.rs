@@ -9,7 +9,7 @@ use ichnos_model::{Diagnostic, Limits, Severity, TraceClass};
 
 use crate::support::traces;
 
-/// Metadata of traces that breaks a rule without doubt about what it means, and the rule.
+/// Metadata of traces that breaks a rule although its meaning is clear, and the rule.
 /// `babeltrace/2/fail/empty-event-record` is not among them: only its event records are wrong.
 const WARNINGS: &[(&str, &str)] = &[
     ("babeltrace/2/fail/meta-no-stream-cls", "no data stream class"),

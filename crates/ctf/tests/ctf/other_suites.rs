@@ -1,5 +1,5 @@
-//! What the suites of other readers refuse, and this one reads with a warning: strict reading refuses it,
-//! too. And what they read that was refused.
+//! Cases of other readers' suites: those that they refuse and this reader reads with a warning (strict
+//! reading refuses them, too), and those that they read and this reader refused.
 
 use ichnos_ctf::metadata::{self, Metadata, MetadataOptions};
 use ichnos_ctf::rule::Rule;
@@ -20,7 +20,7 @@ fn options(strict: bool) -> MetadataOptions {
     options
 }
 
-/// Reads metadata that have one warning, which says this.
+/// Reads metadata that have one warning, with this text.
 fn read_with_warning(text: &[u8], expected: &str) -> Metadata {
     let read = metadata::parse(text, &options(false)).unwrap_or_else(|error| panic!("{error:#?}"));
     let warnings: Vec<String> = read
@@ -163,7 +163,7 @@ fn ranges_below_0_of_unsigned_integers() {
     let text = spec2(&named("x", &integer("unsigned", mappings)));
     read_with_warning(text.as_bytes(), "the range -5..3 of an unsigned integer begins below 0");
     read_strictly(spec2(&named("x", &integer("signed", mappings))).as_bytes());
-    // What selects, too.
+    // The same for selectors.
     let variant = format!(
         r#"{{"type": "variant", "selector-field-location": {{"path": ["x"]}},
         "options": [{{"selector-field-ranges": [[-1, 5]], "field-class": {}}}]}}"#,
@@ -244,7 +244,7 @@ fn strings_and_lengths_without_an_end() {
         damage(&observed).iter().map(|damage| damage.kind.to_string()).collect::<Vec<_>>()
     };
     assert_eq!(kinds(&text, b"abc"), ["the string is not terminated within its packet"]);
-    // An end behind the packet is none.
+    // An end after the packet is invalid.
     let context = "stream { packet.context := struct { u8 packet_size; u8 content_size; }; };";
     let text = tsdl(&[context, &event("string s;")]);
     assert_eq!(kinds(&text, b"\x20\x18a\0"), ["the string is not terminated within its packet"]);
