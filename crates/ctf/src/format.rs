@@ -25,7 +25,7 @@ const METADATA_OPTION: &str = "ctf.metadata";
 const OPTIONS: &[FormatOption] = &[
     FormatOption::choice(
         "dialect",
-        "Read the metadata as this dialect instead of recognising it",
+        "Read the metadata as DIALECT instead of detecting it",
         &[
             OptionValue::new(Dialect::Ctf18.name(), "CTF 1.8: metadata in TSDL").aliases(&["ctf1", "tsdl"]),
             OptionValue::new(Dialect::Prop1.name(), "CTF 2 as in its first proposal"),
@@ -35,7 +35,7 @@ const OPTIONS: &[FormatOption] = &[
     )
     .value_name("DIALECT")
     .unprefixed(),
-    FormatOption::file(METADATA, "Read the metadata from FILE, where PATH has none")
+    FormatOption::file(METADATA, "Read the metadata from FILE if PATH has none")
         .details("PATH is then a single data stream file, or a directory of such files.")
         .unprefixed(),
 ];
@@ -60,7 +60,7 @@ fn schema(class: &TraceClass, dialect: Dialect, limits: &Limits) -> Result<Writt
         .map_err(|unsupported| unsupported.iter().map(ToString::to_string).collect::<Vec<_>>())?;
     let mut schema = WrittenSchema::new(written.text);
     if written.environment.is_some() {
-        let message = format!("the environment is not part of metadata of {dialect}, but a file beside it");
+        let message = format!("the environment is not part of {dialect} metadata: it is a separate file");
         schema.notices.push(message);
     }
     Ok(schema)
@@ -174,9 +174,7 @@ impl Format for Ctf {
             0 => return None,
             1 => Hint::new("a single CTF data stream file can only be read with its metadata")
                 .with_option(OptionHint::new(METADATA_OPTION, "FILE", "names it")),
-            files => Hint::new(format!(
-                "none of its {files} files is called `metadata`, as that of a CTF trace is"
-            )),
+            files => Hint::new(format!("none of its {files} files is called `metadata`, as in a CTF trace")),
         })
     }
 
@@ -195,7 +193,7 @@ impl Format for Ctf {
         }
         Some(Hint::new(match (similar_metadata(path), above) {
             (Some(found), _) => format!(
-                "a CTF trace is a directory with a file called exactly `metadata`; there is `{}`",
+                "a CTF trace is a directory with a file called exactly `metadata`; found `{}`",
                 found.display()
             ),
             (None, Some(above)) => {
@@ -286,7 +284,9 @@ fn name_of(path: &Path) -> Option<Cow<'_, OsStr>> {
 fn notice(given: &Path, directory: &Path) -> Hint {
     let (path, shown) = (given.display(), directory.display());
     match name_of(given).map(|name| name.to_string_lossy().into_owned()).as_deref() {
-        Some(METADATA) => Hint::new(format!("{path}: this describes the trace {shown}, which is read")),
+        Some(METADATA) => {
+            Hint::new(format!("{path}: this is the metadata of the trace {shown}, which is read"))
+        }
         Some(name) if name == "index" || name.ends_with(".idx") => {
             Hint::new(format!("{path}: this is the packet index of the trace {shown}, which is read"))
         }

@@ -24,23 +24,23 @@ const COMPARED: usize = 64;
 /// Reason to reject an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum IndexError {
-    #[error("it does not begin like one")]
+    #[error("its magic number is missing")]
     NoIndex,
-    #[error("its version {0}.{1} is not known")]
+    #[error("its version {0}.{1} is unknown")]
     Version(u32, u32),
-    #[error("its entries of {0} bytes cannot be")]
+    #[error("invalid entry size {0}")]
     EntrySize(usize),
     #[error("it ends within an entry")]
     PartialEntry,
     #[error("entry {entry} begins at byte {offset} of the data, but the one before ends at byte {end}")]
     Gap { entry: usize, offset: u64, end: u64 },
-    #[error("entry {entry} says impossible sizes: {total} bits, {content} of them content")]
+    #[error("entry {entry} has invalid sizes: {total} bits, {content} of them content")]
     Size { entry: usize, total: u64, content: u64 },
-    #[error("it ends at byte {end}, but the data ends at byte {size}")]
+    #[error("its packets end at byte {end}, but the data ends at byte {size}")]
     End { end: u64, size: u64 },
-    #[error("entry {entry} names the data stream class {class}, which the metadata does not have")]
+    #[error("entry {entry} names the unknown data stream class {class}")]
     Class { entry: usize, class: u64 },
-    #[error("entry {entry} and the packet at byte {offset} do not say the same")]
+    #[error("entry {entry} does not match the packet at byte {offset}")]
     Packet { entry: usize, offset: u64 },
 }
 
@@ -116,7 +116,7 @@ pub(crate) fn packets(
 /// Reason why packets have no index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoIndex {
-    #[error("the packet at byte {0} does not say its size in whole bytes, or says more than there is")]
+    #[error("the packet at byte {0} has no size in whole bytes, or extends beyond the end of the file")]
     Size(u64),
     #[error("an id of a data stream or its class has more than 64 bits")]
     Id,

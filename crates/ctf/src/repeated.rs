@@ -30,7 +30,7 @@ impl Notices {
     pub(crate) fn finish(mut self) -> Vec<String> {
         if self.more > 0 {
             self.list
-                .push(format!("{} more files or directories are links to what is read elsewhere", self.more));
+                .push(format!("{} more files or directories are links to others that are read", self.more));
         }
         self.list
     }
@@ -114,8 +114,8 @@ pub(crate) fn hidden_data(directory: &Directory<'_>) -> Option<String> {
     };
     let first = directory.hidden.iter().find(is_data)?;
     Some(format!(
-        "{}: this looks like a data stream file, but files whose names begin with a dot are no part of a \
-         trace: it is left out; give it another name to have it read",
+        "{}: this looks like a data stream file, but files whose names begin with a dot do not belong to \
+         a trace: it is skipped; rename it to read it",
         shown(directory.tree, &first.path)
     ))
 }
@@ -134,7 +134,7 @@ pub(crate) fn note_links(tree: &Tree, directories: &[Directory<'_>], notices: &m
         if paths.binary_search(&first).is_ok() || next.is_some_and(|path| path.starts_with(&below)) {
             notices.add(|| {
                 format!(
-                    "{}: this leads to the same directory as {}: what is in it is read once",
+                    "{}: this leads to the same directory as {}: its files are read once",
                     shown(tree, &entry.path),
                     shown(tree, first)
                 )

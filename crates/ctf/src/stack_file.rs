@@ -246,21 +246,21 @@ pub(crate) enum StackFileError {
     #[error("the call stacks cannot be read: {0}")]
     Unreadable(String),
     /// The magic number is missing.
-    #[error("this is no file of call stacks; it is left out")]
+    #[error("this is not a file of call stacks: skipped")]
     Magic,
-    #[error("call stacks of version {0} cannot be read; they are left out")]
+    #[error("skipped call stacks of the unknown version {0}")]
     Version(u128),
     /// Byte of the damage.
-    #[error("the call stacks are damaged from byte {0} on; the rest is left out")]
+    #[error("the call stacks are damaged from byte {0} on; the rest is skipped")]
     Malformed(u64),
     /// The end is missing.
-    #[error("the call stacks break off; the rest is missing")]
+    #[error("the call stacks are truncated; the rest is missing")]
     CutOff,
     /// It would take more memory than this, in bytes.
-    #[error("the call stacks take more than {0} bytes of memory, which is too much; the rest is left out")]
+    #[error("the call stacks take more than {0} bytes of memory, the limit; the rest is skipped")]
     TooLarge(u64),
     /// The file of another directory of the trace has different stacks for the same numbers.
-    #[error("the directories of the trace have different call stacks of the same numbers; all are left out")]
+    #[error("the directories of the trace have different call stacks of the same numbers; all are skipped")]
     Conflict,
 }
 

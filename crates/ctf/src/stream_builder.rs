@@ -253,7 +253,7 @@ impl<'a> StreamBuilder<'a> {
         let is_wrong = self.strict && dialect != Dialect::Prop1;
         if let Some((file, count)) = self.empty.take().filter(|_| is_wrong) {
             let more = if count > 1 { format!("; so are {} more files", count - 1) } else { String::new() };
-            warning(file, format!("the data stream is empty, but must have a packet at least{more}"));
+            warning(file, format!("the data stream is empty, but must have at least one packet{more}"));
         }
         if let Some((file, byte)) = self.small.take().filter(|_| self.strict && dialect == Dialect::Prop1) {
             warning(file, format!("the packet at byte {byte} has 8 bits, but must have more in PROP-1.0"));

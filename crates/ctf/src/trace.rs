@@ -356,8 +356,8 @@ impl<'a> Directory<'a> {
         };
         let incomplete = |cause: &str, len: usize| {
             problem(format!(
-                "only the first {len} bytes of the metadata are there, which is not enough to read it: \
-                 {cause}; get the archive once more"
+                "the metadata is truncated after {len} bytes, which are not enough to read it: {cause}; get \
+                 the archive again"
             ))
         };
         let bytes = match &self.metadata {
@@ -381,7 +381,7 @@ impl<'a> Directory<'a> {
                 for clock in &mut parsed.trace.clocks {
                     if !options.clock_offsets.add_to(clock) {
                         return Err(problem(format!(
-                            "the offset of the clock `{}` gets out of range",
+                            "the offset of the clock `{}` is out of range",
                             clock.id
                         )));
                     }

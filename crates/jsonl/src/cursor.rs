@@ -130,8 +130,7 @@ impl LineCursor {
                     }
                     if let Some(at) = self.reader.unknown.take().filter(|_| part.file.check) {
                         self.is_event_waiting = true;
-                        let statement = "an event has no other members than those that the format defines; this one \
-                                         is ignored";
+                        let statement = "unknown member in the line of an event: it is ignored";
                         return Current::Damage(self.rule(
                             "known-member",
                             at,
@@ -272,16 +271,14 @@ impl LineCursor {
                 format!("`{}`", String::from_utf8_lossy(rest).escape_debug())
             }
         };
-        let statement = format!(
-            "the line cannot be read: at byte {} of it, expected {}, found {found}",
-            fault.at, fault.expected
-        );
+        let statement =
+            format!("the line cannot be read: byte {}: expected {}, found {found}", fault.at, fault.expected);
         self.rule("line", at, line.len(), statement, true)
     }
 
     fn rule(&self, name: &'static str, at: usize, skipped: usize, statement: String, fatal: bool) -> Damage {
-        let remedy = "the program that wrote the line should be corrected; if bytes of the file were changed, get it \
-                      again from where it came from";
+        let remedy =
+            "fix the program that wrote the line; if bytes of the file were changed, get the file again";
         let rule = BrokenRule { name, statement, remedy, record: None, fatal };
         let damage = Damage::new(&*self.part.file.name, at as u64 * 8, rule.into());
         damage.in_stream(&*self.part.stream.name).skipping(skipped as u64 * 8)
@@ -329,7 +326,7 @@ fn packet_scopes(
     }
     for (name, scope, class) in classes {
         if class.is_some() && !values.has(scope) {
-            return json.fault(format!("the member `{name}` before"));
+            return json.fault(format!("the member `{name}` before the end of the line"));
         }
     }
     Ok(())
@@ -341,7 +338,7 @@ pub(crate) fn damage_of(value: &Value) -> Damage {
     let rule = BrokenRule {
         name: "reported-damage",
         statement: text("message").to_owned(),
-        remedy: "it was damage of the trace that the lines were written of: see there",
+        remedy: "the trace from which the lines were written was damaged: check that trace",
         record: None,
         fatal: true,
     };

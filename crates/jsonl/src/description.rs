@@ -76,7 +76,7 @@ pub(crate) fn trace_class(value: &Value) -> Made<(TraceClass, String)> {
 
 fn uuid(value: &Value) -> Made<Option<Uuid>> {
     let uuid = text(value, "uuid").map(Uuid::parse_str).transpose();
-    uuid.map_err(|_| "a `uuid` that is none".to_owned())
+    uuid.map_err(|_| "an invalid `uuid`".to_owned())
 }
 
 /// Returns a clock.
@@ -119,7 +119,7 @@ pub(crate) fn id(value: &Value) -> Made<Option<u128>> {
         _ => None,
     };
     let found = integer_of(id).and_then(|id| u128::try_from(id).ok()).or_else(wide);
-    found.map(Some).ok_or_else(|| "an `id` that is no integer of up to 128 bits".to_owned())
+    found.map(Some).ok_or_else(|| "an `id` that is not an integer of up to 128 bits".to_owned())
 }
 
 /// Returns the number of a log level, also by its name.
@@ -161,7 +161,7 @@ pub(crate) fn scope_class(fields: &Value, scope: &str, classes: Classes<'_>) -> 
     let Some(value) = fields.get(scope) else { return Ok(None) };
     let class = classes.class(value)?;
     if !matches!(class.kind, FieldKind::Structure { .. }) {
-        return Err(format!("a class of `{scope}` that is no structure"));
+        return Err(format!("a class of `{scope}` that is not a structure"));
     }
     Ok(Some(class))
 }

@@ -343,7 +343,7 @@ impl EventReader {
         for (scope, name, class, json) in scopes {
             let Some(class) = class else {
                 if let Some(json) = json {
-                    return json.fault(format!("no `{name}`, which events of the class do not have"));
+                    return json.fault(format!("a member of the class, not `{name}`"));
                 }
                 continue;
             };
@@ -365,7 +365,7 @@ impl EventReader {
             let mut json = json.unwrap_or_else(|| Json::new("{}"));
             let read = self.values_of.scope(&mut json, scope, class, &numbers, &mut self.values);
             if !is_there && read.is_err() {
-                return end.fault(format!("a member `{name}` in the line that ends here"));
+                return end.fault(format!("a member `{name}` before the end of the line"));
             }
             read?;
         }

@@ -247,7 +247,7 @@ fn alignment(value: &Value, name: &str, usual: u64) -> Made<u64> {
     if u64::is_power_of_two(alignment) {
         Ok(alignment)
     } else {
-        Err(format!("`{name}` that is no power of two"))
+        Err(format!("`{name}` that is not a power of two"))
     }
 }
 

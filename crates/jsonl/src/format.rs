@@ -33,7 +33,7 @@ impl Format for JsonLinesFormat {
     }
 
     fn versions(&self) -> &'static str {
-        "what ichnos writes as JSON Lines; lines of events that any program writes"
+        "JSON Lines of ichnos; lines of events from any program"
     }
 
     fn recognised_by(&self) -> &'static str {

@@ -84,7 +84,8 @@ impl Line {
                 Some("type") => {
                     let at = json.at;
                     let name = json.string()?.text();
-                    line.kind = Kind::of(&name).ok_or(Fault { at, expected: "a type of lines".into() })?;
+                    line.kind =
+                        Kind::of(&name).ok_or(Fault { at, expected: "a known type of line".into() })?;
                 }
                 Some("stream") => line.stream = Some(integer(&mut json)?),
                 Some("cycles") => {

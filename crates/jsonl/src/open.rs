@@ -74,8 +74,8 @@ impl Faults<'_> {
         }
         let rule = BrokenRule {
             name: "description",
-            statement: format!("the line describes nothing that can be read: {what}"),
-            remedy: "the program that wrote the line should be corrected",
+            statement: format!("invalid description in the line: {what}"),
+            remedy: "fix the program that wrote the line",
             record: None,
             fatal: true,
         };
@@ -408,7 +408,7 @@ fn add_class<'i>(
         return if is_same(value, known) {
             Ok(())
         } else {
-            Err(format!("a class of the id {}, which a line before describes in another way", class.id))
+            Err(format!("a class of the id {}, which an earlier line describes differently", class.id))
         };
     }
     let Some(fields) = value.get("fields") else {

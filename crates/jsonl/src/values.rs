@@ -197,15 +197,13 @@ impl ValueReader {
                     values.push_optional(false)
                 }
                 None => {
-                    return json.fault(format!("the member `{}` in the object that ends here", member.name));
+                    return json.fault(format!("the member `{}` before the end of the object", member.name));
                 }
             }
         }
         let rest = entries.names.iter().zip(&entries.values).find(|(_, value)| value.is_some());
         match rest {
-            Some((name, Some(json))) => {
-                json.fault(format!("no member `{name}`, which the class does not have"))
-            }
+            Some((name, Some(json))) => json.fault(format!("a member of the class, not `{name}`")),
             _ => Ok(()),
         }
     }
@@ -281,7 +279,7 @@ impl ValueReader {
                 values.end();
                 match length {
                     Length::Static(length) if *length != count => {
-                        json.fault(format!("{length} elements before"))
+                        json.fault(format!("{length} elements before the end of the array"))
                     }
                     _ => Ok(()),
                 }
@@ -375,7 +373,11 @@ impl ValueReader {
                     json.skip()?;
                 }
             }
-            return if is_found { Ok(()) } else { json.fault("the member `value` before") };
+            return if is_found {
+                Ok(())
+            } else {
+                json.fault("the member `value` before the end of the object")
+            };
         }
         self.plain_integer(json, bits, integer, values)
     }
@@ -445,7 +447,7 @@ impl ValueReader {
         json.expect(b'}', "the end of the object")?;
         match digits {
             Some(digits) => Ok(digits),
-            None => json.fault("digits before"),
+            None => json.fault("a string of digits"),
         }
     }
 
@@ -525,7 +527,7 @@ impl ValueReader {
                 None => return Err(Fault { at, expected: format!("{length} bits").into() }),
             }
         }
-        if is_found { Ok(()) } else { json.fault("the member `bits` before") }
+        if is_found { Ok(()) } else { json.fault("the member `bits` before the end of the object") }
     }
 
     fn float(&mut self, json: &mut Json<'_>, length: u64, values: &mut EventValues) -> Parsed<()> {

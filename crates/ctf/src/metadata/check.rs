@@ -189,7 +189,7 @@ fn check_roles(plan: &Plan, scope: Scope, within: &[String], problems: &mut Prob
         for role in node.roles.iter() {
             if let Some(expected) = wrong(role, node, plan) {
                 let class = &node.class;
-                let message = format!("a field with the role `{role}` cannot be such");
+                let message = format!("invalid class of a field with the role `{role}`");
                 let mut within = within.to_vec();
                 within.push(scope.to_string());
                 within.extend(node.name.as_ref().map(|name| format!("member `{name}`")));

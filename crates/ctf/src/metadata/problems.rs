@@ -64,7 +64,7 @@ impl Problems {
         }
         if !std::mem::replace(&mut self.is_exhausted, true) {
             let message =
-                format!("there is not enough memory for the description: it takes {taken} bytes up to here");
+                format!("not enough memory for the description, which takes {taken} bytes up to here");
             self.error(position, message);
         }
         false
@@ -160,7 +160,7 @@ impl Problems {
     #[must_use]
     pub fn into_diagnostics(mut self) -> Vec<Diagnostic> {
         if self.left_out > 0 {
-            let note = format!("{} more problems were left out", self.left_out);
+            let note = format!("{} more problems are not shown", self.left_out);
             self.diagnostics.push(Diagnostic::note(TextPosition::default(), note));
         }
         self.diagnostics

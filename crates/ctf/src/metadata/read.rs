@@ -70,7 +70,7 @@ fn read(
     }
     if let Some(rest) = text.strip_prefix(BYTE_ORDER_MARK) {
         // All documents define the beginning of a text, without this mark.
-        let message = "a byte order mark (U+FEFF) is in front of the metadata: it is skipped";
+        let message = "skipped a byte order mark (U+FEFF) before the metadata";
         let severity = if options.strict { Severity::Warning } else { Severity::Note };
         let start = TextPosition { line: 1, column: 1, offset: 0 };
         problems.add(Diagnostic::new(severity, start, message));

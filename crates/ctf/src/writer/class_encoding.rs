@@ -225,7 +225,7 @@ impl ClassEncoding {
                 continue;
             }
             if let Some(said) = class_id.filter(|said| said != id && !rules.is_ctf) {
-                return Err(format!("its header says that its class is {said}, but that is {id}"));
+                return Err(format!("its header has the class id {said}, but its class is {id}"));
             }
             if rules.added.are_in_events() {
                 out.align(8);

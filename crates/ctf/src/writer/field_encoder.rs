@@ -18,9 +18,9 @@ use crate::packet::PACKET_MAGIC;
 pub(super) enum EncodeError {
     #[error("member `{member}`: expected a value of {length} bits, found {found}")]
     TooLarge { member: String, length: u64, found: String },
-    #[error("member `{member}`: the field of its length says {said}, but it has {found}")]
+    #[error("member `{member}`: its length field has the value {said}, but its length is {found}")]
     Length { member: String, said: i128, found: u64 },
-    #[error("member `{member}`: the field that selects says {said}, which is not for what there is")]
+    #[error("member `{member}`: its selector has the value {said}, which selects something else")]
     Selector { member: String, said: i128 },
     #[error("member `{member}`: expected at most {most} bytes, found {found}")]
     TooLong { member: String, most: u64, found: u64 },

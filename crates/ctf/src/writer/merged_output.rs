@@ -82,7 +82,7 @@ pub(super) fn merged(
     for (number, input) in mirrored {
         let goes_on = |class: &TraceClass| Clocks::of(class).go_on;
         if goes_on(&input.class) != goes_on(&merged.class) {
-            let problem = "some packets say when they begin, and others do not".to_owned();
+            let problem = "some packets have begin times, and others do not".to_owned();
             return Err(unmergeable(number, problem));
         }
     }

@@ -280,7 +280,7 @@ impl Template {
             }
             // A counter with few bits may be too small for the loss.
             if said < losses.events {
-                let what = "discarded events: more than their counter can say".to_owned();
+                let what = "discarded events: more than their counter can count".to_owned();
                 let loss = Loss { kind: LossKind::Dropped, class: String::new(), field: String::new(), what };
                 rules.lowered.lose(loss, losses.events - said);
             }

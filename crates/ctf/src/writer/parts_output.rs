@@ -573,7 +573,7 @@ impl PartsOutput for CtfParts {
             self.write(part)?;
             let (Some(lane), Some(owner)) = (&mut self.lane, self.parts.get_mut(part)) else { continue };
             if lane.parts.get(&part).is_some_and(|stream| stream.losses.are_counted()) {
-                let what = "discarded events or packets: no packet follows that can say so";
+                let what = "discarded events or packets: no packet follows that can count them";
                 lane.encoder.lose(LossKind::Dropped, "", "", what);
             }
             let trace = lane.encoder.rules.source;

@@ -75,7 +75,7 @@ impl Repair {
             open.begin = before;
             // Without the field, there is no contradiction.
             if open.placed.iter().any(|placed| placed.role == Role::Timestamp) {
-                changes.push("begin time that cannot be: that of the end of the packet before");
+                changes.push("impossible begin time: the end of the packet before");
             }
         }
         open.now = open.begin;
@@ -84,7 +84,7 @@ impl Repair {
             (open.begin..=self.most).contains(&end) && next.is_none_or(|next| end <= next)
         });
         if open.source_end.is_some() && !open.has_end {
-            changes.push("end time that cannot be: that of the last event");
+            changes.push("impossible end time: the time of the last event");
         }
         let latest = next.or(open.source_end.filter(|_| open.has_end && !has_late_events));
         open.latest = latest.unwrap_or(self.most);
@@ -94,7 +94,7 @@ impl Repair {
                 Role::PacketSequenceNumber if is_wide(placed) => {
                     let value = between(self.sequence, placed.value, self.next.sequence, 1, placed.bits());
                     if value != placed.value {
-                        changes.push("sequence number that cannot be: the next one");
+                        changes.push("impossible sequence number: the next one");
                     }
                     placed.value = value;
                     self.sequence = Some(value);
@@ -103,7 +103,7 @@ impl Repair {
                 Role::DiscardedEventCounter if is_wide(placed) => {
                     let value = between(self.discarded, placed.value, self.next.discarded, 0, placed.bits());
                     if value != placed.value {
-                        changes.push("counter of discarded events that cannot be: that of the packet before");
+                        changes.push("impossible counter of discarded events: that of the packet before");
                     }
                     placed.value = value;
                     self.discarded = Some(value);

@@ -189,7 +189,7 @@ impl StreamEncoder {
                     true => {
                         format!("more than {most_elements} array elements of zero size, the limit of readers")
                     }
-                    false => "a packet with it would be too large for the fields of its size".to_owned(),
+                    false => "a packet with it would be too large for its size fields".to_owned(),
                 };
                 if !rules.mirrors {
                     packets.drop_empty_own();
@@ -355,7 +355,7 @@ impl StreamEncoder {
             self.rules.lowered.lose(Loss { kind, class, field, what }, count);
         };
         if texts.cut > 0 {
-            lose(LossKind::Dropped, "rest of a text behind U+0000", texts.cut);
+            lose(LossKind::Dropped, "rest of a text after U+0000", texts.cut);
         }
         if texts.replaced > 0 {
             lose(LossKind::Rounded, "bytes that are not UTF-8: question marks", texts.replaced);
@@ -518,9 +518,9 @@ impl StreamEncoder {
             let (events, cut) = (&mut packets.cut_events, &mut packets.cut_packets);
             lose(
                 std::mem::take(events),
-                "events behind the last whole byte of a packet that does not say both of its sizes",
+                "events after the last whole byte of a packet without both size fields",
             );
-            lose(std::mem::take(cut), "packets that end within a byte, and do not say both of their sizes");
+            lose(std::mem::take(cut), "packets that end within a byte, without both size fields");
         }
         for (lane, packets) in self.lanes.iter_mut().enumerate() {
             let is_due = is_end || self.rules.is_live || packets.out.len() >= BLOCK;

@@ -166,7 +166,7 @@ impl CtfOutput {
                         trace: source.trace.path.clone(),
                         dialect: dialect.dialect.title(),
                         problems: vec![format!(
-                            "clock `{}`: its offset from the origin is more nanoseconds than 64 bits can say",
+                            "clock `{}`: its offset from the origin does not fit 64 bits of nanoseconds",
                             clock.id
                         )],
                     });
@@ -759,7 +759,7 @@ fn note_origins(lowered: &LoweredTrace) {
     let clocks = written.clocks.iter().zip(&read.clocks);
     for (clock, _) in clocks.filter(|(written, read)| written.origin != read.origin) {
         let (kind, class, field) = (LossKind::Rounded, String::new(), format!("clock.{}", clock.id));
-        let what = "origin that is not the Unix epoch: read as that, as the one of LTTng".to_owned();
+        let what = "origin that is not the Unix epoch: read as the Unix epoch, like that of LTTng".to_owned();
         lowered.lose(Loss { kind, class, field, what }, 1);
     }
 }

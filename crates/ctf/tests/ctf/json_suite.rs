@@ -39,7 +39,7 @@ fn wide_integers_are_read_unless_limited() {
     assert!(trace.is_none());
     assert_eq!(
         problems[0].to_string(),
-        "3:181: error: in event record class 0, payload, member `wide`: the property `length` is not what it must be \
+        "3:181: error: in event record class 0, payload, member `wide`: invalid property `length` \
          (expected at most 64 bits, the limit, found the integer 65)"
     );
 }

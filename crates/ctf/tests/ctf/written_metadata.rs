@@ -195,9 +195,9 @@ fn what_no_dialect_can_express_is_refused_where_it_is() {
     let bits = BitField::new(3, ByteOrder::LittleEndian, 1);
     for (class, what) in [
         (FieldClass::guid(), "a GUID"),
-        (FieldClass::wall_clock(true, WallClock::FILETIME), "the date that an integer counts from"),
+        (FieldClass::wall_clock(true, WallClock::FILETIME), "the epoch of an integer"),
         (prefixed, "a length-prefixed string"),
-        (sequence, "a field that values alone describe: nothing in the data says how many there are"),
+        (sequence, "a field without a length in the data: only its values determine it"),
         (FieldClass::new(FieldKind::Padding(bits)), "padding"),
     ] {
         let trace = of_member("m", class);
@@ -219,7 +219,7 @@ fn values_that_are_none_are_refused() {
         deep = Value::Array(vec![deep]);
     }
     for (value, what) in [
-        (Value::Number("1}".to_owned()), "a number that is none"),
+        (Value::Number("1}".to_owned()), "an invalid number"),
         (deep, "values that nest deeper than 128 levels"),
     ] {
         trace.attributes = [("n".to_owned(), value)].into_iter().collect();

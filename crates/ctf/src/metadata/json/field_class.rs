@@ -125,7 +125,7 @@ impl<'a> ClassReader<'a> {
             return;
         };
         if self.aliases.contains_key(text) {
-            self.problems.error(name.position, format!("there already is a field class alias `{text}`"));
+            self.problems.error(name.position, format!("duplicate field class alias `{text}`"));
             return;
         }
         self.problems.enter(format!("field class alias `{text}`"));
@@ -212,7 +212,10 @@ impl<'a> ClassReader<'a> {
 
     fn aliased(&mut self, name: &str, position: TextPosition) -> Option<Arc<FieldClass>> {
         let Some(alias) = self.aliases.get(name) else {
-            self.problems.error(position, format!("there is no field class alias `{name}` before this"));
+            self.problems.error(
+                position,
+                format!("unknown field class alias `{name}`: no earlier fragment declares it"),
+            );
             return None;
         };
         let alias = alias.as_ref()?;
@@ -237,7 +240,7 @@ impl<'a> ClassReader<'a> {
         let name = text(type_node, self.problems)?;
         let Some(type_name) = TYPES.iter().find(|(known, _)| *known == name) else {
             let names: Vec<&str> = TYPES.iter().filter(|t| self.has_type(t.1)).map(|t| t.0).collect();
-            let error = Diagnostic::error(type_node.position, "no such type of field class");
+            let error = Diagnostic::error(type_node.position, "unknown field class type");
             self.problems.add(error.expected(listed(&names), type_node.describe()));
             return None;
         };
@@ -578,7 +581,7 @@ impl<'a> ClassReader<'a> {
         let name = object.require("name", self.problems).and_then(|node| {
             let name = text(node, self.problems)?;
             if !names.insert(name) {
-                self.problems.error(node.position, format!("there already is a member `{name}`"));
+                self.problems.error(node.position, format!("duplicate member `{name}`"));
                 return None;
             }
             Some(name)
@@ -637,7 +640,7 @@ impl<'a> ClassReader<'a> {
                 if let Some(name) = name
                     && !names.insert(name)
                 {
-                    self.problems.error(node.position, format!("there already is an option `{name}`"));
+                    self.problems.error(node.position, format!("duplicate option `{name}`"));
                 }
                 Some(name)
             }

@@ -30,7 +30,7 @@ fn scope(node: &Node, within: Option<Scope>, problems: &mut Problems) -> Option<
     let name = text(node, problems)?;
     let Some(scope) = Scope::from_name(name) else {
         let names = Scope::DECODED.map(Scope::name);
-        let error = Diagnostic::error(node.position, "no such scope");
+        let error = Diagnostic::error(node.position, "unknown scope");
         problems.add(error.expected(listed(&names), node.describe()));
         return None;
     };

@@ -18,8 +18,8 @@ pub(super) fn refuse_at_limit(node: &Node, most: u64, limit: &'static str, probl
 
 fn wrong(node: &Node, expected: impl Into<String>) -> Diagnostic {
     let message = match &node.property {
-        Some(name) => format!("the property `{}` is not what it must be", shortened(name)),
-        None => "a value is not what it must be".to_owned(),
+        Some(name) => format!("invalid property `{}`", shortened(name)),
+        None => "invalid value".to_owned(),
     };
     Diagnostic::error(node.position, message).expected(expected, node.describe())
 }
@@ -168,7 +168,7 @@ pub(super) fn refuse_duplicates(properties: &[Property], problems: &mut Problems
             _ => names.add(&property.name, number, name_of).is_ok(),
         };
         if !is_new {
-            let message = format!("the property `{}` is there twice", shortened(&property.name));
+            let message = format!("duplicate property `{}`", shortened(&property.name));
             problems.error(property.name_position, message);
         }
     }
@@ -252,7 +252,7 @@ impl<'n> Object<'n> {
             if self.known.iter().any(|known| *known == &*property.name) {
                 continue;
             }
-            let message = format!("the property `{}` is not known here", shortened(&property.name));
+            let message = format!("unknown property `{}`", shortened(&property.name));
             // Position of the value, as for all other problems of properties.
             match unknown {
                 Unknown::Refuse => problems.add(

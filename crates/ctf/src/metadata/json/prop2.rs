@@ -51,13 +51,13 @@ impl StreamReader<'_> {
         let name = name?;
         if self.clocks.contains_key(name) {
             let position = name_node.map_or(object.position, |node| node.position);
-            problems.error(position, format!("there already is a clock class `{name}`"));
+            problems.error(position, format!("duplicate clock class `{name}`"));
             return None;
         }
         if let (Some(node), Some(uuid)) = (uuid_node, clock.uuid)
             && !self.clock_uuids.insert(uuid)
         {
-            problems.error(node.position, "there already is a clock class of this UUID");
+            problems.error(node.position, "duplicate clock class UUID");
         }
         Some(clock)
     }

@@ -116,7 +116,7 @@ fn entry(
         let table = if vocabulary == Vocabulary::Spec2 { SPEC2 } else { PROP2 };
         let names: Vec<&str> = table.iter().map(|entry| entry.0).collect();
         problems
-            .add(Diagnostic::error(node.position, "no such role").expected(listed(&names), node.describe()));
+            .add(Diagnostic::error(node.position, "unknown role").expected(listed(&names), node.describe()));
     }
     found
 }
@@ -131,7 +131,7 @@ fn refuse_scope(
 ) {
     let allowed: Vec<&str> = allowed.iter().map(|scope| scope.name()).collect();
     let name = if name.is_empty() { role.name() } else { name };
-    let message = format!("the role `{name}` cannot be here");
+    let message = format!("the role `{name}` is not allowed here");
     let found = scope.map_or("an alias", Scope::name);
     problems.add(Diagnostic::error(position, message).expected(listed(&allowed), format!("`{found}`")));
 }

@@ -137,7 +137,7 @@ impl StreamReader<'_> {
         let id = id?;
         if self.clocks.contains_key(id) {
             let position = id_node.map_or(object.position, |node| node.position);
-            problems.error(position, format!("there already is a clock class `{id}`"));
+            problems.error(position, format!("duplicate clock class `{id}`"));
             return None;
         }
         // Clock classes with the same identity are the same clock.

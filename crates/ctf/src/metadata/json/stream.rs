@@ -83,7 +83,7 @@ impl<'a> StreamReader<'a> {
             names.push("field-class-alias");
         }
         if !names.contains(&name) {
-            let error = Diagnostic::error(type_node.position, "no such type of fragment");
+            let error = Diagnostic::error(type_node.position, "unknown fragment type");
             self.classes.problems.add(error.expected(listed(&names), type_node.describe()));
             return;
         }
@@ -340,9 +340,7 @@ impl<'a> StreamReader<'a> {
         };
         if self.streams.contains_key(&id) {
             let position = id_node.map_or(object.position, |node| node.position);
-            self.classes
-                .problems
-                .error(position, format!("there already is a data stream class of the id {id}"));
+            self.classes.problems.error(position, format!("duplicate data stream class id {id}"));
             return;
         }
         // Includes its own plans and lists.
@@ -383,9 +381,10 @@ impl<'a> StreamReader<'a> {
         let key = text(node, self.classes.problems)?;
         let index = self.clocks.get(key).copied();
         if index.is_none() && !self.unsure_clocks {
-            self.classes
-                .problems
-                .error(node.position, format!("there is no clock class `{key}` before this"));
+            self.classes.problems.error(
+                node.position,
+                format!("unknown clock class `{key}`: no earlier fragment declares it"),
+            );
         }
         index
     }
@@ -422,15 +421,15 @@ impl<'a> StreamReader<'a> {
         else {
             if !self.unsure_streams && (stream_node.is_some() || self.trace.data_streams.is_empty()) {
                 let position = stream_node.map_or(object.position, |node| node.position);
-                let message = format!("there is no data stream class of the id {stream_id} before this");
+                let message =
+                    format!("unknown data stream class id {stream_id}: no earlier fragment declares it");
                 self.classes.problems.error(position, message);
             }
             return;
         };
         if !self.events.insert((stream_id, id)) {
             let position = id_node.map_or(object.position, |node| node.position);
-            let message =
-                format!("the data stream class {stream_id} already has an event record class of the id {id}");
+            let message = format!("duplicate event record class id {id} in data stream class {stream_id}");
             self.classes.problems.error(position, message);
             return;
         }
@@ -478,7 +477,10 @@ pub(super) fn only_stream(
     match streams {
         [] => None,
         [only] => {
-            problems.warning(position, format!("{message}: it is taken to be of the only one, {}", only.id));
+            problems.warning(
+                position,
+                format!("{message}: it is assumed to belong to the only one, {}", only.id),
+            );
             Some((0, only.id))
         }
         _ => {

@@ -454,7 +454,7 @@ impl<'t> Parser<'t> {
         let digits = self.offset;
         self.digits()?;
         if first == Some(b'0') && self.offset - digits > 1 {
-            let message = "a number must not begin with needless zeros";
+            let message = "a number has needless leading zeros";
             return Err(Some(Box::new(Diagnostic::error(position, message))));
         }
         let mut whole = true;
@@ -550,7 +550,7 @@ impl<'t> Parser<'t> {
                 };
                 // Remaining surrogates are no characters.
                 return char::from_u32(code).ok_or_else(|| {
-                    let message = format!("`\\u{unit:04x}` is half a character without its other half");
+                    let message = format!("`\\u{unit:04x}` is an unpaired surrogate");
                     Some(Box::new(Diagnostic::error(backslash, message)))
                 });
             }
@@ -650,11 +650,11 @@ mod tests {
     #[test]
     fn what_is_not_json_is_refused_with_its_place() {
         for (text, expected) in [
-            (&b"[1,\n 01]"[..], "2:2: error: a number must not begin with needless zeros"),
+            (&b"[1,\n 01]"[..], "2:2: error: a number has needless leading zeros"),
             (b"[1 2]", "1:4: error: the text is not valid JSON (expected `,` or `]`, found `2`)"),
             (b"{\"a\" 1}", "1:6: error: the text is not valid JSON (expected `:`, found `1`)"),
             (b"\"a\nb\"", "1:3: error: a string must escape the control character 0x0a"),
-            (b"\"\\ud800x\"", "1:2: error: `\\ud800` is half a character without its other half"),
+            (b"\"\\ud800x\"", "1:2: error: `\\ud800` is an unpaired surrogate"),
             (b"[\"\xff\"]", "1:3: error: a string is not valid UTF-8"),
             (b"[\"abc", "1:2: error: a string has no closing quote"),
             (b"[1] 2", "1:5: error: the text is not valid JSON (expected the end of the text, found `2`)"),

@@ -78,14 +78,14 @@ impl Parser<'_> {
         let dotted = name.names.join(".");
         if self.peek_mark(":=") {
             let Some(root) = roots.iter().find(|root| **root == dotted) else {
-                return Err(self.stop(name.at, format!("there is no field `{dotted}` here")));
+                return Err(self.stop(name.at, format!("unknown field `{dotted}`")));
             };
             self.take();
             let class = self.within(&format!("`{dotted}`"), Self::root_type)?;
             self.end_statement()?;
             if met.has(root) {
                 let at = self.last_end;
-                self.problems.error(at, format!("the field `{dotted}` is described twice"));
+                self.problems.error(at, format!("duplicate field `{dotted}`"));
                 return Ok(None);
             }
             met.meet(self, root, name.at, roots)?;
@@ -110,7 +110,7 @@ impl Parser<'_> {
         let double = self.document.trace.is_some();
         if double {
             let at = self.last_end;
-            self.problems.error(at, "there are two `trace` blocks");
+            self.problems.error(at, "duplicate `trace` block");
         }
         let mut met = Met::default();
         let (mut uuid, mut byte_order, mut packet_header) = (None, None, None);
@@ -263,7 +263,7 @@ impl Parser<'_> {
                 "freq" => {
                     clock.frequency = parser.unsigned(name, &value)?;
                     if clock.frequency == 0 {
-                        return Err(parser.stop(value.at, "a clock that stands still measures nothing"));
+                        return Err(parser.stop(value.at, "the frequency of a clock must be greater than 0"));
                     }
                 }
                 "precision" => clock.precision = Some(parser.unsigned(name, &value)?),
@@ -281,7 +281,7 @@ impl Parser<'_> {
             return Err(self.missing(at, "name", clean));
         }
         if !self.clock_names.insert(clock.name.clone()) {
-            return Err(self.stop(at, format!("there are two clocks of the name `{}`", clock.name)));
+            return Err(self.stop(at, format!("duplicate clock `{}`", clock.name)));
         }
         // Fields refer to clocks by 16-bit indexes; one more may be added for unmapped fields.
         if self.document.clocks.len() >= usize::from(u16::MAX) - 1 {
@@ -298,17 +298,16 @@ impl Parser<'_> {
     fn environment_block(&mut self) -> Read<()> {
         let at = self.at();
         if std::mem::replace(&mut self.has_environment, true) {
-            self.problems.warning(at, "there is more than one `env` block: their entries are put together");
+            self.problems.warning(at, "there is more than one `env` block: their entries are merged");
         }
         self.free_assignments(true, |parser, name, value, at| {
             let environment = &mut parser.document.environment;
             let name_of = |number: u32| environment.get(number as usize).map_or("", |(name, _)| name);
             let number = u32::try_from(environment.len()).unwrap_or(u32::MAX);
             if parser.environment_names.add(&name, number, name_of).is_err() {
-                parser.problems.warning(
-                    at,
-                    format!("the environment entry `{name}` is given twice; the first one counts"),
-                );
+                parser
+                    .problems
+                    .warning(at, format!("duplicate environment entry `{name}`: the first one counts"));
                 return Ok(());
             }
             // Includes its entry in the index.

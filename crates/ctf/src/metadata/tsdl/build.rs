@@ -53,7 +53,7 @@ fn build_classes(
 ) -> Option<TraceClass> {
     let Some(block) = &document.trace else {
         let start = TextPosition { line: 1, column: 1, offset: 0 };
-        problems.error(start, "there is no `trace` block");
+        problems.error(start, "the `trace` block is missing");
         return None;
     };
     let mut builder = Builder {
@@ -84,7 +84,7 @@ fn build_classes(
     let is_known = packet_header.as_ref().is_some_and(|header| has_role(header, Role::DataStreamClassId));
     if data_streams.len() > 1 && !is_known {
         let message = "there are several `stream` blocks, but no `stream_id` in the packet header: \
-                       all packets are taken to be of the stream 0";
+                           all packets are assumed to be of the stream 0";
         builder.problems.warning(block.at, message);
     }
     Some(TraceClass {
@@ -199,7 +199,7 @@ impl<'a> Builder<'a> {
         for block in &self.document.streams {
             let id = block.id.unwrap_or(0);
             if by_id.insert(id, blocks.len()).is_some() {
-                self.problems.error(block.at, format!("there are two `stream` blocks of the id {id}"));
+                self.problems.error(block.at, format!("duplicate `stream` block id {id}"));
                 return streams;
             }
             blocks.push((id, Some(block)));
@@ -228,13 +228,13 @@ impl<'a> Builder<'a> {
                     continue;
                 }
                 None => {
-                    self.problems.error(at, format!("there is no `stream` block of the id {id}"));
+                    self.problems.error(at, format!("unknown `stream` block id {id}"));
                     continue;
                 }
             };
             if event.stream_id.is_none() && id != 0 {
                 let message = "the `event` block names no `stream` block, and none has the id 0";
-                let message = format!("{message}: it is taken to be of the only one, {id}");
+                let message = format!("{message}: it is assumed to belong to the only one, {id}");
                 self.problems.warning(at, message);
             }
             if let Some(events) = events.get_mut(index) {
@@ -278,7 +278,7 @@ impl<'a> Builder<'a> {
         for event in events {
             let event_id = event.id.unwrap_or(0);
             if !ids.insert(event_id) {
-                let message = format!("there are two `event` blocks of the id {event_id} in the stream {id}");
+                let message = format!("duplicate `event` block id {event_id} in the stream {id}");
                 self.problems.error(event.at, message);
                 continue;
             }
@@ -429,7 +429,7 @@ impl<'a> Builder<'a> {
         let mut clock = None;
         if let Some((name, at)) = integer.clock.as_deref() {
             let Some(index) = self.clock_indexes.get(name.as_str()) else {
-                return Err(self.error(*at, format!("there is no clock `{name}`")));
+                return Err(self.error(*at, format!("unknown clock `{name}`")));
             };
             clock = Some(*index);
         }
@@ -485,7 +485,7 @@ impl<'a> Builder<'a> {
             }
             (1, _) => Ok(0),
             (_, Some(index)) => Ok(index),
-            _ => Err(self.error(at, "a timestamp does not say which of the clocks it is of (`map`)")),
+            _ => Err(self.error(at, "a timestamp does not name its clock (`map`), and there are several")),
         }
     }
 
@@ -576,7 +576,7 @@ impl<'a> Builder<'a> {
         if let Some(label) = missing {
             self.warning(
                 at,
-                format!("the label `{label}` of the tag is the name of no option of the variant"),
+                format!("no option of the variant has the name of the label `{label}` of the tag"),
             );
         }
         Ok(FieldKind::Variant { options, selector: Box::new(selector), alignment: 1 })
@@ -618,7 +618,7 @@ impl<'a> Builder<'a> {
                     Some(_) => {
                         format!("the environment entry `{key}` is not an integer: it cannot be a length")
                     }
-                    None => format!("there is no environment entry `{key}`"),
+                    None => format!("unknown environment entry `{key}`"),
                 };
                 Err(self.error(location.at, message))
             }
@@ -658,7 +658,10 @@ impl<'a> Builder<'a> {
         found.ok_or_else(|| {
             let names = location.names.join(".");
             let first = location.names.first().map_or("", String::as_str);
-            self.error(location.at, format!("no field `{first}` comes before, which `{names}` begins with"))
+            self.error(
+                location.at,
+                format!("unknown field `{names}`: no earlier field has the name `{first}`"),
+            )
         })
     }
 }

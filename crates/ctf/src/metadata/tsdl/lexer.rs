@@ -217,7 +217,7 @@ impl<'a> Lexer<'a> {
         }
         self.take();
         Lexeme::Bad(match first {
-            0 => "a NUL byte stands in the text".to_owned(),
+            0 => "the text contains a NUL byte".to_owned(),
             b if b.is_ascii_graphic() => format!("`{}` is unexpected here", char::from(b)),
             b => format!("the byte 0x{b:02x} is unexpected here"),
         })

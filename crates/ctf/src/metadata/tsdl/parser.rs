@@ -378,8 +378,7 @@ impl<'a> Parser<'a> {
     /// Reports an unknown attribute.
     pub(super) fn unknown_attribute(&mut self, name: &Location, known: &[&str], severity: Severity) -> Stop {
         let name_text = name.names.join(".");
-        let diagnostic =
-            Diagnostic::new(severity, name.at, format!("there is no attribute `{name_text}` here"));
+        let diagnostic = Diagnostic::new(severity, name.at, format!("unknown attribute `{name_text}`"));
         self.problems.add(diagnostic.expected(known.join(", "), format!("`{name_text}`")));
         Stop
     }
@@ -412,7 +411,7 @@ impl<'a> Parser<'a> {
 
     /// Reports an attribute with a value of the wrong kind.
     pub(super) fn wrong(&mut self, name: &str, expected: &str, found: &Expression) -> Stop {
-        let message = format!("the attribute `{name}` has a wrong value");
+        let message = format!("invalid value of the attribute `{name}`");
         self.problems.add(Diagnostic::error(found.at, message).expected(expected, found.value.describe()));
         Stop
     }
@@ -484,7 +483,7 @@ impl Met {
     ) -> Read<Option<&'static str>> {
         let Some(found) = known.iter().find(|known| **known == name) else { return Ok(None) };
         if self.has(found) {
-            return Err(parser.stop(at, format!("the attribute `{name}` is given twice")));
+            return Err(parser.stop(at, format!("duplicate attribute `{name}`")));
         }
         self.0.push(found);
         Ok(Some(found))

@@ -79,7 +79,7 @@ impl Parser<'_> {
         if self.peek_mark("[") {
             // The grammar allows array declarators after the name, without any effect on the type.
             self.array_lengths(Rc::clone(&class))?;
-            let note = format!("the lengths of arrays behind the name `{name}` of the alias say nothing");
+            let note = format!("the array lengths after the name `{name}` of the alias are ignored");
             self.problems.add(Diagnostic::note(at, note));
         }
         self.declare(name, class)?;
@@ -306,10 +306,8 @@ impl Parser<'_> {
         };
         Err(match (stands, name.is_empty()) {
             (_, true) => self.stop(at, "expected a type and a name"),
-            (Stands::AfterColon, _) => {
-                self.stop(at, format!("`{name}` is not an integer type that is known here"))
-            }
-            _ => self.stop(at, format!("there is no type `{name}` here")),
+            (Stands::AfterColon, _) => self.stop(at, format!("unknown integer type `{name}`")),
+            _ => self.stop(at, format!("unknown type `{name}`")),
         })
     }
 
@@ -336,7 +334,7 @@ impl Parser<'_> {
             return Ok(class);
         }
         let at = if stands == Stands::BeforeAssignment { self.last_end } else { at };
-        Err(self.stop(at, format!("there is no type `{key}` here")))
+        Err(self.stop(at, format!("unknown type `{key}`")))
     }
 
     /// Reads `struct name { ... } align(...)`.
@@ -456,7 +454,7 @@ impl Parser<'_> {
     fn distinct(&mut self, at: TextPosition, fields: &[Field]) -> Read<()> {
         let mut names = HashSet::with_capacity(fields.len());
         match fields.iter().find(|field| !names.insert(field.name.as_str())) {
-            Some(field) => Err(self.stop(at, format!("there are two fields of the name `{}`", field.name))),
+            Some(field) => Err(self.stop(at, format!("duplicate field `{}`", field.name))),
             None => Ok(()),
         }
     }
@@ -489,7 +487,7 @@ impl Parser<'_> {
                 Some(TypeKind::Integer(integer)) => integer.clone(),
                 Some(TypeKind::Broken) => return Err(Stop),
                 _ => {
-                    let message = "an enumeration without a base needs a type `int`, and there is none here";
+                    let message = "an enumeration without a base needs the type `int`, which is unknown here";
                     self.problems.error(at, message);
                     self.expect("{")?;
                     self.skip_block();
@@ -561,7 +559,9 @@ impl Parser<'_> {
                     range.upper = self.enumerator_value(base)?.0;
                     if range.upper < lower {
                         let upper = range.upper;
-                        return Err(self.stop(at, format!("the range {lower} ... {upper} is upside down")));
+                        let message =
+                            format!("the range {lower} ... {upper} has a lower bound above its upper bound");
+                        return Err(self.stop(at, message));
                     }
                 }
             }

@@ -83,7 +83,7 @@ fn set_under(
     let mut entries = match attributes.get(namespace) {
         None => Vec::new(),
         Some(Value::Map(entries)) => entries.clone(),
-        Some(_) => return refusals.refuse(format!("attributes under `{namespace}` that are no object")),
+        Some(_) => return refusals.refuse(format!("attributes under `{namespace}` that are not an object")),
     };
     match entries.iter_mut().find(|(other, _)| other == name) {
         Some((_, old)) => *old = value,

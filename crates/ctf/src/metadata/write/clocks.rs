@@ -14,7 +14,7 @@ pub(super) fn keys(clocks: &[ClockClass], by_name: bool, refusals: &mut Refusals
         let name = clock.name.as_ref().filter(|_| by_name);
         let key = name.unwrap_or(&clock.id);
         refusals.within(format!("clock class `{}`", clock.id), |refusals| {
-            refusals.refuse_if(!known.insert(key), "a name that two clock classes have");
+            refusals.refuse_if(!known.insert(key), "a duplicate name of a clock class");
         });
         keys.push(key.clone());
     }
@@ -44,7 +44,7 @@ pub(super) fn uuid(clock: &ClockClass, refusals: &mut Refusals) -> Option<Uuid> 
 /// Returns the offset with fewer cycles than a second has.
 pub(super) fn offset(clock: &ClockClass, refusals: &mut Refusals) -> (i64, u64) {
     let frequency = clock.frequency.max(1);
-    refusals.refuse_if(clock.frequency == 0, "a clock that stands still");
+    refusals.refuse_if(clock.frequency == 0, "a clock with the frequency 0");
     let whole = i128::from(clock.offset_seconds) + i128::from(clock.offset_cycles / frequency);
     let seconds = i64::try_from(whole);
     refusals.refuse_if(seconds.is_err(), "an offset of a clock that does not fit 64 bits of seconds");

@@ -216,7 +216,7 @@ impl<'c> ClassWriter<'c> {
         if integer.preferred_base != DisplayBase::Decimal {
             object.set("preferred-display-base", u64::from(integer.preferred_base.radix()));
         }
-        self.refusals.refuse_if(integer.wall_clock.is_some(), "the date that an integer counts from");
+        self.refusals.refuse_if(integer.wall_clock.is_some(), "the epoch of an integer");
         if let Some(mappings) = &integer.mappings {
             if !self.is_spec2() {
                 self.refusals.refuse_if(mappings.is_empty(), "an enumeration without labels");
@@ -375,7 +375,7 @@ impl<'c> ClassWriter<'c> {
 
     fn roles(&mut self, class: &FieldClass, object: &mut Object) {
         if !class.clock_updates().is_empty() {
-            self.refuse("a field that brings several clocks up to date");
+            self.refuse("a field that updates several clocks");
         }
         let mut names = Vec::new();
         for role in class.roles.iter() {

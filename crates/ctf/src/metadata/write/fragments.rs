@@ -122,7 +122,7 @@ impl<'c> Writer<'c> {
         for (name, value) in &self.trace.environment {
             let refusals = &mut self.classes.refusals;
             refusals.enter(format!("environment entry `{name}`"));
-            refusals.refuse_if(!names.insert(name), "a name that occurs twice");
+            refusals.refuse_if(!names.insert(name), "a duplicate name");
             let is_right = match value {
                 Value::Integer(_) | Value::Text(_) => true,
                 Value::Number(digits) => json::is_number(digits) && !digits.contains(['.', 'e', 'E']),
@@ -206,11 +206,11 @@ impl<'c> Writer<'c> {
         if let Some(clock) = stream.default_clock {
             match self.clock_keys.get(usize::from(clock)) {
                 Some(key) => fragment.set(self.classes.vocabulary.default_clock(), key),
-                None => self.classes.refusals.refuse("a default clock that there is not"),
+                None => self.classes.refusals.refuse("an unknown default clock"),
             }
         }
         let refusals = &mut self.classes.refusals;
-        refusals.refuse_if(stream.resource.is_some(), "a class of what resources are");
+        refusals.refuse_if(stream.resource.is_some(), "a class of resources");
         let roots = roots_of(self.trace, Some(stream), None);
         let fields = [
             ("packet-context-field-class", Scope::PacketContext, &stream.packet_context),

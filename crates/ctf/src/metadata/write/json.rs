@@ -101,7 +101,7 @@ pub(super) fn attributes(attributes: &Attributes, refusals: &mut Refusals) -> Op
     let mut names = HashSet::new();
     for (name, value) in attributes {
         refusals.within(format!("attributes `{name}`"), |refusals| {
-            refusals.refuse_if(!names.insert(name), "a namespace that occurs twice");
+            refusals.refuse_if(!names.insert(name), "a duplicate namespace");
             check(value, 0, refusals);
         });
     }
@@ -114,7 +114,7 @@ pub(super) fn check(value: &Value, depth: u32, refusals: &mut Refusals) {
         return refusals.refuse(format!("values that nest deeper than {DEEPEST} levels"));
     }
     match value {
-        Value::Number(digits) => refusals.refuse_if(!is_number(digits), "a number that is none"),
+        Value::Number(digits) => refusals.refuse_if(!is_number(digits), "an invalid number"),
         Value::Array(values) => values.iter().for_each(|value| check(value, depth + 1, refusals)),
         Value::Map(entries) => entries.iter().for_each(|(_, value)| check(value, depth + 1, refusals)),
         Value::Null | Value::Boolean(_) | Value::Integer(_) | Value::Text(_) => {}

@@ -189,7 +189,7 @@ fn auxiliary_stream(trace: &TraceClass, refusals: &mut Refusals) -> Option<Strin
     let mut names = std::collections::HashSet::new();
     for (name, value) in &trace.environment {
         refusals.within(format!("environment entry `{name}`"), |refusals| {
-            refusals.refuse_if(!names.insert(name), "a name that occurs twice");
+            refusals.refuse_if(!names.insert(name), "a duplicate name");
             json::check(value, 0, refusals);
         });
     }

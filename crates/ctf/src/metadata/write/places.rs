@@ -81,8 +81,7 @@ impl<'c> Place<'c> {
         refusals: &mut Refusals,
     ) -> Option<Target<'c>> {
         if location.is_of_values() {
-            refusals
-                .refuse("a field that values alone describe: nothing in the data says how many there are");
+            refusals.refuse("a field without a length in the data: only its values determine it");
             return None;
         }
         let target = self.find(location, visits);

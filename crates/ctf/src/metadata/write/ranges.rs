@@ -40,7 +40,7 @@ pub(super) fn each(
     let mut wide = wide.iter().peekable();
     for (index, mapping) in mappings.iter().enumerate() {
         refusals.enter(format!("{what} `{}`", mapping.name));
-        refusals.refuse_if(!names.insert(mapping.name), "a name that occurs twice");
+        refusals.refuse_if(!names.insert(mapping.name), "a duplicate name");
         let mut bounds = Vec::new();
         let mut narrow = mapping.ranges.iter().peekable();
         while let Some(range) = wide.next_if(|range| range.mapping == index) {

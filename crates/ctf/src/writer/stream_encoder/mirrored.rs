@@ -76,7 +76,7 @@ impl StreamEncoder {
         let before = packets.end;
         if !rules.repairs && packet.begin.is_some_and(|begin| rules.clock.goes_back(begin.cycles, before)) {
             self.lose_packet(
-                "it begins before the packet before ends, which its clock cannot say in this dialect",
+                "it begins before the end of the packet before, which its clock cannot express in this dialect",
             );
             return;
         }
@@ -165,7 +165,7 @@ impl StreamEncoder {
         let head_bits = packets.out.at();
         let most_bits = most_bits(&placed);
         if head_bits > most_bits {
-            self.lose_packet("its header and context are too large for the fields of its size");
+            self.lose_packet("its header and context are too large for its size fields");
             return;
         }
         if elements.excess > rules.limits.zero_size_elements {
@@ -321,7 +321,7 @@ impl StreamEncoder {
             return cycles;
         }
         let now = open.now;
-        self.lose(LossKind::Rounded, name, "", "time that cannot be: that of the event before");
+        self.lose(LossKind::Rounded, name, "", "impossible time: that of the event before");
         now
     }
 

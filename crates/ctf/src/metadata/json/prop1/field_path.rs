@@ -190,8 +190,10 @@ impl<'c, 'p> Resolver<'c, 'p> {
             return None;
         }
         if found.is_none() {
-            self.problems
-                .error(location.declared_at.0, format!("there is no field `{location}` before this one"));
+            self.problems.error(
+                location.declared_at.0,
+                format!("unknown field `{location}`: no earlier field has this path"),
+            );
         }
         found
     }

@@ -89,7 +89,7 @@ impl<'a> TypeReader<'a> {
         let alias = class.map(|class| Alias { class, classes, depth: self.deepest });
         if let (Some(name), Some(node)) = (name, name_node) {
             if self.aliases.contains_key(name) {
-                self.problems.error(node.position, format!("there already is a field type alias `{name}`"));
+                self.problems.error(node.position, format!("duplicate field type alias `{name}`"));
             } else {
                 // An alias with an invalid type is known all the same, so that its uses are not reported too.
                 self.aliases.insert(name.to_owned(), alias);
@@ -150,7 +150,10 @@ impl<'a> TypeReader<'a> {
 
     fn aliased(&mut self, name: &str, position: TextPosition) -> Option<Arc<FieldClass>> {
         let Some(alias) = self.aliases.get(name) else {
-            self.problems.error(position, format!("there is no field type alias `{name}` before this"));
+            self.problems.error(
+                position,
+                format!("unknown field type alias `{name}`: no earlier fragment declares it"),
+            );
             return None;
         };
         let alias = alias.as_ref()?;
@@ -503,7 +506,7 @@ impl<'a> TypeReader<'a> {
                 if let (Some(name), Some(node)) = (name, name_node)
                     && !names.insert(name)
                 {
-                    self.problems.error(node.position, format!("there already is a {what} `{name}`"));
+                    self.problems.error(node.position, format!("duplicate {what} `{name}`"));
                 }
                 let class = object.require("field-type", self.problems);
                 let class = class.and_then(|node| self.field_type(node));
@@ -589,7 +592,7 @@ fn scope(node: &Node, problems: &mut Problems) -> Option<Scope> {
         return Some(scope);
     }
     let names = SCOPES.map(|(name, _)| name);
-    problems.add(Diagnostic::error(node.position, "no such scope").expected(listed(&names), node.describe()));
+    problems.add(Diagnostic::error(node.position, "unknown scope").expected(listed(&names), node.describe()));
     None
 }
 

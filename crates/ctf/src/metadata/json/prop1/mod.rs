@@ -81,8 +81,8 @@ pub fn parse_prop1(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
     let header = trace.packet_header.as_ref();
     let is_known = header.is_some_and(|header| super::root::has_role(header, Role::DataStreamClassId));
     if trace.data_streams.len() > 1 && !is_known {
-        let message = "there are several data stream classes, but no field of the packet header says \
-                       which one a packet is of: all are taken to be of the class 0";
+        let message = "there are several data stream classes, but no class id in the packet header: \
+                           all packets are assumed to be of the class 0";
         let position = if has_trace_class { trace.declared_at.0 } else { node.position };
         problems.warning(position, message);
     }
@@ -129,7 +129,7 @@ impl Reader<'_> {
             "event-record-class",
         ];
         if !names.contains(&name) {
-            let error = Diagnostic::error(kind.position, "no such fragment");
+            let error = Diagnostic::error(kind.position, "unknown fragment");
             self.types.problems.add(error.expected(listed(&names), kind.describe()));
             return;
         }
@@ -256,7 +256,7 @@ impl Reader<'_> {
         clock.declared_at = object.position.into();
         if self.clocks.contains_key(&clock.id) {
             let position = name_node.map_or(object.position, |node| node.position);
-            problems.error(position, format!("there already is a data stream clock class `{}`", clock.id));
+            problems.error(position, format!("duplicate data stream clock class `{}`", clock.id));
         } else if let Ok(index) = u16::try_from(self.trace.clocks.len()) {
             self.clocks.insert(clock.id.clone(), index);
             self.trace.clocks.push(clock);
@@ -298,9 +298,7 @@ impl Reader<'_> {
         };
         if self.streams.contains_key(&id) {
             let position = id_node.map_or(object.position, |node| node.position);
-            self.types
-                .problems
-                .error(position, format!("there already is a data stream class of the id {id}"));
+            self.types.problems.error(position, format!("duplicate data stream class id {id}"));
             return;
         }
         self.streams.insert(id, self.trace.data_streams.len());
@@ -361,15 +359,15 @@ impl Reader<'_> {
         let Some(stream) = index.and_then(|index| self.trace.data_streams.get_mut(index)) else {
             if !self.unsure_streams && (stream_node.is_some() || self.trace.data_streams.is_empty()) {
                 let position = stream_node.map_or(object.position, |node| node.position);
-                let message = format!("there is no data stream class of the id {stream_id} before this");
+                let message =
+                    format!("unknown data stream class id {stream_id}: no earlier fragment declares it");
                 self.types.problems.error(position, message);
             }
             return;
         };
         if !self.events.insert((stream_id, id)) {
             let position = id_node.map_or(object.position, |node| node.position);
-            let message =
-                format!("the data stream class {stream_id} already has an event record class of the id {id}");
+            let message = format!("duplicate event record class id {id} in data stream class {stream_id}");
             self.types.problems.error(position, message);
             return;
         }

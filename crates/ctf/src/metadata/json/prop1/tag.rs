@@ -108,7 +108,7 @@ fn apply_one(
     let (name, location, tag_node) = (name?, location?, tag_node?);
     let Some((_, role, only)) = TAGS.iter().find(|(known, _, _)| *known == name) else {
         let names = TAGS.map(|(name, _, _)| name);
-        let error = Diagnostic::error(tag_node.position, "no such tag");
+        let error = Diagnostic::error(tag_node.position, "unknown tag");
         problems.add(error.expected(listed(&names), tag_node.describe()));
         return None;
     };
@@ -121,7 +121,7 @@ fn apply_one(
             .map(|(name, _)| *name)
             .collect();
         let found = SCOPES.iter().find(|(_, other)| *other == scope).map_or("", |(name, _)| *name);
-        let message = format!("the tag `{name}` cannot be about a field of this scope in this fragment");
+        let message = format!("the tag `{name}` is not allowed for fields of this scope in this fragment");
         let error = Diagnostic::error(location.declared_at.0, message);
         problems.add(error.expected(listed(&scopes), format!("`{found}`")));
         return None;
@@ -129,10 +129,7 @@ fn apply_one(
     let path = names(&location);
     let root = roots.get_mut(scope as usize)?.as_mut();
     let Some(root) = root.filter(|root| !follow(root, &path).is_empty()) else {
-        problems.error(
-            location.declared_at.0,
-            format!("the tag is about `{location}`, but there is no such field"),
-        );
+        problems.error(location.declared_at.0, format!("the tag is for the unknown field `{location}`"));
         return None;
     };
     if *role == Role::PacketMagicNumber && !is_first(root, &path) {
@@ -148,7 +145,10 @@ fn clock_index(node: &Node, clocks: &HashMap<String, u16>, problems: &mut Proble
     let name = text(node, problems)?;
     let index = clocks.get(name).copied();
     if index.is_none() {
-        problems.error(node.position, format!("there is no data stream clock class `{name}` before this"));
+        problems.error(
+            node.position,
+            format!("unknown data stream clock class `{name}`: no earlier fragment declares it"),
+        );
     }
     index
 }
@@ -172,7 +172,7 @@ fn mark(
     problems: &mut Problems,
 ) {
     if let Some(expected) = violated(role, &class.kind) {
-        let error = Diagnostic::error(position, "the tagged field is not of the right field type");
+        let error = Diagnostic::error(position, "the tagged field has the wrong type");
         problems.add(error.expected(expected, format!("a {}", class.describe())));
         return;
     }

@@ -193,7 +193,7 @@ impl<'c> TypeWriter<'c> {
 
     fn integer(&mut self, integer: &IntegerProperties, object: &mut Object) {
         object.set_unless("signed", integer.signed, false);
-        self.refusals.refuse_if(integer.wall_clock.is_some(), "the date that an integer counts from");
+        self.refusals.refuse_if(integer.wall_clock.is_some(), "the epoch of an integer");
         let Some(mappings) = &integer.mappings else { return };
         let mut members = Object::default();
         let refusals = &mut self.refusals;
@@ -286,7 +286,7 @@ impl<'c> TypeWriter<'c> {
             };
             self.refusals.refuse_if(
                 is_enumeration && !is_label,
-                "an option that no label of the selector stands for, of its name and its values",
+                "an option without a label of the same name and values in the selector",
             );
             let class = self.field_type(&option.class);
             let attributes = json::attributes(&option.attributes, &mut self.refusals);

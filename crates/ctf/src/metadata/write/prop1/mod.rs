@@ -162,7 +162,7 @@ impl<'c> Writer<'c> {
         fragment.set("id", stream.id);
         let refusals = &mut self.types.refusals;
         refusals.refuse_if(stream.uid.is_some(), "a UID");
-        refusals.refuse_if(stream.resource.is_some(), "a class of what resources are");
+        refusals.refuse_if(stream.resource.is_some(), "a class of resources");
         let fields = [
             ("packet-context-field-type", Scope::PacketContext, &stream.packet_context),
             ("event-record-header-field-type", Scope::EventRecordHeader, &stream.event_record_header),
@@ -172,8 +172,7 @@ impl<'c> Writer<'c> {
         let read = header.or(context).or(self.header_clock).or(common);
         self.types.refusals.refuse_if(
             read != stream.default_clock,
-            "a default clock that is not the clock of the first tag that names one: that is the default clock in \
-             PROP-1.0",
+            "a default clock that is not the clock of the first tag with a clock, as PROP-1.0 requires",
         );
         let mut attributes = Cow::Borrowed(&stream.attributes);
         attributes::set_name(&mut attributes, &stream.namespace, &stream.name, &mut self.types.refusals);

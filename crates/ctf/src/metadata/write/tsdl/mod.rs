@@ -61,8 +61,7 @@ pub(super) fn write(
         }
         if writer.types.first_clock != stream.default_clock {
             writer.types.refusals.refuse(
-                "a default clock that is not the clock of the first field that is mapped to one: that is the \
-                 default clock in CTF 1.8",
+                "a default clock that is not the clock of the first mapped field, as CTF 1.8 requires",
             );
         }
         writer.types.refusals.leave();
@@ -126,7 +125,7 @@ impl<'c> Writer<'c> {
             self.types.refusals.enter(format!("call site {}", index + 1));
             match call_site {
                 Value::Map(entries) => self.entries("callsite", entries),
-                _ => self.types.refusals.refuse("what is no call site"),
+                _ => self.types.refusals.refuse("an invalid call site"),
             }
             self.types.refusals.leave();
         }
@@ -141,7 +140,7 @@ impl<'c> Writer<'c> {
         let mut known = HashSet::new();
         for (name, _) in &trace.environment {
             if !known.insert(name) {
-                self.types.refusals.refuse(format!("the environment entry `{name}` twice"));
+                self.types.refusals.refuse(format!("the duplicate environment entry `{name}`"));
             }
         }
         self.types.refusals.enter("environment");
@@ -154,7 +153,7 @@ impl<'c> Writer<'c> {
         self.open(block);
         for (name, value) in entries {
             self.types.refusals.enter(format!("entry `{name}`"));
-            self.refuse_if(!name.split('.').all(names::is_identifier), "a name that is no identifier");
+            self.refuse_if(!name.split('.').all(names::is_identifier), "a name that is not an identifier");
             match value {
                 Value::Integer(value) if is_constant(*value) => self.set(name, value),
                 Value::Text(text) => self.set_text(name, text),
@@ -204,7 +203,7 @@ impl<'c> Writer<'c> {
         self.refuse_if(stream.namespace.is_some(), "a namespace of a data stream class");
         self.refuse_if(stream.name.is_some(), "a name of a data stream class");
         self.refuse_if(stream.uid.is_some(), "a UID of a data stream class");
-        self.refuse_if(stream.resource.is_some(), "a class of what resources are");
+        self.refuse_if(stream.resource.is_some(), "a class of resources");
         self.refuse_if(!stream.attributes.is_empty(), "attributes of a data stream class");
         self.types.default_clock = stream.default_clock;
         self.types.first_clock = None;

@@ -117,7 +117,7 @@ impl<'c> TypeWriter<'c> {
     fn clock(&mut self, class: &FieldClass, slot: Slot<'_>) -> Option<u16> {
         let mut roles = class.roles;
         if !class.clock_updates().is_empty() {
-            self.refusals.refuse("a field that brings several clocks up to date");
+            self.refusals.refuse("a field that updates several clocks");
             return None;
         }
         let is_timestamp = roles.has(Role::Timestamp) || roles.has(Role::PacketEndTimestamp);
@@ -136,7 +136,7 @@ impl<'c> TypeWriter<'c> {
         };
         match implied {
             Some(implied) if implied == roles => {}
-            None => self.refusals.refuse("a name that makes a timestamp of it in CTF 1.8"),
+            None => self.refusals.refuse("a name that makes it a timestamp in CTF 1.8"),
             Some(implied) => {
                 for role in roles.iter().filter(|role| !implied.has(*role)) {
                     self.refusals.refuse(match roles::tsdl_name_of_role(role, scope) {
@@ -205,7 +205,7 @@ impl<'c> TypeWriter<'c> {
 
     fn integer_body(&mut self, bits: BitField, integer: &IntegerProperties, clock: Option<u16>) {
         self.bit_order(bits);
-        self.refusals.refuse_if(integer.wall_clock.is_some(), "the date that an integer counts from");
+        self.refusals.refuse_if(integer.wall_clock.is_some(), "the epoch of an integer");
         let (size, align, signed) = (bits.length, bits.alignment, u8::from(integer.signed));
         let _ = write!(self.out, "integer {{ size = {size}; align = {align}; signed = {signed};");
         self.byte_order(bits.byte_order);
@@ -215,11 +215,11 @@ impl<'c> TypeWriter<'c> {
                 Some(name) => {
                     self.refusals.refuse_if(
                         !names::is_identifier(name),
-                        &format!("the name `{name}` of a clock, which is no identifier"),
+                        &format!("the name `{name}` of a clock, which is not an identifier"),
                     );
                     let _ = write!(self.out, " map = clock.{name}.value;");
                 }
-                None => self.refusals.refuse("a clock that there is not"),
+                None => self.refusals.refuse("an unknown clock"),
             }
         }
         self.out.push_str(" }");
@@ -366,7 +366,7 @@ impl<'c> TypeWriter<'c> {
             self.refusals.enter(format!("member `{}`", member.name));
             self.refusals.refuse_if(!member.attributes.is_empty(), "attributes of a member");
             let Some(name) = names::of_member(member) else {
-                self.refusals.refuse(format!("the name `{}`, which is no identifier", member.name));
+                self.refusals.refuse(format!("the name `{}`, which is not an identifier", member.name));
                 self.refusals.leave();
                 continue;
             };
@@ -431,7 +431,7 @@ impl<'c> TypeWriter<'c> {
                 }
                 None => self
                     .refusals
-                    .refuse("an option that no label of the selector stands for, of its name and its values"),
+                    .refuse("an option without a label of the same name and values in the selector"),
             }
             self.refusals.leave();
         }
