@@ -133,7 +133,7 @@ fn a_truncated_archive_is_not_called_broken_metadata() {
         cut.len(),
         whole - 300
     );
-    let run = ichnos(["cat", &path]).expect(2, &[&end, "only the first 300 bytes of the metadata are there"]);
+    let run = ichnos(["cat", &path]).expect(2, &[&end, "the metadata is truncated after 300 bytes"]);
     assert!(!run.err.contains("expected"), "{}", run.err);
     // Without any metadata.
     let path = write(&directory, "none.tar", &last[..begin - 2000]);

@@ -553,7 +553,7 @@ fn packets_without_a_size_end_at_a_byte() {
         let out = outputs.join(verb);
         let written =
             run(&[verb, "--losses", text(&directory), "--force", "-o", text(&out)]).expect(code, &[]);
-        assert!(written.out.contains("events behind the last whole byte"), "{}", written.out);
+        assert!(written.out.contains("events after the last whole byte"), "{}", written.out);
         is_sound(&out);
         assert_eq!(values(&out), all[..8]);
     }

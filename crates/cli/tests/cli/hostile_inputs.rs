@@ -199,7 +199,7 @@ fn cases() -> Vec<Case> {
         }, (Pipes, "ichnos info t.tar.gz"), (2, "the description takes more than"), (500, 200)),
         case("a byte order mark before the metadata", |directory| {
             write(directory, &[("metadata", format!("\u{feff}{METADATA}").into()), ("stream", packet(&[1, 2], 0))]);
-        }, (Pipes, "ichnos check ."), (0, "a byte order mark (U+FEFF) is in front of the metadata: it is skipped"), (100, 16)),
+        }, (Pipes, "ichnos check ."), (0, "skipped a byte order mark (U+FEFF) before the metadata"), (100, 16)),
         case("integers of 65,536 bits", |directory| {
             write(directory, &tsdl("stream{};event{fields:=struct{integer{size=65536;align=1;}a;};};", &[0xa5; 1 << 16]));
         }, (Pipes, EVENTS), (0, "8 events in"), (100, 16)),
@@ -295,7 +295,7 @@ fn cases() -> Vec<Case> {
         case("a million environment entries, and less memory", |directory| {
             let entries = names(1_000_000, |name| format!("{name}=1;"));
             write(directory, &tsdl(&format!("env{{{entries}}};stream{{}};event{{}};"), &[]));
-        }, (Pipes, "ulimit -v 100000; ichnos info ."), (2, "there is not enough memory for the description"), (500, 80)),
+        }, (Pipes, "ulimit -v 100000; ichnos info ."), (2, "not enough memory for the description"), (500, 80)),
         case("70 MB to unpack, and a full disk", |directory| padded(directory, 70),
             (Pipes, "trap '' XFSZ; ulimit -f 100; ichnos info t.tar.gz"), (2, "unpacked data cannot be kept in a temporary file in"), (500, 150)),
         case("70 MB to unpack, and no directory for it", |directory| padded(directory, 70),

@@ -1,4 +1,4 @@
-//! Common contexts that were encoded before.
+//! Cache of encoded common contexts.
 
 use ichnos_model::lower::LoweredTrace;
 use ichnos_model::{Event, EventValues, Scope, ValueCache};
@@ -24,7 +24,7 @@ impl Default for ContextCache {
 }
 
 impl ContextCache {
-    /// The values of the common context of an event, if it can be kept.
+    /// Returns the values of the common context of an event, if it can be cached.
     #[inline]
     fn values<'e>(
         &mut self,
@@ -43,7 +43,7 @@ impl ContextCache {
         (is_usable && is_of_values && out.at() % 8 == 0 && self.encoded.is_useful()).then_some(values)
     }
 
-    /// Writes the common context of an event, if it was kept.
+    /// Writes the common context of an event, if it is cached.
     #[inline]
     pub(super) fn put(&mut self, out: &mut BitWriter, event: &Event<'_>, lowered: &LoweredTrace) -> bool {
         let Some(values) = self.values(out, event, lowered) else { return false };
@@ -54,7 +54,7 @@ impl ContextCache {
         })
     }
 
-    /// Keeps the common context of an event, which was written from a bit on.
+    /// Caches the common context of an event, which was written from bit `begin` on.
     pub(super) fn keep(&mut self, out: &BitWriter, begin: u64, event: &Event<'_>, lowered: &LoweredTrace) {
         let Some(values) = self.values(out, event, lowered) else { return };
         let bytes = usize::try_from(begin / 8).ok().and_then(|begin| out.packet().get(begin..));
