@@ -1,4 +1,4 @@
-//! Files of a directory that a collector writes to: plain files, never written through symbolic links.
+//! Files of a collector's directory: plain files, never written through symbolic links.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
@@ -13,7 +13,7 @@ use rustix::fs::OFlags;
 /// Opens a file with these options.
 ///
 /// # Errors
-/// If it is not possible, or the file is no plain file but a symbolic link, for instance.
+/// If the file cannot be opened, or is not a plain file, for instance a symbolic link.
 pub(crate) fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
@@ -24,10 +24,10 @@ pub(crate) fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<Fi
     }
 }
 
-/// Opens a file to read it, also through links: segments may be kept elsewhere.
+/// Opens a file for reading, also through links: segments may be kept elsewhere.
 pub(crate) fn open_linked(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    // A pipe is not waited for.
+    // Do not wait for a pipe.
     #[cfg(unix)]
     options.custom_flags(OFlags::NONBLOCK.bits().cast_signed());
     plain(options.read(true).open(path))
@@ -40,7 +40,7 @@ fn plain(opened: io::Result<File>) -> io::Result<File> {
     }
 }
 
-/// Opens a file to read it.
+/// Opens a file for reading.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     open_with(OpenOptions::new().read(true), path)
 }
@@ -52,12 +52,12 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// Makes a file, which is not there before.
+/// Creates a file, which must not exist.
 pub(crate) fn create(path: &Path) -> io::Result<File> {
     open_with(OpenOptions::new().write(true).create_new(true), path)
 }
 
-/// Makes a file in place of one that is there, or of a link.
+/// Creates a file, replacing an existing file or link.
 pub(crate) fn replace(path: &Path) -> io::Result<File> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -99,7 +99,7 @@ mod tests {
         for error in [read(&pipe).unwrap_err(), open_linked(&pipe).unwrap_err()] {
             assert_eq!(error.to_string(), "expected a plain file");
         }
-        // A link is replaced, and not what it leads to.
+        // A link itself is replaced, not its target.
         replace(&link).unwrap();
         assert_eq!((fs::read(&foreign).unwrap(), fs::read(&link).unwrap()), (b"foreign".to_vec(), vec![]));
     }
