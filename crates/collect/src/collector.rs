@@ -144,7 +144,7 @@ impl Collector {
         let mut result = Ok(());
         for thread in self.threads.drain(..) {
             if thread.join().is_err() {
-                result = Err(CollectError::Thread(io::Error::other("it has panicked")));
+                result = Err(CollectError::Thread(io::Error::other("panicked")));
             }
         }
         result

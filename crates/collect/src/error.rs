@@ -27,19 +27,19 @@ pub enum CollectError {
         error: io::Error,
     },
     /// Another collector uses the directory.
-    #[error("{}: another collector writes there", path.display())]
+    #[error("{}: in use by another collector", path.display())]
     InUse {
         /// The directory.
         path: PathBuf,
     },
     /// The directory was moved or replaced while the collector wrote to it.
-    #[error("{}: the directory was moved, replaced or removed: it has to be moved back", path.display())]
+    #[error("{}: the directory was moved, replaced or removed: move it back", path.display())]
     Moved {
         /// Original path of the directory.
         path: PathBuf,
     },
     /// The directory contains reports of another format.
-    #[error("{}: has reports of the format {found}, not of {wanted}", path.display())]
+    #[error("{}: expected reports of the format {wanted}, found {found}", path.display())]
     Format {
         /// The directory.
         path: PathBuf,
@@ -49,7 +49,7 @@ pub enum CollectError {
         wanted: String,
     },
     /// The directory was not made by a collector.
-    #[error("{}: expected a directory that a collector has made", path.display())]
+    #[error("{}: expected a collector's directory", path.display())]
     NoCollection {
         /// The directory.
         path: PathBuf,
@@ -63,7 +63,7 @@ pub enum CollectError {
         error: Box<redb::Error>,
     },
     /// A thread cannot be started, or has failed.
-    #[error("a thread of the collector: {0}")]
+    #[error("collector thread: {0}")]
     Thread(io::Error),
 }
 

@@ -60,27 +60,27 @@ impl fmt::Display for Notice {
         match self {
             Self::Recovered { path, reports, damaged_bytes, damaged, missing_bytes } => {
                 let (path, reports) = (path.display(), Count(*reports, "report"));
-                write!(f, "{path}: was not closed properly: {reports} without a checksum recovered")?;
+                write!(f, "{path}: not closed properly: recovered {reports} without a checksum")?;
                 if *damaged_bytes > 0 {
                     let bytes = Count(*damaged_bytes, "byte");
-                    write!(f, "; {bytes} that are no report moved to {}", damaged.display())?;
+                    write!(f, "; moved {bytes} of damaged data to {}", damaged.display())?;
                 }
                 if *missing_bytes > 0 {
-                    write!(f, "; {} with a checksum are missing", Count(*missing_bytes, "byte"))?;
+                    write!(f, "; missing {} with a checksum", Count(*missing_bytes, "byte"))?;
                 }
                 Ok(())
             }
             Self::CannotWrite { error } => {
-                write!(f, "{error}: nothing more is taken until it can be written")
+                write!(f, "{error}: accepting no reports until writing works again")
             }
-            Self::WritesAgain => f.write_str("it can be written again"),
-            Self::NotClosed { error } => write!(f, "{error}: the segment is not closed properly"),
+            Self::WritesAgain => f.write_str("writing works again"),
+            Self::NotClosed { error } => write!(f, "{error}: segment not closed properly"),
             Self::NotWritten { reports } => {
-                write!(f, "{} taken but not written to the end, and maybe lost", Count(*reports, "report"))
+                write!(f, "{} accepted but not written, possibly lost", Count(*reports, "report"))
             }
-            Self::Index { error } => write!(f, "the index cannot be written for now: {error}"),
-            Self::CannotAccept { error } => write!(f, "connections cannot be accepted for now: {error}"),
-            Self::CannotReceive { error } => write!(f, "datagrams cannot be received: {error}"),
+            Self::Index { error } => write!(f, "cannot write the index at the moment: {error}"),
+            Self::CannotAccept { error } => write!(f, "cannot accept connections at the moment: {error}"),
+            Self::CannotReceive { error } => write!(f, "cannot receive datagrams: {error}"),
         }
     }
 }

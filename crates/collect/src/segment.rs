@@ -112,10 +112,7 @@ impl Segment {
         self.file.sync_data()?;
         // Data in a moved or removed file would not be found.
         if !self.is_in_place()? {
-            return Err(io::Error::new(
-                io::ErrorKind::NotFound,
-                "moved, replaced or removed while it is written",
-            ));
+            return Err(io::Error::new(io::ErrorKind::NotFound, "moved, replaced or removed during writing"));
         }
         let line = Sum {
             offset: self.flushed,

@@ -30,7 +30,7 @@ impl Undecoded {
 
 impl std::fmt::Display for Undecoded {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "fields that were read could not be decoded again, {} times", self.count)
+        write!(f, "decoding of fields that were already read failed {} times", self.count)
     }
 }
 

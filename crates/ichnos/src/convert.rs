@@ -87,7 +87,7 @@ pub enum ConvertError {
     #[error(transparent)]
     Io(io::Error),
     /// The conversion would be lossy.
-    #[error("the conversion would lose something")]
+    #[error("the conversion would be lossy")]
     Losses(LossTable),
     /// The conversion was stopped.
     #[error("stopped")]
@@ -524,7 +524,7 @@ fn to_next_packet(cursor: &mut Option<BoxedCursor>, is_stopped: &dyn Fn() -> boo
     *cursor = None;
 }
 
-/// Moves behind the packet whose beginning is the current message. Returns `false` at the end.
+/// Moves past the packet whose beginning is the current message. Returns `false` at the end.
 fn pass_packet(cursor: &mut BoxedCursor, is_stopped: &dyn Fn() -> bool) -> bool {
     // If the packet cannot be skipped, its events are read and ignored.
     cursor.skip_packet();
@@ -539,7 +539,7 @@ fn pass_packet(cursor: &mut BoxedCursor, is_stopped: &dyn Fn() -> bool) -> bool 
     false
 }
 
-/// Moves behind a packet that was copied; `take` receives its messages as written.
+/// Moves past a packet that was copied; `take` receives its messages as written.
 fn pass_copied_packet(cursor: &mut BoxedCursor, take: &mut dyn FnMut(&Message<'_>)) -> bool {
     let mut is_behind = false;
     cursor.drain_all(&mut |message| {

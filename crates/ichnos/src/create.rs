@@ -108,7 +108,7 @@ pub enum WriteError {
     #[error(transparent)]
     Create(#[from] CreateError),
     /// The format is unknown, or cannot be written.
-    #[error("there is no format {0} that can be written")]
+    #[error("no writable format {0}")]
     Format(String),
     /// A class cannot be compiled.
     #[error(transparent)]
@@ -117,7 +117,7 @@ pub enum WriteError {
     #[error(transparent)]
     Build(#[from] BuildError),
     /// The values contradict each other, for instance the length of an array and its elements.
-    #[error("the event cannot be written: {0}")]
+    #[error("invalid event: {0}")]
     Event(String),
     /// A packet could not be written. Its events are lost; readers detect the missing packet by sequence numbers, if
     /// there are any. Writing can continue.
@@ -125,7 +125,7 @@ pub enum WriteError {
     Io(#[from] io::Error),
     /// The event is earlier than the previous one of its data stream, or of the trace if the format has a single
     /// order of events.
-    #[error("the time {time} is before {last}, that of the last event{}", if *of_trace { "" } else { " of the data stream" })]
+    #[error("time {time} is before {last}, the time of the last event{}", if *of_trace { "" } else { " of the data stream" })]
     Time {
         /// Time of the event, in cycles.
         time: u64,
@@ -141,13 +141,13 @@ pub enum WriteError {
     #[error("the event has a time, but its data stream has no clock")]
     NoClock,
     /// Another clock already has this id.
-    #[error("there is a clock `{0}` already")]
+    #[error("duplicate clock `{0}`")]
     ClockId(String),
     /// The number of clocks or event record classes reached its limit.
-    #[error("there are too many {0}")]
+    #[error("too many {0}")]
     TooMany(&'static str),
     /// A class or a clock belongs to another trace, or to another data stream class.
-    #[error("the {0} is not of this trace and data stream class")]
+    #[error("the {0} belongs to another trace or data stream class")]
     Foreign(&'static str),
     /// The trace was finished.
     #[error("the trace is finished")]

@@ -42,7 +42,7 @@ pub(crate) fn divide<'t>(
         }
         if first.is_some() && free.len() > MOST_OTHERS {
             division.notices.push(format!(
-                "{}: {} files are not of its traces; {MOST_OTHERS} of them were looked at for others",
+                "{}: {} files outside of its traces; searched {MOST_OTHERS} of them for further traces",
                 tree.name,
                 free.len()
             ));
@@ -61,7 +61,7 @@ pub(crate) fn divide<'t>(
     free.retain(|index| tree.entries[*index].is_compressed_file());
     if free.len() > MOST_OTHERS {
         division.notices.push(format!(
-            "{}: {} compressed files are unknown; {MOST_OTHERS} of them were unpacked to look for traces",
+            "{}: {} unknown compressed files; unpacked {MOST_OTHERS} of them to find traces",
             tree.name,
             free.len()
         ));

@@ -49,7 +49,7 @@ const SHOWN: usize = 20;
 struct Given {
     /// The first path that is read as a whole.
     whole: Option<usize>,
-    /// The first path of which only the trace is read.
+    /// The first path for which only the trace is read.
     alone: Option<usize>,
 }
 
@@ -91,12 +91,12 @@ pub(crate) fn without_repetition(all: Vec<Opening>) -> (Vec<Opening>, Vec<String
         let (given, first) = (opening.given.display(), cover.given.display());
         notices.push(match opening.given == cover.given {
             true => format!("{given}: this path is given more than once: it is read once"),
-            false => format!("{given}: this is read already with {first}: it is read once"),
+            false => format!("{given}: already read with {first}"),
         });
     }
     let more = left_out.count();
     if more > 0 {
-        notices.push(format!("{more} more paths are read already with others"));
+        notices.push(format!("{more} more paths already read with others"));
     }
     let kept = all.into_iter().zip(covers).filter(|(_, cover)| cover.is_none());
     (kept.map(|(opening, _)| opening).collect(), notices)
@@ -146,10 +146,7 @@ mod tests {
         let notice = notices(&["t", "t"]).join("\n");
         assert!(notice.ends_with("/t: this path is given more than once: it is read once"), "{notice}");
         let notice = notices(&["t/sub", "t"]).join("\n");
-        assert!(
-            notice.contains("/t/sub: this is read already with ") && notice.contains("/t: it"),
-            "{notice}"
-        );
+        assert!(notice.contains("/t/sub: already read with ") && notice.ends_with("/t"), "{notice}");
         assert_eq!(notices(&["t"; 100]).len(), 21);
     }
 

@@ -28,10 +28,10 @@ pub enum IndexError {
     #[error(transparent)]
     Read(#[from] IoError),
     /// The path is not a directory.
-    #[error("{0}: expected the directory of a trace; nothing can be written beside other traces")]
+    #[error("{0}: expected the directory of a trace; other inputs cannot contain indexes")]
     NotADirectory(String),
     /// The directory contains no trace of a format with indexes.
-    #[error("{0}: there is no trace of a format that has indexes of packets")]
+    #[error("{0}: no trace of a format with packet indexes")]
     NoTrace(String),
     /// An index cannot be written. Earlier ones were written.
     #[error("{path}: {error}")]

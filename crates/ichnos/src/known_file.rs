@@ -55,7 +55,7 @@ impl KnownFile {
             .or_else(|| protobuf(head))
             .or_else(|| {
                 let is_zeros = !head.is_empty() && head.iter().all(|byte| *byte == 0);
-                is_zeros.then_some(Self::other("a file of zeros, at least at its beginning"))
+                is_zeros.then_some(Self::other("a file that begins with zeros"))
             })
     }
 
@@ -92,15 +92,15 @@ const MAGICS: &[Magic] = &[
     of_perf(b"PERFILE2"),
     of_perf(b"2ELIFREP"),
     of_perf(b"PERFFILE"),
-    trace(b"\xa1\xb2\xc3\xd4", "a pcap file (captured packets of a network)"),
-    trace(b"\xd4\xc3\xb2\xa1", "a pcap file (captured packets of a network)"),
-    trace(b"\xa1\xb2\x3c\x4d", "a pcap file (captured packets of a network)"),
-    trace(b"\x4d\x3c\xb2\xa1", "a pcap file (captured packets of a network)"),
-    trace(b"\x0a\x0d\x0d\x0a", "a pcapng file (captured packets of a network)"),
+    trace(b"\xa1\xb2\xc3\xd4", "a pcap file (network capture)"),
+    trace(b"\xd4\xc3\xb2\xa1", "a pcap file (network capture)"),
+    trace(b"\xa1\xb2\x3c\x4d", "a pcap file (network capture)"),
+    trace(b"\x4d\x3c\xb2\xa1", "a pcap file (network capture)"),
+    trace(b"\x0a\x0d\x0d\x0a", "a pcapng file (network capture)"),
     trace(b"\x10\x00\x04FxT\x16\x00", "a trace in FXT, Fuchsia's trace format"),
     trace(b"\x17\x08\x44tracing", "a trace.dat file (trace-cmd, ftrace)"),
-    trace(b"LPKSHHRH", "a journal of systemd"),
-    trace(b"FLR\x00", "a recording of Java Flight Recorder"),
+    trace(b"LPKSHHRH", "a systemd journal"),
+    trace(b"FLR\x00", "a Java Flight Recorder recording"),
     other(b"SQLite format 3\x00", "a SQLite database"),
     other(b"%PDF-", "a PDF document"),
     other(b"\x89PNG\r\n\x1a\n", "a PNG image"),
@@ -110,7 +110,7 @@ const MAGICS: &[Magic] = &[
     other(b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
     other(b"\xca\xfe\xba\xbe", "a program or class file"),
     other(b"\xcf\xfa\xed\xfe", "a program or library (Mach-O)"),
-    other(b"MZ", "a program or library of Windows"),
+    other(b"MZ", "a Windows program or library"),
     other(b"\x04\x22\x4d\x18", "an LZ4 file: unpack it first"),
     other(b"7z\xbc\xaf\x27\x1c", "a 7z archive: unpack it first"),
     other(b"Rar!\x1a\x07", "a RAR archive: unpack it first"),
@@ -163,17 +163,17 @@ fn text(head: &[u8]) -> Option<KnownFile> {
         return Some(if has("\"traceEvents\"") || (has("\"ph\"") && has("\"ts\"")) {
             KnownFile::trace("a trace in Chrome's JSON format")
         } else {
-            KnownFile::other("a JSON text")
+            KnownFile::other("a JSON file")
         });
     }
     Some(if begin.starts_with("# tracer: ") {
-        KnownFile::trace("a text of ftrace")
+        KnownFile::trace("ftrace output")
     } else if is_of_strace(first) {
-        KnownFile::trace("a text of strace")
+        KnownFile::trace("strace output")
     } else if begin.starts_with("#Paraver") {
         KnownFile::trace("a Paraver trace")
     } else if begin.starts_with("<?xml") {
-        KnownFile::other("an XML text")
+        KnownFile::other("an XML file")
     } else if begin.get(..15).is_some_and(|begin| begin.eq_ignore_ascii_case("<!doctype html>")) {
         KnownFile::other("an HTML page")
     } else {
@@ -228,7 +228,7 @@ fn protobuf(head: &[u8]) -> Option<KnownFile> {
     }
     match count {
         0 => None,
-        _ if are_types => Some(KnownFile::other("a profile of pprof")),
+        _ if are_types => Some(KnownFile::other("a pprof profile")),
         _ => Some(KnownFile::trace("a Perfetto trace")),
     }
 }
@@ -337,11 +337,11 @@ mod tests {
             ("grüezi\n\tmitenand\r\n", "a text file"),
             ("{\"traceEvents\": [", "a trace in Chrome's JSON format"),
             ("[{\"name\":\"x\",\"ph\":\"B\",\"ts\":1}", "a trace in Chrome's JSON format"),
-            (" [1, 2]", "a JSON text"),
-            ("execve(\"/bin/ls\", [\"ls\"], 0x7ff /* 9 vars */) = 0\n", "a text of strace"),
-            ("[pid 7] 12:00:01.5 openat(AT_FDCWD, \"x\") = -1 ENOENT", "a text of strace"),
-            ("# tracer: function\n#", "a text of ftrace"),
-            ("<?xml version=\"1.0\"?>", "an XML text"),
+            (" [1, 2]", "a JSON file"),
+            ("execve(\"/bin/ls\", [\"ls\"], 0x7ff /* 9 vars */) = 0\n", "strace output"),
+            ("[pid 7] 12:00:01.5 openat(AT_FDCWD, \"x\") = -1 ENOENT", "strace output"),
+            ("# tracer: function\n#", "ftrace output"),
+            ("<?xml version=\"1.0\"?>", "an XML file"),
             ("<!DOCTYPE html><html>", "an HTML page"),
         ] {
             assert_eq!(what(text.as_bytes()), expected, "{text}");
@@ -361,8 +361,8 @@ mod tests {
         assert_eq!(what(&packet.repeat(2000)[..HEAD]), "a Perfetto trace");
         // Types of values, then a sample.
         let profile = b"\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x04\x12\x02\x0a\x00";
-        assert_eq!(what(profile), "a profile of pprof");
-        assert_eq!(what(b"\x0a\x04\x08\x01\x10"), "a profile of pprof");
+        assert_eq!(what(profile), "a pprof profile");
+        assert_eq!(what(b"\x0a\x04\x08\x01\x10"), "a pprof profile");
         assert_eq!(what(b"\x0a\x02\xff\xff"), "");
         assert_eq!(what(b"\x12\x02\xff\xff"), "");
     }
@@ -370,7 +370,7 @@ mod tests {
     #[test]
     fn unknown_bytes() {
         assert_eq!(what(b""), "");
-        assert_eq!(what(&[0; 100]), "a file of zeros, at least at its beginning");
+        assert_eq!(what(&[0; 100]), "a file that begins with zeros");
         assert_eq!(what(&[0xc3; 100]), "");
         // Random bytes are examined without a panic.
         cases(2_000, |random| {

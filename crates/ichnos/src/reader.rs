@@ -31,7 +31,7 @@ pub struct Reader<'a> {
 #[non_exhaustive]
 pub enum IntersectionError {
     /// The time range of a data stream is unknown.
-    #[error("{trace}: the packets of the data stream {stream} do not say when it begins and ends")]
+    #[error("{trace}: unknown time range of the data stream {stream}: its packets have no times")]
     Unknown {
         /// The trace.
         trace: String,
@@ -39,7 +39,7 @@ pub enum IntersectionError {
         stream: String,
     },
     /// A data stream ends before another one begins.
-    #[error("{trace}: the data stream {ended} ends before {begun} begins: they have no time in common")]
+    #[error("{trace}: the data stream {ended} ends before {begun} begins: no time in common")]
     Disjoint {
         /// The trace.
         trace: String,

@@ -44,7 +44,7 @@ pub enum OpenError {
     #[error(transparent)]
     Uncorrelated(#[from] UncorrelatedClocks),
     /// No trace at some paths has the clock of a given offset.
-    #[error("{}: there is no clock `{clock}`", paths.join(", "))]
+    #[error("{}: unknown clock `{clock}`", paths.join(", "))]
     NoClock {
         /// The paths.
         paths: Vec<String>,
@@ -54,7 +54,7 @@ pub enum OpenError {
         known: BTreeSet<String>,
     },
     /// No path can be read: the error of each path.
-    #[error("none of the paths can be read: {}", sentences(.0))]
+    #[error("cannot read any of the paths: {}", sentences(.0))]
     Several(Vec<OpenError>),
 }
 
@@ -83,8 +83,8 @@ fn sentences(errors: &[OpenError]) -> String {
 /// Two clocks that cannot share a timeline.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error(
-    "the clock `{first}` of {first_trace} and the clock `{second}` of {second_trace} count from origins that \
-     nothing relates: their events cannot be put in order"
+    "the clock `{first}` of {first_trace} and the clock `{second}` of {second_trace} have unrelated \
+     origins: their events cannot be ordered"
 )]
 pub struct UncorrelatedClocks {
     /// Name of the first clock.
@@ -233,7 +233,7 @@ pub fn listen(datagrams: Datagrams, options: &OpenOptions) -> Result<Session, Op
         }))
     };
     let found = options.formats().find_map(Format::listen);
-    let listen = found.ok_or_else(|| no_trace("the format does not come in datagrams"))?;
+    let listen = found.ok_or_else(|| no_trace("the format does not support datagrams"))?;
     let trace = listen(datagrams, &options.reading()).map_err(|error| no_trace(&error.to_string()))?;
     Ok(Session {
         traces: vec![trace],
@@ -263,7 +263,7 @@ fn no_trace(tree: &Tree, options: &OpenOptions) -> OpenError {
             (None, Some(known)) => Hint::new(format!("this is {known}")),
             (None, None) => {
                 is_unknown = true;
-                let message = format!("`{}` is none of the formats that ichnos knows by itself", only.name());
+                let message = format!("`{}` has an unrecognized format", only.name());
                 match lacking() {
                     Some(lacking) => lacking.after(&format!("{message}; ")),
                     None => Hint::new(message),
@@ -271,7 +271,7 @@ fn no_trace(tree: &Tree, options: &OpenOptions) -> OpenError {
             }
         },
         several => {
-            let unrecognised = || Hint::new(format!("its {} files are of no known format", several.len()));
+            let unrecognised = || Hint::new(format!("its {} files have unrecognized formats", several.len()));
             let lacking = lacking().unwrap_or_else(unrecognised);
             let known = several.iter().take(LOOKED_AT).find_map(|entry| {
                 let known = known_file::describe(entry).or_else(|| {
@@ -304,11 +304,11 @@ fn other_format(tree: &Tree, options: &OpenOptions) -> Option<OpenError> {
         |format: &&&dyn Format| format.name() != wanted.name() && format.probe(tree, &options.read);
     let other = FORMATS.iter().find(is_other)?;
     let hint = Hint::new(format!(
-        "it is of the format {} ({}), and not of {} ({})",
-        other.name(),
-        other.title(),
+        "expected the format {} ({}), found {} ({})",
         wanted.name(),
-        wanted.title()
+        wanted.title(),
+        other.name(),
+        other.title()
     ));
     let recognised = Some(other.name());
     let path = tree.name.clone();

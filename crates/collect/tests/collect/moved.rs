@@ -82,10 +82,10 @@ fn a_segment_that_is_removed() {
     drop(stream);
     assert_eq!(collector.stop().unwrap().not_written, 0);
     let said = said.lock().unwrap();
-    assert!(said[0].contains("00000001.reports: moved, replaced or removed while it is written"), "{said:?}");
+    assert!(said[0].contains("00000001.reports: moved, replaced or removed during writing"), "{said:?}");
 }
 
-/// Files behind links of any name do not change.
+/// Targets of links with any name do not change.
 #[test]
 fn links_are_not_followed() {
     let directory = tempfile::tempdir().unwrap();

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use ichnos_model::{StringEncoding, Text};
 
-/// A number as it was read.
+/// A number with its original sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Number {
     Unsigned(u64),

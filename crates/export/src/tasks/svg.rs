@@ -206,7 +206,7 @@ impl<'g, 't> Drawing<'g, 't> {
     fn notes(&self) -> String {
         let mut notes = Vec::new();
         if self.picture.times.is_none() {
-            notes.push("no operation has a time: from left to right in order of cause".to_owned());
+            notes.push("no times: operations from left to right in causal order".to_owned());
         }
         let corrections = self.graph.clock_corrections();
         if let Some((_, most)) = corrections.first() {
@@ -215,10 +215,10 @@ impl<'g, 't> Drawing<'g, 't> {
         }
         let groups = self.picture.marks.iter().filter(|mark| mark.count > 1).count();
         if groups > 0 {
-            notes.push(format!("a square is a group of operations: {groups} groups"));
+            notes.push(format!("{groups} squares: groups of operations"));
         }
         if self.left_out > 0 {
-            notes.push(format!("not drawn: {} edges, more than {MOST_LINES}", self.left_out));
+            notes.push(format!("{} edges not drawn, limit {MOST_LINES}", self.left_out));
         }
         notes.join("; ")
     }
@@ -312,7 +312,7 @@ impl<'g, 't> Drawing<'g, 't> {
             let (x, y) = (self.x(mark), self.y(mark));
             writeln!(
                 out,
-                "<path class=\"dangling\" d=\"M{:.1} {}L{x:.1} {y}\"><title>after {}, which is not known</title></path>",
+                "<path class=\"dangling\" d=\"M{:.1} {}L{x:.1} {y}\"><title>after {} (unknown)</title></path>",
                 x - 14.0,
                 y - 6,
                 edge.from

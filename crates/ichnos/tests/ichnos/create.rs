@@ -133,7 +133,7 @@ fn what_does_not_fit_is_refused() {
     let trace = create(&path, &options).unwrap();
     let wall = clock(&trace);
     let same = trace.clock(ClockClass::since_unix_epoch("wall")).unwrap_err();
-    assert_eq!(same.to_string(), "there is a clock `wall` already");
+    assert_eq!(same.to_string(), "duplicate clock `wall`");
     let stream = trace.stream("s", Some(&wall)).unwrap();
     let members = [
         Member::new("i", FieldClass::signed(8)),
@@ -155,7 +155,7 @@ fn what_does_not_fit_is_refused() {
     assert_eq!(error(set(0, -1, "x", Some(11))), negative);
     let zero = "payload member `s`: expected a string without U+0000, found one that has it";
     assert_eq!(error(set(0, 0, "a\0", Some(11))), zero);
-    let before = "the time 9 is before 10, that of the last event of the data stream";
+    let before = "time 9 is before 10, the time of the last event of the data stream";
     assert_eq!(error(set(0, 0, "x", Some(9))), before);
     assert_eq!(error(set(0, 0, "x", None)), "the event has no time, but its data stream has a clock");
     set(127, 0, "y", Some(10)).unwrap();

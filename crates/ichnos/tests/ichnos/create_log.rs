@@ -59,7 +59,7 @@ fn lines_of_several_data_streams() {
         // All events share one order, independent of their data stream.
         info.set("text", "cold").unwrap().set("n", 3).unwrap();
         let early = info.write(1_500_000_000).unwrap_err().to_string();
-        assert_eq!(early, "the time 1500000000 is before 2000000000, that of the last event");
+        assert_eq!(early, "time 1500000000 is before 2000000000, the time of the last event");
         assert_eq!(path.exists(), live);
         let written = trace.finish().unwrap();
         assert_eq!((written.events, &written.paths[..]), (2, &[path.clone()][..]));
