@@ -11,7 +11,7 @@ pub enum Notice {
     Recovered {
         /// The segment.
         path: PathBuf,
-        /// Number of complete reports.
+        /// Number of complete reports without a valid checksum.
         reports: u64,
         /// Size of damaged data, now in the file `damaged`, in bytes.
         damaged_bytes: u64,

@@ -20,7 +20,7 @@ const LAST_TRIES: Duration = Duration::from_secs(2);
 /// Interval of periodic checks.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// From how many reports on a segment is closed: the index is made of all of them at once.
+/// Number of reports at which a segment is closed, since they are indexed together.
 const SEGMENT_REPORTS: u64 = 1 << 18;
 
 /// Writes reports to the disk. All unflushed reports stay in memory, so that they can be written again.

@@ -47,7 +47,7 @@ pub struct DetailsOptions {
     /// Write one line per message, without fields.
     pub compact: bool,
     /// Also write discarded events and packets whose number is unknown, for instance those before
-    /// the first packet that was kept. Off by default, like in babeltrace2.
+    /// the first packet that was kept. Off by default, as in babeltrace2.
     pub uncounted_losses: bool,
     /// Write the frames of events' call stacks.
     pub stacks: bool,

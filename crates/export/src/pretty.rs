@@ -169,7 +169,7 @@ pub struct PrettyOptions {
     pub color_bright_codes: bool,
     /// Escape all unprintable characters in texts of the trace, as needed for terminals. Warnings always do.
     pub printable_only: bool,
-    /// Accepted without effect, like in babeltrace2.
+    /// Accepted without effect, as in babeltrace2.
     pub verbose: bool,
     /// Split enumeration values without a name into named bits.
     pub enum_flags: bool,

@@ -155,7 +155,7 @@ impl Tasks {
             }
         }
         if are_uncertain.iter().all(|is_uncertain| *is_uncertain) {
-            // If all are uncertain, they are probably right.
+            // Without certain tasks, these are the ones to show.
             are_uncertain.fill(false);
         }
         all.groups = Vec::new();

@@ -158,7 +158,7 @@ fn a_segment_that_cannot_be_recovered() {
     let (collector, said) = start(path, options());
     collector.stop().unwrap();
     let said = said.lock().unwrap().clone();
-    assert!(said.len() == 1 && said[0].contains("11 bytes that are no report"), "{said:?}");
+    assert!(said.len() == 1 && said[0].contains("moved 11 bytes of damaged data"), "{said:?}");
     assert_eq!(stored(path).len(), before);
     assert_eq!(contents(path).1, expected(path));
     assert_eq!(Index::open(path, &COLLECT).unwrap().reports_without_index(), 0);

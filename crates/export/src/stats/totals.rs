@@ -24,7 +24,7 @@ struct Times {
     first: i128,
     last: i128,
     gap: Option<Gap>,
-    /// An event less than this after the last one only changes `last`.
+    /// An event after the last one by less than this only changes `last`.
     uneventful: u128,
 }
 
