@@ -27,7 +27,7 @@ pub struct PairOptions {
     ends: NamePredicate,
     /// Fields with equal values in both events; see [`find_field`](super::find_field) for names.
     pub keys: Vec<String>,
-    /// Grouping of rows, by the event that begins.
+    /// What makes a row: of the event that begins.
     pub by: Vec<GroupBy>,
     /// Maximum number of events that wait for their ends.
     pub open: usize,
@@ -61,9 +61,9 @@ impl PairOptions {
         }
     }
 
-    /// Returns the name of the default key field: the thread, otherwise the processor, if all events that begin or
-    /// end a pair have the role to begin or end something. `None` otherwise. `classes`: all event record classes of
-    /// the traces, with their data stream classes.
+    /// Name of the field that pairs have in common if none is named: the thread, or else the processor, where all events
+    /// that begin a pair have the role to begin something, and all that end one have the role to end something. None
+    /// elsewhere. `classes`: all event record classes of the traces, with those of their data streams.
     #[must_use]
     pub fn default_key<'c>(
         &self,

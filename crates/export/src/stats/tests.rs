@@ -243,8 +243,8 @@ fn rows_are_what_a_loop_finds() {
     });
 }
 
-/// Pairs in any parts, with few and with many open ones. Events that begin and end something are paired by thread, or
-/// by processor; others only by the named key.
+/// Pairs in any parts, with few and with many that are open: what a plain loop finds.
+/// Events that begin and end something are paired by thread, or by processor; others by what is named alone.
 #[test]
 fn pairs_have_a_default_key() {
     let key = |classes: &[(&str, EventRole, Option<Meaning>)], cpu_id: bool| {
