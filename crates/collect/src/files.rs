@@ -13,7 +13,7 @@ use rustix::fs::OFlags;
 /// Opens a file with these options.
 ///
 /// # Errors
-/// If the file cannot be opened, or is not a plain file, for instance a symbolic link.
+/// If it is not possible, or the file is no plain file but a symbolic link, for instance.
 pub(crate) fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
@@ -24,10 +24,10 @@ pub(crate) fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<Fi
     }
 }
 
-/// Opens a file for reading, also through links: segments may be kept elsewhere.
+/// Opens a file to read it, also through links: segments may be kept elsewhere.
 pub(crate) fn open_linked(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    // Do not wait for a pipe.
+    // A pipe is not waited for.
     #[cfg(unix)]
     options.custom_flags(OFlags::NONBLOCK.bits().cast_signed());
     plain(options.read(true).open(path))
@@ -99,7 +99,7 @@ mod tests {
         for error in [read(&pipe).unwrap_err(), open_linked(&pipe).unwrap_err()] {
             assert_eq!(error.to_string(), "expected a plain file");
         }
-        // A link itself is replaced, not its target.
+        // A link is replaced, and not what it leads to.
         replace(&link).unwrap();
         assert_eq!((fs::read(&foreign).unwrap(), fs::read(&link).unwrap()), (b"foreign".to_vec(), vec![]));
     }

@@ -66,7 +66,7 @@ fn recover_segment(directory: &Path, number: u32, collect: &Collect) -> io::Resu
     let damaged = directory::damaged(directory, number);
     let damaged_bytes = found.damaged.iter().map(|(begin, end)| end - begin).sum();
     if damaged_bytes > 0 {
-        // Copy first, then change: if killed in between, the data is only copied twice.
+        // First the copy, then the change: a kill in between only means to copy twice.
         let out = files::open_with(OpenOptions::new().create(true).append(true), &damaged)?;
         let before = out.metadata()?.len();
         if let Err(error) = copy(&mut file, &found.damaged, &out) {

@@ -1,11 +1,12 @@
-//! Common contexts, which rarely change between events, and text that depends only on them.
+//! Common contexts, which mostly are the same for one event after the other, and what else is the same if
+//! they are.
 
 use ichnos_model::decode::DecodeError;
 use ichnos_model::plan::{Plan, align};
 use ichnos_model::{Event, Scope};
 
-/// Bytes of the previous event's common context, and the text written for it. The text may depend on more, if
-/// its writer calls [`forget`](Repeated::forget) on changes.
+/// The common context of the event before, as it lies in the packet, and what was written for it. That may
+/// have more in it, if the writer of that [forgets](Repeated::forget) it when it changes.
 #[derive(Debug, Default)]
 pub(crate) struct Repeated {
     bytes: Vec<u8>,
@@ -13,8 +14,8 @@ pub(crate) struct Repeated {
 }
 
 impl Repeated {
-    /// Appends the text of an event's common context, whose plan is `plan`: calls `write`, or reuses the text
-    /// of the previous event if it has the same bytes.
+    /// Appends what stands for the common context of an event, of which this is the plan: what `write`
+    /// writes, or what it wrote for the event before if that has the same bytes.
     #[inline]
     pub(crate) fn push(
         &mut self,
@@ -41,16 +42,17 @@ impl Repeated {
         result
     }
 
-    /// Ensures that the last text is not reused.
+    /// What was written last will not be written again.
     pub(crate) fn forget(&mut self) {
         self.bytes.clear();
     }
 }
 
-/// Returns the bytes of the scope, if its size is fixed, so that it does not depend on earlier fields.
+/// The bytes that say all of the scope, where that is easily known: its size is fixed, which means
+/// that nothing before decides on what it is.
 #[inline]
 fn fixed_bytes<'a>(event: &Event<'a>, plan: &Plan) -> Option<&'a [u8]> {
-    // Longer contexts do not repeat.
+    // Longer ones do not repeat.
     const MOST: u64 = 256 * 8;
     if event.scopes.values.is_some_and(|values| values.has(Scope::CommonContext)) {
         return None;

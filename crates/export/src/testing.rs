@@ -179,7 +179,7 @@ impl Fixture {
         });
     }
 
-    /// Sends an event with values of further clocks.
+    /// An event with values of further clocks.
     pub(crate) fn event_at(&self, sink: &mut impl Sink, time: i64, others: &[(u16, u64)], payload: &[u8]) {
         let clock = self.clock(time);
         self.scopes(payload, |scopes| {

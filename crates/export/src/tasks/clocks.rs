@@ -17,8 +17,7 @@ pub(super) struct Message {
     pub(super) late: i128,
 }
 
-/// Returns the nanoseconds to add to the clocks of machines so that no effect comes before its cause; empty
-/// if no effect does.
+/// The nanoseconds to add to the clocks of machines for no effect to come before its cause; empty if nothing does.
 ///
 /// The clock of the `first` machine is not moved, and others only if an edge would go back in time otherwise.
 /// Edges in both directions bound the offset from below and above: it is moved to the middle. Edges in one

@@ -367,8 +367,8 @@ impl<'t> TaskGraph<'t> {
         moved
     }
 
-    /// Returns the number of edges that go back in time between operations that do not name a machine, so
-    /// that no clock can be corrected.
+    /// Number of edges that go back in time between operations that do not name a machine, so that no clock can be
+    /// corrected.
     #[must_use]
     pub fn backward_edges_without_machine(&self) -> u64 {
         let has_machine = |node: u32| !self.text(self.machine(node)).is_empty();
@@ -436,7 +436,7 @@ fn shares_ids(tasks: &Tasks, members: &[u32]) -> bool {
     ids.windows(2).any(|pair| pair.first() == pair.last())
 }
 
-/// Returns the nanoseconds to add to the clocks of machines, as derived from edges between members.
+/// The nanoseconds to add to the clocks of machines, by what edges between members show.
 fn clock_offsets(tasks: &Tasks, members: &[u32], edges: &[(u32, u32, CauseKind)]) -> HashMap<u32, i128> {
     let operation = |node: u32| tasks.all.operations.get(*members.get(node as usize)? as usize);
     let messages = edges.iter().filter_map(|(from, to, _)| {
