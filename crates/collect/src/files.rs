@@ -1,4 +1,4 @@
-//! Files of a directory that a collector writes to: plain files, never written through symbolic links.
+//! Files of a collector's directory: plain files, never written through symbolic links.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use ichnos_io::{FileId, open_plain};
 
-/// Opens a file to read it.
+/// Opens a file for reading.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     open_plain(OpenOptions::new().read(true), path)
 }
@@ -18,12 +18,12 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// Makes a file, which is not there before.
+/// Creates a file, which must not exist.
 pub(crate) fn create(path: &Path) -> io::Result<File> {
     open_plain(OpenOptions::new().write(true).create_new(true), path)
 }
 
-/// Makes a file in place of one that is there, or of a link.
+/// Creates a file, replacing an existing file or link.
 pub(crate) fn replace(path: &Path) -> io::Result<File> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

@@ -1,4 +1,4 @@
-//! One JSON object per line and message, for other programs. The format is in `docs/jsonl.md`.
+//! One JSON object per line and message, for other programs. `docs/jsonl.md` describes the format.
 
 mod classes;
 pub(crate) mod fields;
@@ -30,7 +30,7 @@ use opening::Openings;
 use resume::{Introduced, Resumed, Subject, introduce};
 pub use resume::{Introduction, JsonLinesState};
 
-/// What [`JsonLines`] writes.
+/// Options of [`JsonLines`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct JsonLinesOptions {
@@ -40,13 +40,13 @@ pub struct JsonLinesOptions {
     pub packets: bool,
     /// Lines for discarded events, discarded packets and damage.
     pub losses: bool,
-    /// The frames of call stacks in each event, with what they are called at its time, in place of lines for stacks.
+    /// The frames of call stacks in each event, with their symbols at its time, instead of lines for stacks.
     pub stacks: bool,
-    /// Clock values in cycles, beside times.
+    /// Clock values in cycles, in addition to times.
     pub cycles: bool,
-    /// How times are written: the members `ts` and `time`.
+    /// Format of times: the members `ts` and `time`.
     pub time: JsonTime,
-    /// How integers are written, wherever they are.
+    /// Representation of all integers.
     pub integers: Integers,
 }
 
@@ -64,21 +64,21 @@ impl Default for JsonLinesOptions {
     }
 }
 
-/// What is known of a data stream: they can be very many.
+/// State of a data stream. There can be very many.
 #[derive(Debug)]
 struct StreamState {
-    /// Number that the lines call it by.
+    /// Number of the data stream in lines.
     number: u64,
     introduced: Introduced,
-    /// If events have a common context.
+    /// Present if events have a common context.
     common_context: Option<Box<Repeated>>,
 }
 
-/// What is known of a data stream class.
+/// State of a data stream class.
 #[derive(Debug)]
 struct StreamClassState {
     time: TimeWriter,
-    /// The keys of event record headers, if they have more than what all events are printed with.
+    /// Keys of event record headers, if these have more than the fields written for all events.
     header: Option<Keys>,
     common: Keys,
     resource: Keys,
@@ -94,15 +94,15 @@ const MOST_TEXTS: usize = 256;
 /// What is known of an event record class.
 #[derive(Debug)]
 struct ClassState {
-    /// What stands between time and scopes.
+    /// Text between time and scopes.
     identity: Box<[u8]>,
     specific: Keys,
     payload: Keys,
-    /// Members that are numbers of call stacks, for lines of them.
+    /// Members that are numbers of call stacks, for lines of stacks.
     stacks: Box<[FieldRef]>,
-    /// For the frames in the events.
+    /// The same members, for frames in the events.
     frames: EventStacks,
-    /// What writes the message, if it is more than a member and more than the name of the class.
+    /// Formats the message, unless it is just a member or the name of the class.
     message: Option<LogText>,
 }
 
@@ -125,7 +125,7 @@ impl ClassState {
     }
 }
 
-/// Writes one JSON object per line and message; the documentation of the project has the format.
+/// Writes one JSON object per line and message; `docs/jsonl.md` describes the format.
 ///
 /// ```text
 /// {"type":"event-class","stream":0,"id":0,"name":"my_app:temperature"}
@@ -138,7 +138,7 @@ pub struct JsonLines<W> {
     streams: StreamTable<StreamState, StreamClassState, ClassState>,
     next_stream: u64,
     openings: Openings,
-    /// None: nothing was written before.
+    /// `None` if nothing was written before.
     resumed: Option<Resumed>,
 }
 
@@ -162,20 +162,20 @@ impl<W: TextWriter> JsonLines<W> {
         }
     }
 
-    /// The writer.
+    /// Returns the writer.
     pub fn writer(&self) -> &W {
         self.output.writer()
     }
 
-    /// Hands all bytes on to the writer.
+    /// Passes all bytes to the writer.
     ///
     /// # Errors
-    /// If it cannot write.
+    /// If the writer fails.
     pub fn flush(&mut self) -> io::Result<()> {
         self.output.flush()
     }
 
-    /// Makes sure that what is known of a data stream is there.
+    /// Adds the state of a data stream unless it exists.
     #[inline]
     fn prepare(&mut self, stream: &DataStream) {
         if !self.streams.has(stream) {
@@ -316,7 +316,7 @@ impl<W: TextWriter> JsonLines<W> {
         }
         let mut numbers = vec![("sequence_number", packet.sequence_number)];
         if !begins {
-            // Until a packet has ended, these are not certain.
+            // These are not final until the packet has ended.
             numbers.push(("discarded_counter", packet.discarded_counter));
             numbers.push(("content_bits", Some(packet.content_length)));
             numbers.push(("total_bits", Some(packet.total_length)));
@@ -424,7 +424,7 @@ impl<W: TextWriter> Sink for JsonLines<W> {
     }
 }
 
-/// Appends what is known of the resource that an event comes from, and the message that is written of its fields.
+/// Appends the resource of an event, and the message formatted from its fields.
 #[inline(never)]
 fn push_resource(
     out: &mut Vec<u8>,
@@ -453,7 +453,7 @@ fn push_resource(
             out.push(b',');
         }
         out.extend_from_slice(b"\"message\":\"");
-        // It does not fail.
+        // Writing to a vector does not fail.
         let _ = (message.write)(event, &mut Escaped(out));
         out.push(b'"');
     }
@@ -461,7 +461,7 @@ fn push_resource(
     result
 }
 
-/// Writes text within the quotation marks of a string.
+/// Writes escaped text between the quotation marks of a string.
 struct Escaped<'o>(&'o mut Vec<u8>);
 
 impl std::fmt::Write for Escaped<'_> {
@@ -471,7 +471,7 @@ impl std::fmt::Write for Escaped<'_> {
     }
 }
 
-/// Appends a comma and the name of a member that needs no escapes.
+/// Appends a comma and a member name that needs no escaping.
 fn push_key(out: &mut Vec<u8>, name: &str) {
     out.extend_from_slice(b",\"");
     out.extend_from_slice(name.as_bytes());

@@ -43,7 +43,7 @@ impl Repeated {
         result
     }
 
-    /// What was written last will not be written again.
+    /// Ensures that the last text is not reused.
     pub(crate) fn forget(&mut self) {
         self.bytes.clear();
     }

@@ -119,7 +119,7 @@ fn what_is_collected_is_read() {
     assert!(while_it_runs.out.lines().count() >= 22, "{}", while_it_runs.out);
     // No other process writes there.
     let other = ichnos(["collect".as_ref(), "--tcp=0".as_ref(), "-o".as_ref(), target.as_os_str()]);
-    other.expect(2, &["another collector writes there"]);
+    other.expect(2, &["in use by another collector"]);
 
     let (ended, err) = collector.end("-TERM");
     assert!(err.is_empty(), "{err}");
@@ -194,7 +194,7 @@ fn what_cannot_be_done() {
     collect(&["--tcp=0"], "file").expect(2, &["file: "]);
     collect(&["--tcp=203.0.113.1:7"], "new").expect(2, &["TCP 203.0.113.1:7: ", "--udp and --tcp say where"]);
     collect(&["--udp=localhost"], "new").expect(2, &["expected a port or an address"]);
-    collect(&["--rebuild-index"], "new").expect(2, &["expected a directory that a collector has made"]);
+    collect(&["--rebuild-index"], "new").expect(2, &["expected a collector's directory"]);
     collect(&["--from=nothing"], "new").expect(2, &["invalid value 'nothing'"]);
     // Nothing was made.
     assert!(!directory.join("new").exists());

@@ -263,8 +263,8 @@ fn mistakes_that_have_an_answer() {
         (example("hello-lttng"), example("hello-fuchsia"), example("hello-dotnet"));
     let run = |words: &[&str], path: &str| ichnos(words.iter().copied().chain([path]));
     // A format that is wanted, and is another one.
-    run(&["cat", "--from", "nettrace"], &lttng).expect(2, &["it is of the format ctf", "`--from ctf`"]);
-    run(&["cat", "--from", "ctf"], &fuchsia).expect(2, &["it is of the format fuchsia-log"]);
+    run(&["cat", "--from", "nettrace"], &lttng).expect(2, &["found ctf", "`--from ctf`"]);
+    run(&["cat", "--from", "ctf"], &fuchsia).expect(2, &["found fuchsia-log"]);
     // Fields.
     run(&["stacks", "--where", "Typ=Managed"], &dotnet).expect(2, &["did you mean `Type`"]);
     run(&["stacks", "--weight", "Typ"], &dotnet).expect(2, &["did you mean `Type`"]);

@@ -14,7 +14,7 @@ use crate::jsonl::keys::{Keys, mappings};
 use crate::number;
 use crate::time::push_date;
 
-/// The text of the cells of a line; nothing is allocated anew from one event to the next.
+/// Text of the cells of a line; reused for all events, to avoid allocations.
 #[derive(Debug, Default)]
 pub(super) struct Cells {
     text: Vec<u8>,
@@ -40,14 +40,14 @@ impl Cells {
         self.places.clear();
     }
 
-    /// The text of a cell, with `true` if nothing in it is to be quoted; `None`: the event has no such field.
+    /// Returns the text of a cell, with `true` if it needs no quoting; `None` if the event has no such field.
     pub(super) fn get(&self, cell: usize) -> Option<(&[u8], bool)> {
         let place = self.places.get(cell).copied().flatten()?;
         Some((self.text.get(place.begin..place.end)?, place.is_plain))
     }
 }
 
-/// The cells that come from a scope.
+/// Cells of a scope.
 #[derive(Debug)]
 pub(super) struct ScopeCells {
     pub(super) scope: Scope,
@@ -55,7 +55,7 @@ pub(super) struct ScopeCells {
     pub(super) context: Option<Context>,
     /// For fields that are written as JSON; none if there are none.
     keys: Arc<Keys>,
-    /// In none of them is a field that is wanted within another one.
+    /// Passes over the scope. A pass has no fields that contain each other.
     passes: Vec<Pass>,
 }
 
@@ -94,11 +94,11 @@ struct Want {
     /// Number of the cell.
     cell: usize,
     target: Target,
-    /// Indexes in `counted`, and the element that is wanted.
+    /// Indexes in `counted`, and the index of the element to write.
     elements: Vec<(usize, u64)>,
 }
 
-/// The keys of scopes that all events of a data stream class have in common.
+/// Keys of scopes that all events of a data stream class share.
 #[derive(Debug, Default)]
 pub(super) struct CommonKeys(Vec<(Scope, Arc<Keys>)>);
 
@@ -116,7 +116,7 @@ impl CommonKeys {
     }
 }
 
-/// Finds the cells that the events of a class can have, and the column of each; a cell that is no field has a property.
+/// Finds the cells of events of a class, and the column of each; cells that are not fields have a property.
 pub(super) fn find(
     event: &Event<'_>,
     columns: &[CsvColumn],
@@ -178,7 +178,7 @@ impl ScopeCells {
         pass.wants.push(Want { cell, target, elements: Vec::new() });
     }
 
-    /// Writes the cells; false if the scope cannot be decoded.
+    /// Writes the cells. Fails if the scope cannot be decoded.
     pub(super) fn write(
         &self,
         event: &Event<'_>,
@@ -196,7 +196,7 @@ impl ScopeCells {
         Ok(())
     }
 
-    /// Writes the cells into a line, if they are in order.
+    /// Writes the cells directly into a line, if they are in order.
     pub(super) fn write_to_line(
         &self,
         event: &Event<'_>,
@@ -220,8 +220,8 @@ impl ScopeCells {
         Ok(())
     }
 
-    /// Returns `true` if one pass writes all cells in the order of their columns, beginning with cell number `next`, which
-    /// becomes the last one.
+    /// Returns `true` if one pass writes all cells in the order of their columns. `next` is the number of the first
+    /// cell, and becomes that of the last one.
     pub(super) fn is_in_order(&self, next: &mut usize) -> bool {
         let [pass] = &self.passes[..] else { return false };
         if pass.by_node.is_empty() {
@@ -290,7 +290,7 @@ impl Pass {
         }
     }
 
-    /// What is wanted of a field, whichever element it is.
+    /// Returns the cells of a field, for all of its elements.
     fn of(&self, field: Field<'_>) -> &[Want] {
         let node = field.index();
         let first = match self.by_node.get(node) {
@@ -450,7 +450,7 @@ impl<'a, D: Destination> CellWriter<'a, D> {
         self.to.end(self.json.out(), begin, wants, names, is_plain);
     }
 
-    /// A field that has none within it: `write` writes the cell.
+    /// Writes the cell of a field without nested fields, by `write`.
     #[inline]
     fn value(&mut self, field: Field<'_>, write: impl FnOnce(&mut FieldWriter<'a>)) -> Option<D::Wants> {
         let wants = self.to.find(field)?;
@@ -510,7 +510,7 @@ impl<'a, D: Destination> CellWriter<'a, D> {
         }
     }
 
-    /// A field begins that has others within it.
+    /// Begins a field with nested fields.
     fn enter(&mut self, field: Field<'_>, begin: impl FnOnce(&mut FieldWriter<'a>)) {
         if self.depth == 0 {
             let Some(wants) = self.to.find(field) else { return };
@@ -535,12 +535,12 @@ impl<'a, D: Destination> CellWriter<'a, D> {
     }
 }
 
-/// Whether the current elements are those that are wanted.
+/// `true` if the current elements are those to write.
 fn is_at(want: &Want, counts: &[u64]) -> bool {
     want.elements.iter().all(|(place, index)| counts.get(*place) == Some(&index.saturating_add(1)))
 }
 
-/// In a field that is written as a whole, everything is as it is in JSON.
+/// Nested fields of a field that is written as a whole are JSON.
 macro_rules! within_json {
     ($self:ident, $call:ident($($argument:expr),*)) => {
         if $self.depth > 0 {
@@ -609,7 +609,7 @@ impl<D: Destination> Visitor for CellWriter<'_, D> {
                     };
                     json.out().extend_from_slice(text.as_bytes());
                 }
-                // Finite numbers, and those that only JSON has a notation for.
+                // Finite numbers, and others in the notation of JSON.
                 _ => json.real(field, value),
             }
         });
@@ -623,7 +623,7 @@ impl<D: Destination> Visitor for CellWriter<'_, D> {
             if let Some(text) = value.as_str() {
                 out.extend_from_slice(text.as_bytes());
             } else if !value.write_utf8(out) {
-                // As JSON has what is not valid.
+                // Invalid text is written as in JSON.
                 out.truncate(begin);
                 json.text(field, value);
             }

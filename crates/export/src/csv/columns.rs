@@ -10,12 +10,12 @@ use ichnos_model::{DataStreamClass, Event, EventRecordClass, FieldClass, FieldKi
 use crate::jsonl::keys::mappings;
 use crate::time::JsonTime;
 
-/// A property of an event that is none of its fields.
+/// A property of an event that is not a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Property {
-    /// When it was recorded, as it is asked for.
+    /// Time in the selected format.
     Time,
-    /// When it was recorded, in nanoseconds.
+    /// Time in nanoseconds.
     Nanoseconds,
     Cycles,
     /// Name of the class.
@@ -28,7 +28,7 @@ pub(super) enum Property {
     Trace,
 }
 
-/// What columns of properties are called.
+/// Names of columns with properties.
 const PROPERTIES: [(&str, Property); 9] = [
     ("time", Property::Time),
     ("ts", Property::Nanoseconds),
@@ -41,7 +41,7 @@ const PROPERTIES: [(&str, Property); 9] = [
     ("trace", Property::Trace),
 ];
 
-/// The scopes in which fields are looked for, in this order, and what paths call them.
+/// Scopes in which fields are searched, in this order, and their names in paths.
 const SCOPES: [(Scope, &[&str]); 6] = [
     (Scope::Payload, &["payload"]),
     (Scope::SpecificContext, &["ctx", "context"]),
@@ -51,11 +51,11 @@ const SCOPES: [(Scope, &[&str]); 6] = [
     (Scope::Resource, &["resource"]),
 ];
 
-/// The steps that follow an integer or a bit map to the names that its value has.
+/// Suffixes of an integer or a bit map that select the names of its value.
 const NAMES: [&str; 2] = [".labels", ".flags"];
 
-/// A column of a table of events: a property of the event, or a field by its path as
-/// [`FieldRef`](ichnos_model::FieldRef) has it.
+/// A column of a table of events: a property of the event, or a field by its path as in
+/// [`FieldRef`](ichnos_model::FieldRef).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CsvColumn {
     pub(super) name: String,
@@ -68,19 +68,19 @@ pub(super) enum Source {
     Field(Path),
 }
 
-/// Where a field is looked for.
+/// Path of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Path {
-    /// Only this scope, if it is a known one.
+    /// The only scope to search, if it is known.
     scope: Option<Scope>,
     path: String,
 }
 
 impl CsvColumn {
-    /// The column of a property (`time`, `ts`, `cycles`, `event`, `id`, `log_level`, `host`, `stream`, `trace`) or of
-    /// the field of a path: `prev_comm`, `ctx.vpid`, `args.0.name`. `.labels` behind an integer gives the names that
-    /// its value has, `.flags` those of a bit map. A field that is called like a property has its scope before
-    /// it: `payload.time`.
+    /// Makes the column of a property (`time`, `ts`, `cycles`, `event`, `id`, `log_level`, `host`, `stream`, `trace`)
+    /// or of the field with a path: `prev_comm`, `ctx.vpid`, `args.0.name`. `.labels` after an integer selects the
+    /// names of its value, `.flags` those of a bit map. A field with the name of a property needs its scope:
+    /// `payload.time`.
     #[must_use]
     pub fn new(name: &str) -> Self {
         let property = PROPERTIES.iter().find(|(known, _)| *known == name);
@@ -91,7 +91,7 @@ impl CsvColumn {
         Self { name: name.to_owned(), source }
     }
 
-    /// What it is called in the first line.
+    /// Returns the name in the first line.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -109,7 +109,7 @@ impl CsvColumn {
         });
     }
 
-    /// The names of all columns that events of a class have by default, for a search for similar names.
+    /// Returns the names of all default columns of events of a class, for a search for similar names.
     #[must_use]
     pub fn names_in(stream: &DataStreamClass, record: &EventRecordClass) -> Vec<String> {
         let mut columns = CsvColumns::new(JsonTime::Both);
@@ -119,8 +119,8 @@ impl CsvColumn {
     }
 }
 
-/// Collects the columns of the events of several classes: properties first, then all fields in the order in which
-/// the classes have them, each name once.
+/// Collects the columns of events of several classes: properties first, then all fields in the order of the classes,
+/// each name once.
 #[derive(Debug)]
 pub struct CsvColumns {
     columns: Vec<CsvColumn>,
@@ -129,11 +129,11 @@ pub struct CsvColumns {
 }
 
 impl CsvColumns {
-    /// How many columns there are at most: every event has as many cells.
+    /// Maximum number of columns, since every event has as many cells.
     pub const MOST: usize = 2_000;
 
-    /// The properties that every table begins with: `time`, `event`, `host` and `stream`, and behind `time` also
-    /// `ts` if times are wanted in both forms.
+    /// Begins with the properties of every table: `time`, `event`, `host` and `stream`, and `ts` after `time` if
+    /// times have both formats.
     #[must_use]
     pub fn new(time: JsonTime) -> Self {
         let names = ["time", "ts", "event", "host", "stream"];
@@ -141,16 +141,16 @@ impl CsvColumns {
         Self { columns: wanted.map(CsvColumn::new).collect(), known: HashSet::new(), are_all: true }
     }
 
-    /// Adds what all events of a data stream class have: the fields of the packet context, of the event record header
-    /// and of the common context, without those that only serve decoding. Members of structures are columns of their
-    /// own; arrays, variants and unions are one column each.
+    /// Adds the columns of all events of a data stream class: the fields of the packet context, of the event record
+    /// header and of the common context, except those that only serve decoding. Members of structures are columns of
+    /// their own; arrays, variants and unions are one column each.
     pub fn add_stream(&mut self, stream: &DataStreamClass) {
         self.add_scope(Scope::PacketContext, &stream.packet_context);
         self.add_scope(Scope::EventRecordHeader, &stream.event_record_header);
         self.add_scope(Scope::CommonContext, &stream.common_context);
     }
 
-    /// Adds what the events of a class have besides: the fields of the specific context and of the payload.
+    /// Adds the other columns of events of a class: the fields of the specific context and of the payload.
     pub fn add(&mut self, record: &EventRecordClass) {
         self.add_scope(Scope::SpecificContext, &record.specific_context);
         self.add_scope(Scope::Payload, &record.payload);
@@ -171,7 +171,7 @@ impl CsvColumns {
             Scope::Payload if !is_scope && !is_property => path.to_owned(),
             _ => format!("{lead}.{path}"),
         };
-        // Of contexts, the specific one is looked at first, whichever has it.
+        // The specific context is searched before the common one for paths with `ctx`.
         let scope = (lead != "ctx").then_some(scope);
         let within = if scope.is_some() { path.to_owned() } else { name.clone() };
         let suffix = match &class.kind {
@@ -192,22 +192,22 @@ impl CsvColumns {
         }
     }
 
-    /// The columns; None if there are more than [`CsvColumns::MOST`].
+    /// Returns the columns, or `None` if there are more than [`CsvColumns::MOST`].
     #[must_use]
     pub fn columns(self) -> Option<Vec<CsvColumn>> {
         self.are_all.then_some(self.columns)
     }
 }
 
-/// What a column is in the events of a class.
+/// Field of a column in the events of a class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Target {
     pub(super) scope: Scope,
     /// Index of the field in the order of [`Plan::nodes`](ichnos_model::plan::Plan::nodes).
     pub(super) node: usize,
-    /// Index of what comes behind it and all that is within it.
+    /// Index after the field and everything in it.
     pub(super) end: usize,
-    /// The arrays around it, the outermost first: the index of their elements, and which of them.
+    /// Enclosing arrays, outermost first: index of the element field, and number of the element.
     pub(super) elements: Vec<(usize, u64)>,
     /// The names that the value has, in place of the value.
     pub(super) names: bool,
@@ -216,8 +216,8 @@ pub(super) struct Target {
 }
 
 impl Path {
-    /// The fields that it is in the events of a class: of a variant, one of each option that has it. Empty if
-    /// there is none.
+    /// Returns the fields of the path in events of a class: for a variant, one per option that has it. Empty if there
+    /// are none.
     pub(super) fn resolve(&self, trees: &Trees<'_>) -> Vec<Target> {
         let found = self.find(trees, &self.path, false);
         if !found.is_empty() {
@@ -243,11 +243,11 @@ impl Path {
     }
 }
 
-/// The fields of all scopes of the events of a class.
+/// Fields of all scopes of the events of a class.
 pub(super) struct Trees<'c>(Vec<(Scope, Tree<'c>)>);
 
 impl<'c> Trees<'c> {
-    /// Of an event.
+    /// Makes the trees for the class of an event.
     pub(super) fn of_event(event: &Event<'c>) -> Self {
         let root = |scope| Some((scope, Tree::new(&event.plan(scope)?.root().class)));
         Self(SCOPES.iter().filter_map(|(scope, _)| root(*scope)).collect())
@@ -293,9 +293,9 @@ pub(super) struct Tree<'c> {
 
 struct Branch<'c> {
     class: &'c FieldClass,
-    /// Name of the member; empty if it is none.
+    /// Name of the member; empty if it has no name.
     name: &'c str,
-    /// Index of what comes behind it and all that is within it.
+    /// Index after the field and everything in it.
     end: usize,
 }
 
@@ -306,14 +306,14 @@ impl<'c> Tree<'c> {
         Self { branches, index: OnceCell::new() }
     }
 
-    /// The fields right within one.
+    /// Returns the fields directly in a field.
     fn children(&self, node: usize) -> impl Iterator<Item = usize> {
         let end = self.end(node);
         std::iter::successors(Some(node + 1), |child| Some(self.end(*child)).filter(|next| next > child))
             .take_while(move |child| *child < end)
     }
 
-    /// The members of a structure, without padding: each with its name and its number among those of this name.
+    /// Returns the members of a structure, without padding: index, name, and number among those with this name.
     fn members(&self, node: usize) -> impl Iterator<Item = (usize, &'c str, u64)> {
         let mut counts: HashMap<&str, u64> = HashMap::new();
         self.children(node).filter_map(move |child| {
@@ -393,7 +393,7 @@ impl<'c> Tree<'c> {
         }
     }
 
-    /// Whether a field, or one within it, does not only serve decoding.
+    /// `true` if a field, or one in it, does not only serve decoding.
     fn has_value(&self, node: usize) -> bool {
         (node..self.end(node)).any(|index| {
             let is_leaf = self.end(index) == index + 1;
@@ -405,12 +405,12 @@ impl<'c> Tree<'c> {
         })
     }
 
-    /// The index of what comes behind a field and all that is within it.
+    /// Returns the index after a field and everything in it.
     fn end(&self, node: usize) -> usize {
         self.branches.get(node).map_or(node, |branch| branch.end)
     }
 
-    /// Calls `take` with the path of each field that is a column by default.
+    /// Calls `take` with the path of each field that is a default column.
     fn each_leaf(&self, take: &mut dyn FnMut(&str, &'c FieldClass)) {
         self.leaves(0, &mut String::new(), take);
     }

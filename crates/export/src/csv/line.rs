@@ -38,25 +38,25 @@ pub(super) struct StreamClassState {
     pub(super) shapes: Vec<ContextShape>,
 }
 
-/// Cells that events of a class can have. Other columns of a wide table take only their separators.
+/// Cells of events of a class. Other columns of a wide table take only their separators.
 #[derive(Debug)]
 pub(super) struct ClassState {
     name: Box<[u8]>,
-    /// In the order of their columns.
+    /// Cells in the order of their columns.
     cells: Vec<ClassCell>,
     /// Number of separators after the last cell.
     trailing: usize,
     pub(super) scopes: Vec<ScopeCells>,
-    /// Set if fields come in the order of their columns, so that they are written right into the line.
+    /// `true` if fields come in the order of their columns, so that they are written directly into the line.
     pub(super) is_in_order: bool,
 }
 
-/// A cell that events of a class can have.
+/// A cell of events of a class.
 #[derive(Debug)]
 struct ClassCell {
-    /// Number of separators between the cell before and this one.
+    /// Number of separators between the previous cell and this one.
     separators: usize,
-    /// `None`: a field.
+    /// `None` for a field.
     property: Option<Property>,
 }
 
@@ -148,7 +148,7 @@ impl<'a> Line<'a> {
         Self { event, sources, time, host, class, options, next: 0 }
     }
 
-    /// Appends all that comes before the cell with this number; `false` if the cell was written before.
+    /// Appends everything before the cell with this number. Returns `false` if the cell was already written.
     #[inline]
     pub(super) fn begin_cell(&mut self, out: &mut Vec<u8>, number: usize) -> bool {
         if number < self.next {
@@ -206,7 +206,7 @@ impl<'a> Line<'a> {
         Ok(())
     }
 
-    /// Quotes the cell whose text begins at `begin`, if that is necessary.
+    /// Quotes the cell whose text begins at `begin`, if necessary.
     #[inline]
     pub(super) fn quote(&self, out: &mut Vec<u8>, begin: usize, scratch: &mut Vec<u8>) {
         let text = out.get(begin..).unwrap_or_default();
@@ -271,7 +271,7 @@ fn push_separators(out: &mut Vec<u8>, count: usize, options: &CsvOptions) {
     }
 }
 
-/// The cell of a property; nothing if that has no text.
+/// Returns the cell of a property; empty without a text.
 pub(super) fn property_cell(text: &str, options: &CsvOptions) -> Box<[u8]> {
     let mut cell = Vec::new();
     if !text.is_empty() {
@@ -289,7 +289,7 @@ impl CsvForm {
     }
 }
 
-/// Returns `true` if a cell is written as its text is.
+/// Returns `true` if a cell is written without quoting or escaping.
 #[inline]
 fn is_verbatim(text: &[u8], options: &CsvOptions) -> bool {
     if options.printable_only {
@@ -357,7 +357,7 @@ fn push_escaped(out: &mut Vec<u8>, mut text: &[u8]) {
 
 /// Ends the line that begins at `begin`.
 pub(super) fn end_line(out: &mut Vec<u8>, begin: usize, options: &CsvOptions) {
-    // Readers pass over empty lines.
+    // Readers skip empty lines.
     if out.len() == begin && options.form == CsvForm::Comma {
         out.extend_from_slice(b"\"\"");
     }

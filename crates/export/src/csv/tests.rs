@@ -38,7 +38,7 @@ fn flags() -> Arc<FieldClass> {
     class(FieldKind::BitMap { bits: bits(8), flags })
 }
 
-/// A payload of most kinds of fields.
+/// A payload with most kinds of fields.
 fn payload() -> Arc<FieldClass> {
     structure(vec![
         ("text", string()),
@@ -59,7 +59,7 @@ fn columns(names: &[&str]) -> Arc<[CsvColumn]> {
 fn default_columns(fixture: &Fixture, time: JsonTime) -> Arc<[CsvColumn]> {
     let mut columns = CsvColumns::new(time);
     let class = fixture.stream.class();
-    // The second time, nothing is new.
+    // The second iteration adds nothing.
     for _ in 0..2 {
         columns.add_stream(class);
         columns.add(&class.event_records[0]);
@@ -105,21 +105,21 @@ fn columns_that_are_named() {
         let options = CsvOptions { columns: columns(names), ..CsvOptions::default() };
         written(&fixture, options, BYTES).split_once('\n').unwrap().1.to_owned()
     };
-    // In any order, several times, and one within another.
+    // In any order, repeated, and nested.
     assert_eq!(show(&["list.1.w.0", "in.x", "list.0.v", "in.x", "list.1.w"]), "5,7,1,7,\"[5,6]\"\n");
     assert_eq!(show(&["in", "in.x", "in.y"]), "\"{\"\"x\"\":7,\"\"y\"\":\"\"y\\\\\\t\"\"}\",7,y\\\t\n");
     assert_eq!(
         show(&["event", "payload.event", "id", "log_level", "cycles", "trace"]),
         "ev,9,3,warning,1000000001,path/trace\n"
     );
-    // What is beyond the elements, of another scope or nowhere; names where there are none.
+    // Missing elements, other scopes, unknown fields; names of values without names.
     assert_eq!(
         show(&["list.2.v", "ctx.in.x", "nothing", "in.x.labels", "state.flags", "cpu"]),
         ",,,,low|even,2\n"
     );
     // A line is never empty.
     assert_eq!(show(&["nothing"]), "\"\"\n");
-    // An empty text is there.
+    // An empty text is present.
     let options = CsvOptions { columns: columns(&["text", "nothing"]), ..CsvOptions::default() };
     assert!(written(&fixture, options, &[&[0], &BYTES[11..]].concat()).ends_with("\n\"\",\n"));
     for (path, expected) in
@@ -258,7 +258,7 @@ fn chunks() {
     });
 }
 
-/// What a reader of RFC 4180 makes of a text.
+/// Parses a text by the rules of RFC 4180.
 fn read_commas(text: &str) -> Vec<Vec<String>> {
     let (mut lines, mut line, mut cell) = (Vec::new(), Vec::new(), String::new());
     let mut chars = text.chars().peekable();
@@ -303,7 +303,7 @@ fn random_text(random: &mut Random) -> String {
     (0..random.index(6)).map(|_| pieces[random.index(pieces.len())]).collect()
 }
 
-/// Whatever texts have in them, names of fields included, a reader finds them.
+/// Try the whole path as names of fields first.
 #[test]
 fn readers_find_all_texts() {
     cases(300, |random| {
@@ -331,7 +331,7 @@ fn readers_find_all_texts() {
     });
 }
 
-/// A terminal gets nothing that is not printable but the ends of lines and the tabs between cells.
+/// A terminal receives nothing unprintable except line ends and tabs between cells.
 #[test]
 fn terminals() {
     let fixture = Fixture::with(payload(), |trace| {
@@ -352,7 +352,7 @@ fn terminals() {
     }
 }
 
-/// Losses are in no line.
+/// Losses are not written.
 #[test]
 fn losses_are_left_out() {
     let fixture = Fixture::new(payload());

@@ -1,4 +1,4 @@
-//! Statistics of made-up events, compared with a plain way to compute them.
+//! Statistics of generated events, compared with a simple computation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use ichnos_testing::{Random, cases};
 use super::pairs::Unpaired;
 use super::*;
 
-/// An event of the class `a` or `b`, of which the latter has no member `text`.
+/// An event of the class `a` or `b`; only `a` has a member `text`.
 #[derive(Clone, Debug)]
 struct Made {
     class: usize,
@@ -70,7 +70,7 @@ impl Fixture {
         Self { trace: Arc::new(Trace::new(class, "made", &Limits::default()).unwrap()), events }
     }
 
-    /// Has something take all messages, in parts of this number of events.
+    /// Sends all messages to `part`, in parts of `size` events.
     fn parts<P>(
         &self,
         size: usize,
@@ -139,7 +139,7 @@ fn random_events(random: &mut Random) -> Vec<Made> {
     (0..count).map(|_| make(random)).collect()
 }
 
-/// What a row is to have: events, times, gap with its begin.
+/// Expected row: events, times, gap with its begin.
 type Expected = (u64, Option<(i128, i128)>, Option<(i128, i128)>);
 
 fn expected<'e>(events: impl Iterator<Item = &'e Made>) -> Expected {
@@ -160,7 +160,7 @@ fn found(row: &StatsRow) -> Expected {
     (totals.events, totals.times(), totals.largest_gap().map(|gap| (gap.length, gap.begin)))
 }
 
-/// The key of an event, as groups have it.
+/// Returns the group key of an event.
 fn key(event: &Made, by: &[GroupBy]) -> Vec<GroupValue> {
     let text = |text: &str| GroupValue::Text(text.to_owned());
     let part = |by: &GroupBy| match by {
@@ -178,7 +178,7 @@ fn key(event: &Made, by: &[GroupBy]) -> Vec<GroupValue> {
     by.iter().map(part).collect()
 }
 
-/// With any parts and any rows: what a plain loop finds.
+/// Compares with a simple loop, for any parts and any rows.
 #[test]
 fn rows_are_what_a_loop_finds() {
     cases(400, |random| {
@@ -205,7 +205,7 @@ fn rows_are_what_a_loop_finds() {
         let stats = fixture.stats(&options, 1 + random.index(60));
         assert_eq!(stats.missed(), 0);
         assert_eq!(found(stats.all()), expected(fixture.events.iter()));
-        // NaN is like itself here.
+        // By their text, NaNs are equal.
         let shown = |key: Vec<GroupValue>| format!("{key:?}");
         let mut keys: BTreeSet<String> = BTreeSet::new();
         for group in stats.groups() {
@@ -275,7 +275,7 @@ fn pairs_have_a_default_key() {
     assert_eq!(key(&[("a", begin, cpu), ("b", end, cpu)], false), Some("cpu".to_owned()));
     assert_eq!(key(&[("a", begin, thread), ("b", end, None)], true), Some("cpu".to_owned()));
     assert_eq!(key(&[("a", begin, thread), ("b", end, None)], false), None);
-    // One of several is of another kind, or there is nothing on one side.
+    // One of several is of another kind, or one side is empty.
     assert_eq!(
         key(&[("a", begin, thread), ("a2", EventRole::Sample, thread), ("b", end, thread)], false),
         None
@@ -354,7 +354,7 @@ fn pairs_are_what_a_loop_finds() {
         let keys = [&[][..], &["number"], &["number", "real"], &["payload.text"]][random.index(4)];
         options.keys = keys.iter().map(|key| (*key).to_owned()).collect();
         let pairs = fixture.pairs(&options, 1 + random.index(60));
-        // What is open by its key, with the place of its event.
+        // Open pairs by key, with the index and time of the event.
         let mut open: BTreeMap<String, (usize, i128)> = BTreeMap::new();
         let mut latencies: Vec<(i128, i128)> = Vec::new();
         let mut unpaired = Unpaired::default();
@@ -392,7 +392,7 @@ fn pairs_are_what_a_loop_finds() {
         assert_eq!(pairs.unpaired(), unpaired);
         let slowest: Vec<(i128, i128)> =
             pairs.slowest().iter().map(|pair| (pair.end - pair.begin, pair.begin)).collect();
-        // Of those that took as long, the first ones.
+        // Of equal lengths, the first ones.
         let mut sorted = latencies.clone();
         sorted.sort_by_key(|(length, _)| std::cmp::Reverse(*length));
         sorted.truncate(options.slowest);
@@ -410,7 +410,7 @@ fn pairs_are_what_a_loop_finds() {
     assert!(given_up > 0);
 }
 
-/// The same parts give the same result, also where it is approximate.
+/// The same parts give the same result, even if it is approximate.
 #[test]
 fn approximate_rows_depend_on_the_parts_alone() {
     cases(60, |random| {

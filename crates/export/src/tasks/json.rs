@@ -69,7 +69,7 @@ pub(super) fn write(graph: &TaskGraph<'_>, out: &mut dyn Write) -> io::Result<()
     out.write_all(end.as_bytes())
 }
 
-/// An end of an edge: the identifier of the operation and its chain.
+/// End of an edge: identifier of the operation and its chain.
 type End = (Option<Identifier>, Option<u32>);
 
 /// Appends an edge to a list.
