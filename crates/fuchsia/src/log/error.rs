@@ -1,15 +1,15 @@
-//! The rules of the format by name, and where one is broken.
+//! Named rules of the format, and errors at a position.
 
 use core::fmt;
 
-/// How the numbers of a rule are reported.
+/// Unit of a rule's numbers in reports.
 #[derive(Clone, Copy)]
 enum Unit {
     Plain(&'static str),
     AtLeast(&'static str),
     AtMost(&'static str),
     Bits,
-    /// Nothing more can be said of what was expected.
+    /// No expected value to report.
     Found(&'static str),
 }
 
@@ -17,7 +17,7 @@ macro_rules! rules {
     ($($variant:ident, $name:literal, $fatal:literal, $unit:expr, $statement:literal;)*) => {
         /// A rule of the format.
         ///
-        /// Each has a name that stays as it is, for lists and filters: [`Rule::name`].
+        /// Each rule has a stable name, for lists and filters: [`Rule::name`].
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum Rule {
@@ -25,23 +25,23 @@ macro_rules! rules {
         }
 
         impl Rule {
-            /// All of them, in the order in which they are checked.
+            /// All rules, in the order in which they are checked.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// Its name, in words of small letters with `-` between them.
+            /// Returns the name: lowercase words joined by `-`.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// What it says.
+            /// Returns the text of the rule.
             #[must_use]
             pub const fn statement(self) -> &'static str {
                 match self { $(Self::$variant => $statement,)* }
             }
 
-            /// Whether what breaks it cannot be read. Everything else is read as if it were right,
-            /// and only reported by a [check](super::Record::check).
+            /// Returns `true` if breaking the rule makes the item unreadable. Violations of other rules are
+            /// only reported by a [check](super::Record::check).
             #[must_use]
             pub const fn is_fatal(self) -> bool {
                 match self { $(Self::$variant => $fatal,)* }
@@ -154,19 +154,19 @@ impl fmt::Display for Rule {
     }
 }
 
-/// A rule that is broken, and where.
+/// A broken rule and its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogError {
-    /// The rule.
+    /// Broken rule.
     pub rule: Rule,
-    /// Where the record (packet, frame) begins, in bytes from the beginning of the input.
+    /// Byte offset of the record (packet, frame) in the input.
     pub record: u64,
-    /// Where what breaks the rule is, in bytes from the beginning of the input.
+    /// Byte offset of the violation in the input.
     pub at: u64,
-    /// What there should be: a number of the kind that the rule is about, or for bits what they
-    /// should be. 0 where nothing more can be said than the rule says.
+    /// Expected number in the unit of the rule, or the expected bits. 0 if the rule itself is all that is
+    /// expected.
     pub expected: u64,
-    /// What there is.
+    /// Number found.
     pub found: u64,
 }
 
@@ -178,7 +178,7 @@ impl LogError {
 }
 
 impl LogError {
-    /// What the rule says, and what was expected and found, where the place is said elsewhere.
+    /// Returns the rule with the expected and the found value, without the position.
     pub fn statement(&self) -> impl fmt::Display + use<> {
         Statement(*self)
     }

@@ -7,7 +7,7 @@ use super::Logger;
 use crate::log::{self, EncodeError, Event, RecordEncoder, Severity};
 
 impl Log for Logger {
-    /// Always: [`log::set_max_level`](::log::set_max_level) says what is wanted.
+    /// Always `true`: [`log::set_max_level`](::log::set_max_level) sets the level.
     fn enabled(&self, _: &Metadata<'_>) -> bool {
         true
     }
@@ -30,14 +30,14 @@ impl Log for Logger {
         self.write(&event, |encoder| {
             encoder.formatted("message", *record.args())?;
             let mut pairs = Pairs { encoder, result: Ok(()) };
-            // Its own errors say nothing; what went wrong is in `result`.
+            // The error is in `result`.
             let _ = record.key_values().visit(&mut pairs);
             pairs.result
         });
     }
 
     fn flush(&self) {
-        // There is no one to report it to.
+        // Nobody to report the error to.
         let _ = Self::flush(self);
     }
 }

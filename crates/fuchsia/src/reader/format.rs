@@ -1,4 +1,4 @@
-//! Logs as a registry of formats knows them.
+//! Logs as a format of the registry.
 
 use ichnos_io::{
     Datagrams, Format, FormatOption, Listen, OpenedTraces, OptionValue, ReadOptions, Refused, TraceWriter,
@@ -128,7 +128,7 @@ mod tests {
 
     use super::*;
 
-    /// The first value of an option is what holds without it, and each other one is understood.
+    /// The first value of an option is its default, and all other values are understood.
     #[test]
     fn every_value_can_be_set() {
         let shown = |options: &ReadOptions| {
