@@ -1,4 +1,4 @@
-//! The arguments of the command line, as they are written.
+//! Arguments of the command line, as written.
 
 use std::path::PathBuf;
 
@@ -57,7 +57,7 @@ pub(crate) struct LowArgs {
     pub(crate) verb: Verb,
 }
 
-/// What every verb understands.
+/// Options of every verb.
 #[derive(Args, Debug)]
 pub(crate) struct Global {
     /// When to use colors
@@ -160,18 +160,18 @@ pub(crate) struct Check {
 }
 
 impl Check {
-    /// Whether `--fail-on` names this.
+    /// Returns `true` if `--fail-on` names this.
     pub(crate) fn fails_on(&self, what: FailOn) -> bool {
         self.fail_on.contains(&what)
     }
 
-    /// Whether `--fail-on` is about data streams.
+    /// Returns `true` if `--fail-on` is about data streams.
     pub(crate) fn needs_data(&self) -> bool {
         self.fails_on(FailOn::Loss) || self.fails_on(FailOn::Damage)
     }
 }
 
-/// What makes a check end with exit code 1.
+/// Reasons for exit code 1 of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FailOn {
     /// Errors: always, unless `never` is given.

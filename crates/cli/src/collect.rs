@@ -1,4 +1,4 @@
-//! `ichnos collect`: reports that programs send, into a directory.
+//! `ichnos collect`: stores reports that programs send in a directory.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use crate::output;
 use crate::report::Report;
 use crate::style::{count, grouped, size};
 
-/// How long it takes at most until it is seen that it is to end.
+/// Maximum time until a signal to end is noticed.
 const LOOK: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(args: &Collect, report: Report) -> Result<Exit, Failure> {
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Collect, report: Report) -> Result<Exit, Failure> {
     options.idle = args.idle;
     options.segment_bytes = args.segment_size;
     options.segment_age = args.segment_age;
-    // A signal while it starts ends it properly, too.
+    // A signal during the start also ends it properly.
     interrupt::watch();
     let begun = Instant::now();
     let collector = Collector::start(&args.output, format, collect, options, notify).map_err(failure)?;
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Collect, report: Report) -> Result<Exit, Failure> {
     Ok(if has_failed || statistics.not_written > 0 { Exit::Damaged } else { Exit::Success })
 }
 
-/// The format of the reports.
+/// Returns the format of the reports.
 fn format(args: &Collect) -> Result<(&'static str, ichnos::io::Collect), Failure> {
     let mut formats = ichnos::collect::formats();
     if let Some(wanted) = &args.from {
@@ -91,7 +91,7 @@ fn failure(error: CollectError) -> Failure {
     }
 }
 
-/// Says where reports are received.
+/// Prints the addresses at which reports are received.
 fn print_addresses(collector: &Collector, args: &Collect, report: Report) -> Result<(), Failure> {
     let texts = |addresses: &[SocketAddr]| addresses.iter().map(ToString::to_string).collect::<Vec<_>>();
     let (udp, tcp) = (texts(collector.udp()), texts(collector.tcp()));
@@ -172,7 +172,7 @@ fn print_index(tasks: u64, args: &Collect) -> Result<(), Failure> {
     Ok(output::print_as_it_is(&format!("the index has {}\n", count(tasks, "task")))?)
 }
 
-/// Prints an object of JSON in a line.
+/// Prints a JSON object in one line.
 fn print_line(object: &serde_json::Value, args: &Collect) -> Result<(), Failure> {
     let integers: Integers = args.report.integers.into();
     let line = with_integers(&object.to_string(), integers).into_owned();

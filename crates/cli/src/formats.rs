@@ -1,4 +1,4 @@
-//! `ichnos formats`, `ichnos completions` and `ichnos man`: what the program itself can do.
+//! `ichnos formats`, `ichnos completions` and `ichnos man`: describe the program itself.
 
 use clap::CommandFactory;
 use ichnos::FORMATS;

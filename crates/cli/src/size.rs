@@ -1,6 +1,6 @@
-//! Numbers of bytes, as they are written on the command line.
+//! Sizes in bytes on the command line.
 
-/// A number of bytes, with K, M, G or T for powers of 1024.
+/// Parses a size in bytes, with K, M, G or T for powers of 1024.
 pub(crate) fn parse(text: &str) -> Result<u64, String> {
     let upper = text.trim().to_ascii_uppercase();
     let number = upper.trim_end_matches("IB").trim_end_matches('B');

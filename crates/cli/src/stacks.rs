@@ -1,4 +1,4 @@
-//! `ichnos stacks`: the call stacks of events as a profile.
+//! `ichnos stacks`: writes the call stacks of events as a profile.
 
 use std::io::{BufWriter, Write as _};
 
@@ -26,7 +26,7 @@ use crate::terminal_width;
 use crate::unmatched;
 
 pub(crate) fn run(args: &Stacks, global: &Global, report: Report) -> Result<Exit, Failure> {
-    // Before anything is read: mistakes in patterns should not take an hour to be reported.
+    // Before reading anything: errors in patterns should not take an hour to be reported.
     let mut selection = Selection::new(&args.selecting, None)?;
     let threads = ThreadSelection::new(args)?;
     let output = OutputPath::of_file(&args.output);
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Stacks, global: &Global, report: Report) -> Result<Exit
     Ok(collecting::exit(damaged, false))
 }
 
-/// Checks the fields that options name.
+/// Checks the fields named by options.
 fn check_fields(args: &Stacks, session: &Session, selection: &Selection, after: bool) -> Result<(), Failure> {
     let weight = match args.weight.as_str() {
         "samples" | "time" | "time-before" => None,
@@ -84,7 +84,7 @@ fn check_fields(args: &Stacks, session: &Session, selection: &Selection, after: 
     }
 }
 
-/// Which processes and threads are wanted.
+/// Selected processes and threads.
 struct ThreadSelection {
     processes: Option<Patterns>,
     threads: Option<Patterns>,
@@ -217,12 +217,12 @@ fn print_top(profile: &StackProfile, most: usize, args: &Stacks, global: &Global
     Ok(())
 }
 
-/// Nanoseconds as milliseconds.
+/// Formats nanoseconds as milliseconds.
 fn milliseconds(nanoseconds: u64) -> String {
     format!("{}.{:03}", grouped(nanoseconds / 1_000_000), nanoseconds / 1_000 % 1_000)
 }
 
-/// Says which samples count nothing.
+/// Reports samples that count nothing.
 fn report_left_out(profile: &StackProfile, args: &Stacks, report: Report) {
     let LeftOut { without_frames, without_time, without_weight, .. } = profile.left_out();
     for (name, number) in profile.not_counted() {
@@ -245,7 +245,7 @@ fn report_left_out(profile: &StackProfile, args: &Stacks, report: Report) {
     }
 }
 
-/// Says why there is nothing to write.
+/// Reports why there is nothing to write.
 fn report_nothing(profile: &StackProfile, args: &Stacks, report: Report) {
     if profile.samples() > 0 {
         let samples = count(profile.samples(), "sample");

@@ -1,4 +1,4 @@
-//! What `cat` prints, and how.
+//! Arguments of `cat`.
 
 use clap::{Args, ValueEnum};
 
@@ -122,17 +122,17 @@ pub(crate) struct Cat {
 }
 
 impl Cat {
-    /// On how many threads to read, if there are this many processors.
+    /// Returns the number of threads to read with, given the number of processors.
     pub(crate) fn threads(&self, processors: usize) -> usize {
         self.threads.map_or(processors, usize::from)
     }
 
-    /// What to print before each event in the format pretty; the first name that is none otherwise.
+    /// Returns the properties to print before each event in the format pretty, or the first invalid name.
     pub(crate) fn properties(&self) -> Result<Vec<FieldName>, &str> {
         self.fields.iter().map(|name| FieldName::from_str(name, false).map_err(|_| &**name)).collect()
     }
 
-    /// How to print.
+    /// Returns the output format.
     pub(crate) fn format(&self) -> CatFormat {
         if self.json { CatFormat::Jsonl } else { self.format }
     }
@@ -187,7 +187,7 @@ pub(crate) enum FieldName {
     None,
 }
 
-/// Where names are printed.
+/// Scopes in which names are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum NameScope {
     /// Payload fields (default).
@@ -206,7 +206,7 @@ pub(crate) enum NameScope {
     None,
 }
 
-/// What the details format can print or leave out.
+/// Properties that the details format can print or omit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Detail {
     Compact,

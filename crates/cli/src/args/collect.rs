@@ -1,4 +1,4 @@
-//! Where to collect reports, and how.
+//! Arguments of `collect`.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -68,7 +68,7 @@ fn format_names() -> PossibleValuesParser {
     ichnos::collect::formats().map(|(name, _)| PossibleValue::new(name)).collect::<Vec<_>>().into()
 }
 
-/// An address, or a port of this machine.
+/// Parses an address, or a port of this machine.
 fn address(text: &str) -> Result<SocketAddr, String> {
     let of_port = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let address = text.parse().ok().or_else(|| text.parse().ok().map(of_port));

@@ -1,4 +1,4 @@
-//! What `convert` and the verbs that edit traces write, and how.
+//! Arguments of `convert` and of the verbs that edit traces.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use super::reading::Reading;
 use super::selecting::Selecting;
 use crate::{size, time};
 
-/// Where and how to write traces.
+/// Output of traces.
 #[derive(Args, Debug)]
 pub(crate) struct Writing {
     /// Write to OUT, which appears when it is complete
@@ -67,7 +67,7 @@ pub(crate) struct Writing {
 }
 
 impl Writing {
-    /// Whether the trace is written to the standard output.
+    /// Returns `true` if the trace is written to standard output.
     pub(crate) fn prints_trace(&self) -> bool {
         !self.dry_run && self.output.as_deref() == Some(Path::new("-"))
     }
@@ -99,7 +99,7 @@ pub(crate) struct Cut {
     pub(crate) convert: Convert,
 }
 
-/// Where to cut.
+/// Alignment of a cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Align {
     /// At the times: events before and after them are left out.
@@ -133,7 +133,7 @@ pub(crate) struct Split {
     pub(crate) convert: Convert,
 }
 
-/// What begins a new part.
+/// Criterion for parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SplitBy {
     /// This many bytes.
@@ -192,7 +192,7 @@ pub(crate) struct Merge {
     pub(crate) convert: Convert,
 }
 
-/// The names of the formats that can be written.
+/// Returns the names of the formats that can be written.
 fn format_names() -> PossibleValuesParser {
     let names = ichnos::FORMATS.iter().filter(|format| format.writer().is_some()).map(|format| format.name());
     PossibleValuesParser::new(names.collect::<Vec<_>>())

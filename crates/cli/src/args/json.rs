@@ -1,9 +1,9 @@
-//! How JSON is printed.
+//! Options for JSON output.
 
 use clap::{Args, ValueEnum};
 use ichnos::export::{Integers, JsonTime};
 
-/// Whether a report is JSON, and how its integers are written.
+/// Report as JSON, and the form of its integers.
 #[derive(Args, Debug)]
 pub(crate) struct JsonReport {
     /// Print JSON; docs/cli-json.md describes it
@@ -17,7 +17,7 @@ pub(crate) struct JsonReport {
     pub(crate) integers: IntegerForm,
 }
 
-/// How JSON has integers.
+/// Form of integers in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum IntegerForm {
     /// As strings where a reader could round them: below -(2^53 - 1) and above 2^53 - 1.
@@ -38,7 +38,7 @@ impl From<IntegerForm> for Integers {
     }
 }
 
-/// How JSON has times.
+/// Form of times in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TimeForm {
     /// In nanoseconds.

@@ -1,4 +1,4 @@
-//! Which traces to read, and how.
+//! Arguments for reading traces.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::format_flags::FormatFlags;
 use crate::limits::{Limits, Maximum};
 use crate::time;
 
-/// Which traces, and how to read them.
+/// Traces to read, and options for reading them.
 #[derive(Args, Debug)]
 pub(crate) struct Reading {
     /// Trace directories, files or archives; `-` reads an archive from standard input
@@ -114,7 +114,7 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// All limits: the defaults, and what `--max` sets.
+    /// Returns all limits: the defaults, changed by `--max`.
     pub(crate) fn limits(&self) -> Limits {
         let mut limits = Limits::default();
         self.max.iter().for_each(|maximum| maximum.apply(&mut limits));
@@ -130,7 +130,7 @@ pub(crate) enum Arithmetic {
     Babeltrace,
 }
 
-/// The path of a socket.
+/// Parses the address of a socket.
 fn address(text: &str) -> Result<PathBuf, String> {
     let path = text.strip_prefix("unixgram:").filter(|path| !path.is_empty());
     path.map(PathBuf::from).ok_or_else(|| format!("expected unixgram:PATH, found `{text}`"))
@@ -145,14 +145,14 @@ fn format_option(text: &str) -> Result<(String, String), String> {
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
-/// A pattern of paths, and when the clocks there were 0.
+/// Parses a pattern of paths and the time at which their clocks were 0.
 fn offset(text: &str) -> Result<(Glob, i128), String> {
     let (path, time) = text.rsplit_once('=').ok_or("expected PATH=TIME")?;
     let glob = Glob::new(path).map_err(|error| format!("`{path}` cannot be used as a pattern: {error}"))?;
     Ok((glob, time::offset_from(time)?))
 }
 
-/// Known bugs of tracers, of all formats.
+/// Returns the known tracer bugs of all formats.
 pub(crate) fn quirks() -> impl Iterator<Item = &'static TracerQuirk> {
     ichnos::FORMATS.iter().flat_map(|format| format.quirks())
 }

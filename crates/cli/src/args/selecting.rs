@@ -1,10 +1,10 @@
-//! Which events are wanted.
+//! Arguments for selecting events.
 
 use clap::Args;
 
 use crate::time::{self, TimePoint};
 
-/// Which events are wanted: of what time, of which data streams, of which classes.
+/// Events to select, by time, data stream and class.
 #[derive(Args, Debug)]
 pub(crate) struct Selecting {
     /// Only events from TIME on: 13:45:10.25, +3s, -5s, see --help
@@ -60,12 +60,12 @@ pub(crate) struct Selecting {
 }
 
 impl Selecting {
-    /// Since when events are wanted.
+    /// Returns the first selected time.
     pub(crate) fn begin(&self) -> Option<TimePoint> {
         self.timerange.map_or(self.begin, |(begin, _)| Some(begin))
     }
 
-    /// Until when events are wanted.
+    /// Returns the last selected time.
     pub(crate) fn end(&self) -> Option<TimePoint> {
         self.timerange.map_or(self.end, |(_, end)| Some(end))
     }

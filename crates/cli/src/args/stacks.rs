@@ -1,4 +1,4 @@
-//! Which stacks, and what they are written as.
+//! Arguments of `stacks`.
 
 use std::path::Path;
 
@@ -66,7 +66,7 @@ pub(crate) struct Stacks {
 }
 
 impl Stacks {
-    /// What to write.
+    /// Returns the output format.
     pub(crate) fn format(&self) -> StacksFormat {
         self.format.unwrap_or_else(|| {
             let ends = |end: &str| {
@@ -103,7 +103,7 @@ pub(crate) enum StacksFormat {
     Svg,
 }
 
-/// Which frames of stacks are kept.
+/// Frames of stacks to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FramesKept {
     /// All of them.
@@ -114,7 +114,7 @@ pub(crate) enum FramesKept {
     Managed,
 }
 
-/// What stands at the root of stacks.
+/// Roots of stacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Roots {
     /// Nothing.

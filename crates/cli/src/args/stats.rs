@@ -1,4 +1,4 @@
-//! What `stats` counts, and how it is shown.
+//! Arguments of `stats`.
 
 use clap::{Args, ValueEnum};
 use ichnos::export::GroupBy;
@@ -74,7 +74,7 @@ pub(crate) struct Stats {
     pub(crate) clock_seconds: bool,
 }
 
-/// What rows are sorted by: the greatest first, but for names and first times.
+/// Sort order of rows: greatest first, except for names and first times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SortBy {
     /// How many events, or how many pairs.
@@ -111,7 +111,7 @@ fn group_by(text: &str) -> Result<GroupBy, String> {
 }
 
 impl Stats {
-    /// What makes a row. Of all events, if nothing else is asked for.
+    /// Returns the properties that make a row, or none for one row of all events.
     pub(crate) fn groups(&self) -> Vec<GroupBy> {
         let is_about_all =
             self.histogram.is_some() || self.timeline || self.gaps.is_some() || self.pair.is_some();
@@ -121,7 +121,7 @@ impl Stats {
         }
     }
 
-    /// Whether rows have a distribution of numbers.
+    /// Returns `true` if rows have a distribution of numbers.
     pub(crate) fn has_numbers(&self) -> bool {
         self.histogram.is_some() || self.pair.is_some()
     }

@@ -1,4 +1,4 @@
-//! What is to be shown of tasks.
+//! Arguments of `task`.
 
 use std::path::Path;
 
@@ -36,7 +36,7 @@ pub(crate) enum TaskVerb {
     Diff(TaskDiffArgs),
 }
 
-/// Which events are read for tasks, and how.
+/// Events to read for tasks.
 #[derive(Args, Debug)]
 pub(crate) struct TaskReading {
     #[command(flatten)]
@@ -68,7 +68,7 @@ pub(crate) struct TaskListArgs {
     pub(crate) report: JsonReport,
 }
 
-/// Which task is wanted, and how it is read.
+/// Task to read.
 #[derive(Args, Debug)]
 pub(crate) struct TaskChoice {
     /// Identifier of the task, or its first digits; `latest`
@@ -111,7 +111,7 @@ pub(crate) struct TaskGraphArgs {
 }
 
 impl TaskGraphArgs {
-    /// What to write.
+    /// Returns the output format.
     pub(crate) fn format(&self) -> TaskGraphFormat {
         self.format.unwrap_or_else(|| {
             let extension = self.output.path.as_deref().and_then(Path::extension).unwrap_or_default();
