@@ -1,66 +1,66 @@
-//! Events that were read and wait for their turn in time.
+//! Events that were read and wait to be delivered in the order of time.
 
-/// An event that was read, or a gap: where it lies, and what was found out about it.
+/// An event or a gap that was read: its positions and properties.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Entry {
-    /// When, in ticks.
+    /// Time in ticks.
     pub(crate) timestamp: u64,
-    /// The thread that the event is about: its id, or its place in the table of threads.
+    /// Thread that the event is about: its id, or its place in the table of threads.
     pub(crate) thread: u64,
-    /// The thread that made the event.
+    /// Thread that made the event.
     pub(crate) capture_thread: u64,
-    /// Where the payload begins in the file; of a gap, the time of the event before it.
+    /// File offset of the payload; for a gap, the time of the event before it.
     pub(crate) payload: u64,
-    /// How many bytes before the payload the id of the activity is, in the same block; 0 if there is none.
+    /// Distance in bytes from the activity id to the payload, in the same block; 0 without an activity.
     pub(crate) activity: u32,
-    /// The same of the id of the related activity.
+    /// Distance of the related activity's id.
     pub(crate) related_activity: u32,
-    /// Size of the payload in bytes; of a gap, how many events are missing, 0 if that is not known.
+    /// Size of the payload in bytes; for a gap, the number of missing events, or 0 if unknown.
     pub(crate) length: u32,
-    /// Index of the kind of event; [`GAP`] or [`UNKNOWN_CLASS`].
+    /// Index of the kind of event, [`GAP`] or [`UNKNOWN_CLASS`].
     pub(crate) class: u32,
     pub(crate) processor: u32,
-    /// Id of the stack; in version 3, its size in bytes: it lies behind the payload.
+    /// Id of the stack; in version 3, its size in bytes: it follows the payload.
     pub(crate) stack: u32,
-    /// The list of labels.
+    /// Label list.
     pub(crate) labels: u32,
 }
 
-/// The class of entries that are gaps.
+/// Class of entries that are gaps.
 pub(crate) const GAP: u32 = u32::MAX;
 
-/// The class of events whose metadata is not known.
+/// Class of events with unknown metadata.
 pub(crate) const UNKNOWN_CLASS: u32 = u32::MAX - 1;
 
-/// Puts events in the order of time.
+/// Sorts events by time.
 ///
-/// Files have runs of events of one thread each. A sorted event says that no event behind it is earlier, so all that
-/// are earlier than it can go. Events of the same time stay in the order of the file. The promise is not always kept:
-/// an event that is too late comes as soon as it is there.
+/// Files have runs of events of one thread each. A sorted event promises that no later event in the file is
+/// earlier in time, so that all earlier ones are ready. Events of the same time stay in file order. The promise
+/// is not always kept: an event that is too late is delivered as soon as possible.
 #[derive(Debug)]
 pub(crate) struct Pending {
-    /// Those that wait, in the order of the file, but for those that have been sorted before.
+    /// Waiting events in file order, except those that have been sorted before.
     waiting: Vec<Entry>,
-    /// Whether they are in the order of time.
+    /// `true` if they are in the order of time.
     is_ascending: bool,
-    /// Those that can go, and how many of them have gone.
+    /// Ready events, and the number of those delivered.
     ready: Vec<Entry>,
     gone: usize,
-    /// No event behind is earlier than this.
+    /// Lower bound of the times of all further events.
     bound: u64,
-    /// The earliest of those that wait, or an earlier time.
+    /// Lower bound of the times of waiting events.
     earliest: u64,
-    /// How many wait until it is looked for those that can go.
+    /// Number of waiting events at which to look for ready ones.
     look_at: usize,
-    /// Those that wait by time, and by place among them.
+    /// Waiting events by time, then by position.
     order: Vec<(u64, u32)>,
 }
 
-/// As many as this wait before it is worth the while to sort.
+/// Minimum number of waiting events that are worth sorting.
 const FEW: usize = 1 << 10;
 
-/// More than this do not wait, whatever the file promises: with what is sorted meanwhile, they take some 11 MB for each
-/// cursor, of which several threads have more than one each. Recorded files have 25,000 at most.
+/// Maximum number of waiting events, whatever the file promises: with the sorted ones, they take some 11 MB for
+/// each cursor, of which each thread may have several. Recorded files have at most 25,000.
 pub(crate) const MOST: usize = 60_000;
 
 impl Default for Pending {
@@ -79,7 +79,7 @@ impl Default for Pending {
 }
 
 impl Pending {
-    /// Adds an event; true if it should be [looked](Self::release) for those that can go.
+    /// Adds an event; returns `true` if ready events should be [released](Self::release).
     #[inline(always)]
     pub(crate) fn push(&mut self, entry: Entry, is_sorted: bool) -> bool {
         if let Some(last) = self.waiting.last() {
@@ -94,7 +94,7 @@ impl Pending {
         waiting >= self.look_at && (self.earliest < self.bound || waiting >= MOST)
     }
 
-    /// The next one that can go.
+    /// Returns the next ready event.
     #[inline(always)]
     pub(crate) fn next(&mut self) -> Option<Entry> {
         let entry = *self.ready.get(self.gone)?;
@@ -102,17 +102,17 @@ impl Pending {
         Some(entry)
     }
 
-    /// Those that can go and have not gone.
+    /// Returns the ready events that were not delivered.
     pub(crate) fn ready(&self) -> &[Entry] {
         self.ready.get(self.gone..).unwrap_or_default()
     }
 
-    /// Notes that this many more of them have gone.
+    /// Marks this many more of them as delivered.
     pub(crate) fn skip(&mut self, count: usize) {
         self.gone += count;
     }
 
-    /// Gives back memory that is not in use.
+    /// Frees unused memory.
     pub(crate) fn suspend(&mut self) {
         self.ready.drain(..self.gone.min(self.ready.len()));
         self.gone = 0;
@@ -121,12 +121,13 @@ impl Pending {
         self.order = Vec::new();
     }
 
-    /// Whether none waits or can go.
+    /// Returns `true` if no event is waiting or ready.
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.gone >= self.ready.len()
     }
 
-    /// Lets those go that are earlier than all that can come; `all`: all of them. Those before have gone.
+    /// Makes events ready that are earlier than all further ones, or all of them; previous ready ones were
+    /// delivered.
     pub(crate) fn release(&mut self, all: bool) {
         self.ready.clear();
         self.gone = 0;
@@ -147,25 +148,26 @@ impl Pending {
         }
         // They are in the order of time now.
         self.earliest = self.waiting.first().map_or(u64::MAX, |entry| entry.timestamp);
-        // What waits is not looked at again and again.
+        // Do not look at waiting events too often.
         self.look_at = (2 * self.waiting.len()).clamp(FEW, MOST).max(self.waiting.len() + FEW);
     }
 
-    /// How many can go, if this many are early enough.
+    /// Number of events to make ready, given the number of early ones.
     fn count_to_release(&self, early: usize, all: bool) -> usize {
         let waiting = self.waiting.len();
         if all {
             waiting
         } else if waiting - early >= MOST - MOST / 8 {
-            // The file promises too little for too long. If nearly as many went on waiting, they would be sorted again
-            // for every few that come.
+            // The file promises too little for too long. If nearly as many remained waiting, they would be sorted
+            // again for every few new ones.
             early.max(waiting / 2)
         } else {
             early
         }
     }
 
-    /// The same where those that wait have to be sorted by time; stable. There are few runs, and they are found.
+    /// Like [`Pending::release`], if waiting events have to be sorted by time; stable. The sort detects the few
+    /// runs.
     fn release_unsorted(&mut self, all: bool) {
         let Self { waiting, order, bound, .. } = self;
         order.clear();
@@ -174,7 +176,7 @@ impl Pending {
         let early = order.partition_point(|(timestamp, _)| *timestamp < *bound);
         let count = self.count_to_release(early, all);
         let Self { waiting, ready, order, .. } = self;
-        // All of them are there; as many as are expected are written without a look at the room left.
+        // All indexes are valid; with a known length, there is no check for free space.
         let nothing = Entry::default();
         ready.extend(order.iter().map(|(_, index)| *waiting.get(*index as usize).unwrap_or(&nothing)));
         waiting.clear();
@@ -211,7 +213,7 @@ mod tests {
         }
         pending.release(false);
         assert_eq!(drain(&mut pending), [(1, 1), (2, 2), (5, 1), (5, 2)]);
-        // Too late: it comes as soon as it can.
+        // Too late: it is delivered as soon as possible.
         pending.push(entry(3, 3), false);
         pending.release(false);
         assert_eq!(drain(&mut pending), [(3, 3)]);
@@ -234,7 +236,7 @@ mod tests {
         assert!(most <= MOST + FEW, "{most}");
     }
 
-    /// Marks that let one event go each do not make the others wait for ever.
+    /// If each mark releases only one event, the others must not wait for ever.
     #[test]
     fn not_too_many_wait_for_promises_that_are_too_small() {
         let mut pending = Pending::default();

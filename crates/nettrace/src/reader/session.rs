@@ -1,4 +1,4 @@
-//! What events say of the process and the session.
+//! Information about the process and the session, from events.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::outline::{EventBlockHeader, Outline, content, release};
 use crate::wire::Wire;
 use crate::{BlockKind, Container, EventRows, Metadata, RowEncoding, Step, Version, known};
 
-/// So many bytes at the begin and at the end of a file are looked through for events about the process: runtimes
+/// Number of bytes at the beginning and at the end of a file to search for events about the process: runtimes
 /// write them when they start, and when a session is stopped.
 const LOOKED_THROUGH: u64 = 32 << 20;
 
@@ -33,7 +33,7 @@ impl About {
         }
     }
 
-    /// What an event says, by name.
+    /// Returns the texts of an event, by name.
     fn read(self, payload: &[u8]) -> Option<Vec<(&'static str, String)>> {
         let mut wire = Wire::new(payload);
         match self {
@@ -69,10 +69,10 @@ impl About {
     }
 }
 
-/// What events of a file say of its process, as entries of the environment.
+/// Returns information about the process from events of a file, as entries of the environment.
 pub(super) fn process(bytes: &Bytes, start: &Container, outline: &Outline) -> Vec<(String, Value)> {
     let about: Vec<_> = outline.classes.iter().map(About::of).collect();
-    // By id of metadata: in a few kinds of events, ids that are used again do not matter.
+    // By metadata id: for a few kinds of events, reused ids do not matter.
     let mut ids: Vec<_> = outline
         .metadata
         .iter()
@@ -106,7 +106,7 @@ pub(super) fn process(bytes: &Bytes, start: &Container, outline: &Outline) -> Ve
             let Some((_, about)) = index.ok().and_then(|index| ids.get(index)) else { continue };
             let payload = content.get(row.payload.clone()).unwrap_or_default();
             for (name, value) in about.read(payload).unwrap_or_default() {
-                // Of several, the last one that says something.
+                // The last text that is not empty counts.
                 if !value.is_empty() {
                     found.insert(name, value);
                 }
@@ -116,7 +116,7 @@ pub(super) fn process(bytes: &Bytes, start: &Container, outline: &Outline) -> Ve
     found.into_iter().map(|(name, value)| (name.to_owned(), Value::Text(value))).collect()
 }
 
-/// The providers of events, with what their events are selected by, as entries of the environment.
+/// Returns the providers of events, with their selection criteria, as entries of the environment.
 pub(super) fn providers(outline: &Outline) -> Vec<(String, Value)> {
     let mut providers: BTreeMap<&str, (Option<u8>, u64)> = BTreeMap::new();
     for metadata in &outline.classes {
@@ -137,7 +137,7 @@ pub(super) fn providers(outline: &Outline) -> Vec<(String, Value)> {
     providers.into_iter().map(describe).collect()
 }
 
-/// How the session ended, as an entry of the environment.
+/// Returns the end of the session, as an entry of the environment.
 pub(super) fn end(outline: &Outline, bytes: &Bytes) -> (String, Value) {
     let text = match outline.is_complete {
         true => "complete".to_owned(),
