@@ -10,9 +10,9 @@ pub(crate) struct JsonReport {
     #[arg(long)]
     pub(crate) json: bool,
     // Applies to --json.
-    /// How to write integers
+    /// Form of integers
     ///
-    /// Some readers keep only 53 bits of a number, among them jq 1.6 and JavaScript.
+    /// Some readers only keep 53 bits of a number, among them jq 1.6 and JavaScript.
     #[arg(long, value_enum, value_name = "FORM", default_value_t = IntegerForm::Number, requires = "json")]
     pub(crate) integers: IntegerForm,
 }
@@ -20,11 +20,11 @@ pub(crate) struct JsonReport {
 /// Form of integers in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum IntegerForm {
-    /// As strings where a reader could round them: below -(2^53 - 1) and above 2^53 - 1.
+    /// As strings if a reader could round them: below -(2^53 - 1) and above 2^53 - 1.
     Auto,
     /// As numbers with all their digits.
     Number,
-    /// As strings, all of them.
+    /// All as strings.
     String,
 }
 
@@ -45,7 +45,7 @@ pub(crate) enum TimeForm {
     Ns,
     /// As a date and a time of day in UTC, with nanoseconds: 2019-08-16T12:08:20.948091100Z.
     Iso,
-    /// In nanoseconds, and as a date in a member of its own.
+    /// In nanoseconds, and as a date in a separate member.
     Both,
 }
 

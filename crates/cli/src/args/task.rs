@@ -24,13 +24,13 @@ pub(crate) struct Task {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TaskVerb {
-    /// List tasks: when, how long, how many operations and edges
+    /// List tasks with their times, durations, and numbers of operations and edges
     List(TaskListArgs),
-    /// Print the operations of a task in order, causes first, with the edges between them
+    /// Print the operations of a task in order, causes first, with their edges
     Show(TaskOne),
     /// Write the graph of a task for Graphviz, or as a picture
     Graph(TaskGraphArgs),
-    /// Print the critical path of a task, and what each step of it takes
+    /// Print the critical path of a task, and the duration of each step
     Path(TaskPathArgs),
     /// Compare two tasks: their operations, edges and times
     Diff(TaskDiffArgs),
@@ -43,7 +43,7 @@ pub(crate) struct TaskReading {
     pub(crate) reading: Reading,
     #[command(flatten)]
     pub(crate) selecting: Selecting,
-    /// Only events that say themselves of which task they are, not those whose texts name one
+    /// Skip events that only mention a task in a text
     #[arg(long, help_heading = "Selection")]
     pub(crate) no_search: bool,
     /// Correct the clocks of machines: the default
@@ -61,7 +61,7 @@ pub(crate) struct TaskListArgs {
     /// Only tasks with at least N operations
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) min_nodes: u64,
-    /// Also tasks that only texts name, in a notation that other numbers can have
+    /// Also list tasks only found in texts, in a notation shared with other numbers
     #[arg(long)]
     pub(crate) all: bool,
     #[command(flatten)]
@@ -92,7 +92,8 @@ pub(crate) struct TaskPathArgs {
     pub(crate) choice: TaskChoice,
     /// End the path at OPERATION: its identifier or the first digits [default: the last operation]
     ///
-    /// If operations of several chains have the same identifier, `ID/CHAIN` names one of them, as `task show` prints it.
+    /// If operations of several chains have the same identifier, `ID/CHAIN` names one of them, as printed by
+    /// `task show`.
     #[arg(long, value_name = "OPERATION")]
     pub(crate) to: Option<String>,
     #[command(flatten)]
@@ -134,7 +135,7 @@ pub(crate) struct TaskDiffArgs {
     pub(crate) second: String,
     #[command(flatten)]
     pub(crate) input: TaskReading,
-    /// How many steps to print
+    /// Number of steps to print
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) top: usize,
     #[command(flatten)]
