@@ -58,13 +58,13 @@ pub(crate) fn check(args: &LowArgs, matches: &ArgMatches) -> Result<(), Failure>
                 let names = alternatives(formats.iter().map(String::as_str));
                 let plural = if formats.len() > 1 { "s" } else { "" };
                 let failure = Failure::new(format!(
-                    "`{}` does not apply to the format `{}`, but to the format{plural} {names}",
+                    "`{}` does not apply to the format `{}`, only to the format{plural} {names}",
                     option(id),
                     name(cat.format())
                 ));
                 match *id {
                     "clock_gmt" => failure.help(
-                        "leave it out, or give a time of day to --begin, --end, --timerange or --filter that it is to be for",
+                        "leave it out, or give a time of day to --begin, --end, --timerange or --filter",
                     ),
                     _ => failure.help(format!("leave it out, or choose the format {names} by --format")),
                 }
@@ -77,10 +77,10 @@ pub(crate) fn check(args: &LowArgs, matches: &ArgMatches) -> Result<(), Failure>
         ),
         Verb::Check(check) if check.metadata_only && check.needs_data() => Some(
             Failure::new(
-                "`--fail-on loss` and `--fail-on damage` are about the data streams, which \
-                          `--metadata-only` leaves out",
+                "`--fail-on loss` and `--fail-on damage` need the data streams, which `--metadata-only` \
+                skips",
             )
-            .help("leave out one of both"),
+            .help("leave out one of them"),
         ),
         _ => None,
     };
@@ -140,10 +140,10 @@ pub(crate) fn check_reading(reading: &Reading, session: &Session, report: Report
         formats.sort_unstable();
         formats.dedup();
         Failure::new(format!(
-            "`{option}` applies to traces of the format `{format}`, but what was opened is of {}",
+            "`{option}` applies to traces of the format `{format}`, but the opened traces are of {}",
             list(formats)
         ))
-        .help("leave it out; `ichnos formats` lists the formats, and what can be said about their traces")
+        .help("leave it out; `ichnos formats` lists the formats and their options")
     };
     let mut failures = Vec::new();
     for (name, value) in &reading.option {
@@ -164,7 +164,7 @@ pub(crate) fn check_reading(reading: &Reading, session: &Session, report: Report
         if !known.iter().any(|format| has(format)) {
             let option = if reading.no_quirks { "--no-quirks" } else { "--no-quirk" };
             report.notice(&format!(
-                "`{option}` changes nothing: bugs of tracers are only known of traces of the format {}",
+                "`{option}` has no effect: tracer bugs are only known for the format {}",
                 list(known.iter().copied())
             ));
         }
@@ -177,8 +177,7 @@ pub(crate) fn check_reading(reading: &Reading, session: &Session, report: Report
             .collect();
         if !known.iter().any(|format| has(format)) {
             report.notice(&format!(
-                "`--unsorted` changes nothing: only files of the format {} have events in another order than that of \
-                 time",
+                "`--unsorted` has no effect: only files of the format {} may be unordered by time",
                 list(known.iter().copied())
             ));
         }

@@ -141,8 +141,8 @@ pub(crate) struct Info {
 #[derive(Args, Debug)]
 #[command(after_help = "Exit codes:\n  \
   0  no problems\n  \
-  1  errors, unreadable metadata included, or what --fail-on names; with --strict also warnings\n  \
-  2  usage error, or there is no trace\n  \
+  1  errors, including unreadable metadata, or problems named by --fail-on; with --strict also warnings\n  \
+  2  usage error, or no trace found\n  \
   3  one of several paths cannot be read")]
 pub(crate) struct Check {
     #[command(flatten)]
@@ -208,7 +208,7 @@ pub(crate) struct Formats {
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "An index that is there is replaced only if it differs.")]
+#[command(after_help = "An existing index is only replaced if it differs.")]
 pub(crate) struct Index {
     /// Trace directories, searched at any depth
     #[arg(required = true, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]

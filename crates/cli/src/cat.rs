@@ -96,14 +96,14 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
         Ended::Refused(line) => {
             output.discard()?;
             return Err(Failure::new(line)
-                .help("without --strict, reading resumes at the next packet or record that can be read"));
+                .help("without --strict, reading resumes at the next readable packet or record"));
         }
     }
     output.finish()?;
     let elapsed = progress.finish();
     if let Some(more) = done.tally.damages.checked_sub(most_damages).filter(|more| *more > 0) {
         let more = count(more, "more damaged place");
-        report.warning(&format!("{more}; `--max damage=N` lists more of them"));
+        report.warning(&format!("{more}; `--max damage=N` lists more"));
     }
     damaged |= done.tally.damages > 0 || report_undecoded(done.undecoded, report);
     if args.stats {
@@ -151,7 +151,7 @@ fn report_clockless_streams(session: &Session, selection: &Selection, report: Re
             count(more as u64, "more data stream")
         ),
     };
-    report.notice(&format!("{which} come before those that have a time"));
+    report.notice(&format!("{which} come before events with a time"));
 }
 
 /// Reports the number of values that sinks could not decode; returns `true` if there are any.

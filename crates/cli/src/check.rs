@@ -262,8 +262,8 @@ impl Findings {
                 place: clocks.first_trace.clone(),
                 message,
                 remedy: Some(
-                    "read the traces one by one, say where their clocks are with --offset PATH=TIME or --manifest \
-                     FILE, or put them on one timeline all the same with --assume-correlated"
+                    "read the traces one by one, set clock offsets with --offset PATH=TIME or --manifest \
+                    FILE, or force one timeline with --assume-correlated"
                         .into(),
                 ),
                 is_minor: false,
@@ -388,7 +388,7 @@ impl Findings {
             place: format!("{trace}: {name}"),
             message,
             remedy: Some(
-                "what is not valid is shown as U+FFFD or as bytes; correct the program that wrote it".into(),
+                "invalid text is shown as U+FFFD or as bytes; correct the program that wrote it".into(),
             ),
             is_minor: false,
             json,
@@ -413,7 +413,7 @@ impl Findings {
             ),
             Severity::Warning => (
                 Level::Warning,
-                Some("it is read as it was meant; the program that wrote it should be corrected"),
+                Some("it is read as intended; the program that wrote it should be corrected"),
             ),
             _ => (Level::Note, None),
         };
@@ -488,7 +488,7 @@ impl Findings {
         }
         if self.left_out > 0 {
             let more = count(self.left_out, "more damaged place");
-            let _ = writeln!(text, "{more}; `--max damage=N` lists more of them");
+            let _ = writeln!(text, "{more}; `--max damage=N` lists more");
         }
         let mut read = format!("{}, {}", count(self.traces, "trace"), count(self.streams, "data stream"));
         if !metadata_only {
@@ -496,7 +496,7 @@ impl Findings {
         }
         let lost = self.lost.text(self.events);
         let problems = match (self.errors, self.warnings) {
-            (0, 0) if lost.is_some() => paint.warning("no problems in what was recorded"),
+            (0, 0) if lost.is_some() => paint.warning("no problems in the recorded data"),
             (0, 0) => paint.good("no problems"),
             (0, warnings) => paint.warning(&count(warnings, "warning")),
             (errors, warnings) => {

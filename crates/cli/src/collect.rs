@@ -74,7 +74,7 @@ fn format(args: &Collect) -> Result<(&'static str, ichnos::io::Collect), Failure
         [one] => Ok(one),
         _ => {
             let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
-            Err(Failure::new("there is not one format whose reports can be collected")
+            Err(Failure::new("the format of the reports is ambiguous")
                 .help(format!("choose one by --from: {}", names.join(", "))))
         }
     }
@@ -84,9 +84,12 @@ fn failure(error: CollectError) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {
         CollectError::NoCollection { .. } => {
-            failure.help("`ichnos collect -o DIR` writes to a directory that is new, or that it has made")
+            failure.help("`ichnos collect -o DIR` writes to a new directory, or one of an earlier collection")
         }
-        CollectError::Address { .. } => failure.help("--udp and --tcp say where to receive reports"),
+        CollectError::Address { .. } => failure.help(
+            "--udp and --tcp set the addresses for receiving \
+        reports",
+        ),
         _ => failure,
     }
 }
@@ -106,7 +109,7 @@ fn print_addresses(collector: &Collector, args: &Collect, report: Report) -> Res
             all.into_iter().map(move |it| format!("{protocol} {it}")).collect::<Vec<_>>()
         };
         let all = [of("UDP", udp), of("TCP", tcp)].concat();
-        report.notice(&format!("receives reports at {}; Ctrl-C ends it", all.join(", ")));
+        report.notice(&format!("receiving reports at {}; stop with Ctrl-C", all.join(", ")));
     }
     Ok(())
 }

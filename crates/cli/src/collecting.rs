@@ -46,7 +46,7 @@ impl<S: Sink> Collecting<S> {
         progress.finish();
         if let Some(line) = self.refused.take() {
             return Err(Failure::new(line)
-                .help("without --strict, reading resumes at the next packet or record that can be read"));
+                .help("without --strict, reading resumes at the next readable packet or record"));
         }
         if interrupt::is_requested() && !session.is_live() {
             return Ok(None);

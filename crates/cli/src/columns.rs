@@ -30,7 +30,7 @@ pub(crate) fn find(
     let is_dynamic = session.is_live() || session.traces().iter().any(|trace| trace.has_dynamic_classes());
     if args.fields.is_empty() {
         if session.is_live() {
-            return Err(Failure::new("which fields there will be is not known before events arrive")
+            return Err(Failure::new("the fields of live events are not known in advance")
                 .help("name the columns by `--fields time,event,FIELD,...`"));
         }
         classes::meet(session, global, report);
@@ -76,7 +76,7 @@ pub(crate) fn find(
     let failures = unknown.into_iter().map(|name| {
         let near = nearest(name, known.iter().copied());
         let help = if !nowhere.contains(&name) {
-            "events have it that --event or --stream leaves out".to_owned()
+            "only events excluded by --event or --stream have it".to_owned()
         } else if near.is_empty() {
             "`ichnos schema` lists the fields of each event".to_owned()
         } else {

@@ -35,7 +35,7 @@ pub(crate) fn cut(args: &Cut, global: &Global, report: Report) -> Result<Exit, F
             .help("`ichnos convert` writes all of a trace"));
     }
     if around.is_some() && args.align == Align::Packet {
-        return Err(Failure::new("--align packet writes all of a packet: it cannot cut around events")
+        return Err(Failure::new("--align packet writes whole packets: it cannot cut around events")
             .help("leave out --align packet"));
     }
     let edit = Edit { whole_packets: args.align == Align::Packet, around, ..Edit::KEEPING };
@@ -45,7 +45,7 @@ pub(crate) fn cut(args: &Cut, global: &Global, report: Report) -> Result<Exit, F
 /// `ichnos filter`.
 pub(crate) fn filter(args: &Filter, global: &Global, report: Report) -> Result<Exit, Failure> {
     if args.convert.selecting.filter.is_some() {
-        return Err(Failure::new("there are two expressions: one of them is that of --filter")
+        return Err(Failure::new("the expression is given twice: as an argument and by --filter")
             .help("join them with `&&`"));
     }
     write(&args.convert, Edit { expression: Some(&args.expression), ..Edit::KEEPING }, global, report)
@@ -99,8 +99,10 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     let writing = &args.writing;
     let path = writing.output.as_deref();
     if path.is_none() && !writing.dry_run {
-        return Err(Failure::new("expected the name of the output, -o OUT")
-            .help("--dry-run only says what would be lost; `ichnos cat PATH` prints traces as `babeltrace2 convert` does"));
+        return Err(Failure::new("expected the name of the output, -o OUT").help(
+            "--dry-run only reports what would be lost; `ichnos cat PATH` prints traces as \
+            `babeltrace2 convert` does",
+        ));
     }
     let output_path = OutputPath::of_trace(writing);
     output_path.check_readable(writing.verify)?;
@@ -136,7 +138,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
             return Ok(interrupt::exit());
         };
         let Some(hull) = windows.hull() else {
-            report.notice("--around: there is no such event: nothing is written");
+            report.notice("--around: no event matches: nothing is written");
             return Ok(if damaged { Exit::Damaged } else { Exit::Nothing });
         };
         report.note(&format!("--around: {}", count_of(windows.count() as u64, "window")));
@@ -217,8 +219,8 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
         Err(ConvertError::Losses(losses)) => {
             let mut written = WriteReport::default();
             written.losses = losses;
-            let failure = Failure::new("something would be lost, and nothing was written")
-                .help("--losses lists it; without --strict it is written all the same");
+            let failure = Failure::new("some data would be lost: nothing was written")
+                .help("--losses lists the losses; without --strict, the output is written anyway");
             (written, Some(failure))
         }
         Err(ConvertError::Create(CreateError::Mismatch(difference))) => {
@@ -254,7 +256,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
 
 /// Reports that the output differs from what was written.
 pub(crate) fn report_mismatch(difference: &str, report: Report) -> Exit {
-    report.error(&format!("the output is not what was written, and is removed: {}", safe(difference)));
+    report.error(&format!("the output differs from what was written, and is removed: {}", safe(difference)));
     report.help("please report this as a bug of ichnos; without --verify, the output is kept");
     Exit::Damaged
 }
@@ -299,7 +301,7 @@ pub(crate) fn set_options(options: &mut ConvertOptions<'_>, args: &Convert, targ
 /// Checks that whole packets can be written.
 fn check_packets(session: &Session, selection: &Selection) -> Result<(), Failure> {
     if selection.stream_intersection || !selection.wants_all_events() {
-        return Err(Failure::new("--align packet writes all of a packet: it cannot leave out events")
+        return Err(Failure::new("--align packet writes whole packets: it cannot select events")
             .help("select by --begin, --end and --stream, or cut the output once more"));
     }
     let summaries = session.traces().iter().flat_map(|trace| trace.streams());
@@ -341,7 +343,7 @@ pub(crate) fn named_target(args: &Convert, keeps_format: bool) -> Result<Option<
     let found = ichnos::convert::writer(to.as_deref(), named, to_dialect.as_deref());
     let (format, writer) = found.ok_or_else(|| {
         if let (None, Some(dialect)) = (to, to_dialect) {
-            return Failure::new(format!("there is no dialect `{}`", safe(dialect)))
+            return Failure::new(format!("unknown dialect `{}`", safe(dialect)))
                 .help("`ichnos formats` lists them");
         }
         let names: Vec<&str> = ichnos::FORMATS
@@ -350,7 +352,7 @@ pub(crate) fn named_target(args: &Convert, keeps_format: bool) -> Result<Option<
             .map(|format| format.name())
             .collect();
         let shown = path.map_or_else(String::new, |path| safe(&path.display().to_string()).into_owned());
-        Failure::new(format!("the name `{shown}` does not say which format to write"))
+        Failure::new(format!("cannot infer the output format from `{shown}`"))
             .help(format!("name it with --to: {}", names.join(", ")))
     })?;
     check_output(args, Target::new(format, writer)).map(Some)
@@ -363,14 +365,14 @@ pub(crate) fn kept_target(args: &Convert, session: &Session, report: Report) -> 
         return check_output(args, target);
     }
     let target = ichnos::convert::writer(None, Path::new(""), None);
-    let (format, writer) = target.ok_or_else(|| Failure::new("there is no format that can be written"))?;
+    let (format, writer) = target.ok_or_else(|| Failure::new("no format can be written"))?;
     let mut kinds: Vec<&str> =
         traces().map(|trace| trace.dialect().unwrap_or_else(|| trace.format())).collect();
     kinds.sort_unstable();
     kinds.dedup();
     if kinds.len() > 1 {
         report.notice(&format!(
-            "the traces are of several kinds ({}): the output is {}",
+            "the traces have several dialects ({}): the output is {}",
             kinds.join(", "),
             default_dialect(writer)
         ));
@@ -391,7 +393,7 @@ fn check_output(args: &Convert, target: Target) -> Result<Target, Failure> {
     if target.writer.is_directory() && args.writing.prints_trace() {
         let format = target.format;
         let message =
-            format!("a trace of the format {format} is a directory: it cannot go to the standard output");
+            format!("a trace of the format {format} is a directory: it cannot be written to standard output");
         return Err(Failure::new(message).help("name a directory, or another format with --to"));
     }
     Ok(target)

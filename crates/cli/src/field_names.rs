@@ -111,7 +111,7 @@ fn failure<'c>(
         let some: Vec<String> = elsewhere.iter().take(LISTED).map(|name| safe(name).into_owned()).collect();
         let some = list(some.iter().map(String::as_str));
         return Failure::new(format!("{option}: no selected event has a field `{}`", safe(name)))
-            .help(format!("the field is in events that --event leaves out: {some}"));
+            .help(format!("only events excluded by --event have the field: {some}"));
     }
     let mut names = BTreeSet::new();
     for class in classes {

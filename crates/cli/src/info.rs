@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, 
             && let Some(damage) = found.damage.list.first()
         {
             return Err(
-                Failure::new(damage::line(damage)).help("without --strict, all that can be read is shown")
+                Failure::new(damage::line(damage)).help("without --strict, all readable data are shown")
             );
         }
         traces.push(found);
@@ -573,7 +573,7 @@ impl Summary<'_> {
         let mut list = self.classes();
         let number = list.len();
         let mut branch = if self.input.has_dynamic_classes() && !self.counted {
-            Branch::new("event record classes are only met while reading: `--count` shows them")
+            Branch::new("event record classes are only known after reading: `--count` shows them")
         } else {
             Branch::new(count(number as u64, "event record class"))
         };
@@ -586,7 +586,7 @@ impl Summary<'_> {
                     Some(name) => paint.name(name),
                     None => format!("class {} of data stream class {stream}", record.id),
                 };
-                let bytes = if record.is_undescribed { ", whose payload nothing describes" } else { "" };
+                let bytes = if record.is_undescribed { ", without a description of its payload" } else { "" };
                 branch.line(format!("{name}: {}{bytes}", count(*number, "event")));
             }
             let unused = list.iter().filter(|entry| entry.2 == 0).count();
@@ -653,7 +653,7 @@ fn rate(events: u64, (begin, end): (i128, i128)) -> String {
 pub(crate) fn losses(events: u64, unknown: bool, packets: u64) -> Option<String> {
     let mut parts = Vec::new();
     if events > 0 {
-        parts.push(format!("{} that the tracer discarded", count(events, "event")));
+        parts.push(format!("{} discarded by the tracer", count(events, "event")));
     }
     if unknown {
         parts.push("an unknown number of events before the first packet".to_owned());

@@ -48,7 +48,7 @@ pub(crate) fn open_checked(
             let failure = failure(&error);
             match reading.format_flags.choices().next() {
                 Some(name) if was_refused => {
-                    failure.help(format!("without --{name} the {name} is found out from the trace"))
+                    failure.help(format!("without --{name}, the {name} is detected from the trace"))
                 }
                 _ => failure,
             }
@@ -62,7 +62,7 @@ pub(crate) fn check(reading: &Reading, session: &Session, report: Report) -> Res
     if reading.strict
         && let Some(problem) = session.problems().first()
     {
-        return Err(Failure::new(problem.to_string()).help("without --strict, all that can be read is read"));
+        return Err(Failure::new(problem.to_string()).help("without --strict, all readable data are read"));
     }
     applicable::check_reading(reading, session, report)
 }
@@ -80,10 +80,8 @@ pub(crate) fn try_open(
     }
     let reads_stdin = reading.paths.iter().any(|path| path.as_os_str() == "-");
     if reads_stdin && std::io::IsTerminal::is_terminal(&std::io::stdin()) {
-        return Err(Failure::new(
-            "the standard input (`-`) is a terminal: there is no trace to read from it",
-        )
-        .help("send an archive of a trace into it: `tar c TRACE | ichnos info -`"));
+        return Err(Failure::new("the standard input (`-`) is a terminal, not a trace")
+            .help("pipe an archive of a trace into it: `tar c TRACE | ichnos info -`"));
     }
     let manifest = reading.manifest.as_deref().map(Manifest::read).transpose()?.unwrap_or_default();
     let mut options = options(reading, &manifest, arithmetic)?;
@@ -160,7 +158,7 @@ fn options(reading: &Reading, manifest: &Manifest, arithmetic: Arithmetic) -> Re
         let named = all().filter(|path| glob.is_match(path) || path.as_os_str() == pattern.glob());
         options.clock_offsets.extend(named.map(|path| ClockOffset::new(path, *offset)));
         if options.clock_offsets.len() == before {
-            return Err(Failure::new(format!("--offset: none of the paths is `{}`", pattern.glob()))
+            return Err(Failure::new(format!("--offset: no path matches `{}`", pattern.glob()))
                 .help("the pattern is compared with the paths as they are written on the command line"));
         }
     }
@@ -225,15 +223,15 @@ pub(crate) fn failure(error: &OpenError) -> Failure {
             Failure::new(message).help(format!("{}; or leave out {option}", conflict.help))
         }
         OpenError::Uncorrelated(_) => Failure::new(message).help(
-            "read the traces one by one, say where their clocks are with --offset PATH=TIME or --manifest FILE, or put them on one \
-             timeline all the same with --assume-correlated",
+            "read the traces one by one, set clock offsets with --offset PATH=TIME or --manifest FILE, or \
+            force one timeline with --assume-correlated",
         ),
         OpenError::NoClock { clock, known, .. } => {
             let near = nearest(clock, known.iter().map(String::as_str));
             let names =
                 if near.is_empty() { known.iter().map(String::as_str).take(SHOWN).collect() } else { near };
             match names.is_empty() {
-                true => Failure::new(message).help("there are no clocks at all"),
+                true => Failure::new(message).help("the traces have no clocks"),
                 false => Failure::new(message).help(format!("there is {}", alternatives(names))),
             }
         }
@@ -323,7 +321,7 @@ pub(crate) fn print_notices(session: &Session, report: Report) {
 pub(crate) fn report_empty_traces(session: &Session, report: Report) {
     let is_empty = |trace: &dyn TraceInput| trace.data_streams().is_empty() && trace.damage().is_empty();
     for trace in session.traces().iter().filter(|trace| is_empty(trace.as_ref())) {
-        report.notice(&format!("{}: there are no data streams, only metadata", trace.path()));
+        report.notice(&format!("{}: no data streams, only metadata", trace.path()));
     }
 }
 

@@ -69,7 +69,7 @@ fn request(signal: i32) {
     if let Some(report) = REMOVING.get() {
         let explain = || {
             std::thread::sleep(PATIENCE);
-            report.notice("removing the unfinished output; interrupt again to end at once and leave it");
+            report.notice("removing the unfinished output; interrupt again to end immediately and keep it");
         };
         // Without a thread, no note is printed.
         drop(std::thread::Builder::new().spawn(explain));

@@ -141,13 +141,13 @@ pub(crate) const LIMITS: &[Limit] = limits! {
     Model model "packets" false [packets] []
         "packets of a trace" "";
     Model model "problems" false [diagnostics] []
-        "problems of a metadata text that are listed" "";
+        "listed problems of a metadata text" "";
     Report report "damage" false [damage] []
-        "damaged places that are listed" "";
+        "listed damaged places" "";
     Report report "groups" false [groups] []
         "groups that `stats` counts exactly" "";
     Report report "open-pairs" false [open_pairs] []
-        "events that wait for the other one of a pair in `stats`" "";
+        "events of `stats` waiting for the end of their pair" "";
     Io io "unpacked" true [decompressed_bytes] []
         "unpacked bytes of an archive or a compressed file" "";
     Io io "ratio" false [ratio, small_ratio] []
@@ -210,8 +210,7 @@ impl Maximum {
 /// Returns the text of `ichnos help limits`.
 pub(crate) fn help() -> String {
     let mut text =
-        "Limits that protect against hostile input. What exceeds a limit is refused or skipped, and\n\
-                    reported.\n\n\
+        "Limits that protect against hostile input. Anything beyond a limit is refused or skipped, and\nreported.\n\n\
                     Set them with --max NAME=VALUE of info, cat, check and schema, for instance\n\
                     --max unpacked=32G. K, M, G and T are powers of 1024.\n\n"
             .to_owned();

@@ -48,7 +48,7 @@ impl Manifest {
         let file = File::open(path).map_err(|error| failed(&error))?;
         file.take(LONGEST + 1).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
         if bytes.len() as u64 > LONGEST {
-            return Err(failed(&"it is longer than 16 MiB, which no manifest is"));
+            return Err(failed(&"it is longer than 16 MiB, the maximum for manifests"));
         }
         let text = String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
@@ -153,8 +153,8 @@ impl Parser<'_> {
             .map_err(|error| self.failure(at, &format!("`{}` cannot be opened: {error}", path.display())))?;
         if let Some(before) = self.real.insert(real, at) {
             let line = line(self.text, before);
-            let what = format!("`{}` is there twice, first in line {line}", path.display());
-            return Err(self.failure(at, &what).help("each trace has one table with all that is said of it"));
+            let what = format!("duplicate path `{}`, first in line {line}", path.display());
+            return Err(self.failure(at, &what).help("join the tables: each trace has one"));
         }
         Ok(())
     }
@@ -169,7 +169,7 @@ impl Parser<'_> {
             Some((at, path, above, first)) => {
                 let (path, above) = (path.display(), above.display());
                 let line = line(self.text, first);
-                let what = format!("`{path}` lies in `{above}`, which line {line} names");
+                let what = format!("`{path}` is within `{above}` of line {line}");
                 Err(self.failure(at, &what).help("directories are searched at any depth"))
             }
             None => Ok(()),
@@ -240,7 +240,7 @@ fn find(directory: &Path, text: &str) -> Result<Vec<PathBuf>, String> {
             continue;
         }
         let glob = GlobBuilder::new(name).build();
-        let glob = glob.map_err(|error| format!("`{text}` cannot be used as a pattern: {error}"))?;
+        let glob = glob.map_err(|error| format!("invalid pattern `{text}`: {error}"))?;
         let glob = glob.compile_matcher();
         let mut next = Vec::new();
         for above in &found {

@@ -272,6 +272,9 @@ impl RenderObserver<Job> for Follower {
     }
 
     fn without_threads(&mut self, error: io::Error) {
-        self.report.note(&format!("the system refuses further threads ({error}): reading goes on with one"));
+        self.report.note(&format!(
+            "the system refuses further threads ({error}): reading continues with \
+        one"
+        ));
     }
 }

@@ -34,14 +34,14 @@ impl Patterns {
         let mut builder = GlobSetBuilder::new();
         for text in texts {
             let glob = Glob::new(text).map_err(|error| {
-                Failure::new(format!("the pattern of {option} cannot be used: {error}"))
+                Failure::new(format!("invalid pattern of {option}: {error}"))
                     .help("`*` is any text, `?` any character, `[a-z]` one of them, `{a,b}` a or b")
             })?;
             builder.add(glob);
         }
         let set = builder
             .build()
-            .map_err(|error| Failure::new(format!("the patterns of {option} cannot be used: {error}")))?;
+            .map_err(|error| Failure::new(format!("invalid patterns of {option}: {error}")))?;
         Ok(Some(Self { texts: texts.into(), set }))
     }
 
@@ -139,8 +139,10 @@ impl Selection {
             return Ok(());
         }
         reader.intersect_streams().map_err(|error| {
-            Failure::new(format!("--stream-intersection: {error}"))
-                .help("leave it out, or leave out this trace; `ichnos info` says when each data stream begins and ends")
+            Failure::new(format!("--stream-intersection: {error}")).help(
+                "leave it out, or leave out this trace; `ichnos info` shows when each data stream \
+                begins and ends",
+            )
         })
     }
 

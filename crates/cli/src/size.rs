@@ -15,7 +15,7 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
         .trim()
         .parse()
         .map_err(|_| format!("expected a number of bytes such as 4096, 512M or 16G, found `{text}`"))?;
-    number.checked_mul(1 << shift).ok_or_else(|| format!("`{text}` is more than there can be"))
+    number.checked_mul(1 << shift).ok_or_else(|| format!("`{text}` is too large"))
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit,
         return Err(Failure::new("expected the name of the directory to write, -o OUT"));
     }
     if writing.output.as_deref() == Some(Path::new("-")) {
-        return Err(Failure::new("several traces cannot go to the standard output")
+        return Err(Failure::new("several traces cannot be written to standard output")
             .help("name the directory to write, -o OUT"));
     }
     let output_path = OutputPath::of_trace(writing);
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit,
     let session =
         input::open_checked(&args.convert.reading, Arithmetic::Exact, writing.verify, progress, report)?;
     if session.is_live() {
-        return Err(Failure::new("what arrives now cannot be split: it can be read once only"));
+        return Err(Failure::new("live input cannot be split: it can only be read once"));
     }
     output_path.check_apart(&session)?;
     let damaged = input::report_problems(&session, report);
@@ -107,8 +107,10 @@ pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit,
         Err(Problem::Failure(failure)) => return Err(failure),
         Err(Problem::Convert(ConvertError::Stopped)) => return Ok(interrupt::exit()),
         Err(Problem::Convert(ConvertError::Losses(_))) => {
-            return Err(Failure::new("something would be lost, and nothing was written")
-                .help("`--dry-run --losses` lists it; without --strict it is written all the same"));
+            return Err(Failure::new("some data would be lost: nothing was written").help(
+                "`--dry-run --losses` lists the losses; without --strict, the output is written \
+                anyway",
+            ));
         }
         Err(Problem::Convert(ConvertError::Create(CreateError::Mismatch(difference)))) => {
             return Ok(convert::report_mismatch(&difference, report));
@@ -487,7 +489,7 @@ impl Splitter<'_> {
 }
 
 fn too_many(parts: &str) -> Failure {
-    Failure::new(format!("there would be {parts} parts, and {} is the limit", grouped(MOST_PARTS as u64)))
+    Failure::new(format!("{parts} parts would exceed the limit of {}", grouped(MOST_PARTS as u64)))
         .help("make the parts larger, or select fewer events by --event, --filter, --begin and --end")
 }
 

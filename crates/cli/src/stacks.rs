@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Stacks, global: &Global, report: Report) -> Result<Exit
     let profile = pass.sink.finish();
     report_left_out(&profile, args, report);
     if args.cpu && profile.samples() > 0 && !profile.has_states() {
-        report.notice("no sample says whether its thread ran: --cpu changes nothing");
+        report.notice("no sample has the state of its thread: --cpu has no effect");
     }
     if profile.weight() == 0 {
         unmatched::explain(&session, &pass.selection, window, pass.events, report);
@@ -77,7 +77,7 @@ fn check_fields(args: &Stacks, session: &Session, selection: &Selection, after: 
     field_names::check(session, selection, names.chain(weight.map(|field| ("--weight", field))), after)?;
     match weight {
         Some(field) => {
-            let instead = "samples count one each, or by a field of numbers";
+            let instead = "by default, each sample counts one";
             field_names::check_numbers(session, "--weight", field, instead, after)
         }
         None => Ok(()),
@@ -233,15 +233,14 @@ fn report_left_out(profile: &StackProfile, args: &Stacks, report: Report) {
     }
     if without_frames > 0 {
         let samples = count(without_frames, "sample");
-        report.notice(&format!("{samples} without a frame that is kept: left out"));
+        report.notice(&format!("skipped {samples}: no frame matched"));
     }
     if without_time > 0 {
-        report.warning(&format!("{} without a time: left out", count(without_time, "sample")));
+        report.warning(&format!("skipped {}: no time", count(without_time, "sample")));
     }
     if without_weight > 0 {
         let samples = count(without_weight, "sample");
-        report
-            .warning(&format!("{samples} without a number in the field `{}`: left out", safe(&args.weight)));
+        report.warning(&format!("skipped {samples}: no number in the field `{}`", safe(&args.weight)));
     }
 }
 
@@ -255,9 +254,9 @@ fn report_nothing(profile: &StackProfile, args: &Stacks, report: Report) {
             }
             _ => "choose another field by --weight",
         };
-        report.warning_with_help(&format!("{samples} that count nothing: nothing is written"), help);
+        report.warning_with_help(&format!("no weight in {samples}: nothing is written"), help);
     } else if profile.left_out() == LeftOut::default() {
-        let help = "`ichnos cat --format jsonl` shows which members of events mean a stack";
-        report.warning_with_help("no event has a call stack that is wanted: nothing is written", help);
+        let help = "`ichnos cat --format jsonl` shows the members of events";
+        report.warning_with_help("no selected event has a call stack: nothing is written", help);
     }
 }

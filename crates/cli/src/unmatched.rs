@@ -96,7 +96,7 @@ fn warn_of_events(
         let elsewhere = all.iter().any(|name| glob.is_match(name));
         let (text, help) = if elsewhere {
             let text = format!("no event of the selected data streams matches `{option} {pattern}`");
-            (text, "events of that name are in data streams that --stream leaves out".to_owned())
+            (text, "events of that name are in data streams excluded by --stream".to_owned())
         } else {
             let names = names.iter().map(String::as_str);
             let help = advice(pattern, names.clone(), "event record class", names);
@@ -143,7 +143,7 @@ fn advice<'a>(
     listed.sort_unstable();
     listed.dedup();
     match listed.as_slice() {
-        [] => format!("there is no {what} at all"),
+        [] => format!("the traces have no {what}"),
         [only] => format!("the only {what} is `{only}`"),
         few if few.len() <= LISTED => {
             format!("there are {}", list(few.iter().copied()))
@@ -156,12 +156,12 @@ fn advice<'a>(
 fn warn_of_times(session: &Session, selection: &Selection, window: Window, report: Report) {
     if window == Window::default() {
         if selection.stream_intersection {
-            report.warning("no event lies in the time in which all data streams of its trace are active");
+            report.warning("no event is in the time in which all data streams of its trace are active");
         } else if selection.filter.is_some() {
-            report.warning("there are no events that --filter selects");
+            report.warning("no event matches --filter");
         } else if let Some(patterns) = &selection.events {
             report.warning_with_help(
-                &format!("there are no events that match {}", options("--event", patterns)),
+                &format!("no event matches {}", options("--event", patterns)),
                 "the traces have such event record classes, but no events of them",
             );
         }
@@ -177,12 +177,12 @@ fn warn_of_times(session: &Session, selection: &Selection, window: Window, repor
         (None, None) => String::new(),
     };
     let which = match &selection.events {
-        _ if selection.filter.is_some() => "no event that --filter selects lies".to_owned(),
-        None => "no event lies".to_owned(),
-        Some(patterns) => format!("no event that matches {} lies", options("--event", patterns)),
+        _ if selection.filter.is_some() => "no event that matches --filter is".to_owned(),
+        None => "no event is".to_owned(),
+        Some(patterns) => format!("no event that matches {} is", options("--event", patterns)),
     };
     let help = match times(session, selection) {
-        Some((begin, end)) => format!("the events lie between {} and {}", show(begin), show(end)),
+        Some((begin, end)) => format!("the events are between {} and {}", show(begin), show(end)),
         None => "the traces have no events with a time".to_owned(),
     };
     report.warning_with_help(&format!("{which} in the time {range}"), &help);

@@ -18,7 +18,7 @@ impl Windows {
         match self.0.last_mut() {
             Some(last) if last.0 <= begin && begin <= last.1 => last.1 = last.1.max(end),
             _ if count >= Self::MOST => {
-                return Err(Failure::new("--around: there are more than a million windows")
+                return Err(Failure::new("--around: more than a million windows")
                     .help("a larger margin joins them; `ichnos filter` writes the events alone"));
             }
             _ => self.0.push((begin, end)),

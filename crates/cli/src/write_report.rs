@@ -55,10 +55,9 @@ pub(crate) fn print(
     }
     match read.repeated_packets {
         0 => {}
-        1 => report
-            .notice("1 packet is in several files, as in those of overlapping snapshots: it is written once"),
+        1 => report.notice("1 packet is in several files, as in overlapping snapshots: it is written once"),
         several => report.notice(&format!(
-            "{} packets are in several files, as in those of overlapping snapshots: each is written once",
+            "{} packets are in several files, as in overlapping snapshots: each is written once",
             grouped(several)
         )),
     }
@@ -69,7 +68,7 @@ pub(crate) fn print(
             .map(|kind| format!("{} {kind}", grouped(losses.count(kind))))
             .collect();
         let more = if is_listed { "" } else { "; --losses lists them" };
-        report.notice(&format!("not carried over as it was: {}{more}", counts.join(", ")));
+        report.notice(&format!("not converted exactly: {}{more}", counts.join(", ")));
     }
     let is_unread = written.copied_packets > 0 && !read.reads_copied_packets;
     let line = format!(
@@ -102,7 +101,7 @@ pub(crate) fn warn_of_missing_events(written: &WriteReport, part: &str, report: 
     };
     report.warning_with_help(
         &format!("{all} dropped: {place} has none"),
-        "--losses lists why; another format or dialect may hold them",
+        "--losses lists the reasons; another format or dialect may support them",
     );
     true
 }

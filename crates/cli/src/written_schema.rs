@@ -35,11 +35,11 @@ pub(crate) fn print(
 ) -> Result<(), Failure> {
     let is_named = |language: &&SchemaLanguage| language.name == name || language.aliases.contains(&name);
     let Some(language) = languages().find(is_named) else {
-        return Err(Failure::new(format!("there is no schema language `{name}`")));
+        return Err(Failure::new(format!("unknown schema language `{name}`")));
     };
     let ([trace], [class]) = (session.traces(), classes) else {
         let paths = session.traces().iter().map(|trace| trace.path().to_owned());
-        let message = format!("--as {name}: there are {} traces, not one", session.traces().len());
+        let message = format!("--as {name}: expected one trace, found {}", session.traces().len());
         return Err(Failure::new(message).details(paths.take(SHOWN).collect()).help("name one of them"));
     };
     let written = (language.write)(class, &limits).map_err(|mut unsupported| {

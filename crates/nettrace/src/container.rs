@@ -78,7 +78,7 @@ pub enum Step {
 #[non_exhaustive]
 pub enum Refusal {
     /// The file has another format.
-    #[error("this is no EventPipe file: expected `Nettrace` or `!FastSerialization.1` at its begin")]
+    #[error("not an EventPipe file: expected `Nettrace` or `!FastSerialization.1` at the beginning")]
     NotNettrace,
     /// The version is too old.
     #[error(
@@ -280,7 +280,7 @@ impl Container {
                 self.is_done = true;
                 let found =
                     if rest == 0 { "the end of the file".to_owned() } else { format!("{rest} bytes") };
-                let statement = format!("expected a block or the mark of the end, found {found}");
+                let statement = format!("expected a block or the end mark, found {found}");
                 Step::Fault(Fault::new(Rule::StreamEnd, self.at, statement).skipping(rest))
             }
             None => Step::More,
@@ -379,7 +379,7 @@ impl Container {
                     Some(size) if is_truncated => {
                         format!("the block of {size} bytes ends after {available} bytes")
                     }
-                    _ => "expected the end of the object behind its payload, found something else".to_owned(),
+                    _ => "expected the end of the object after its payload, found something else".to_owned(),
                 };
                 let rule = if is_truncated { Rule::StreamEnd } else { Rule::ObjectEnd };
                 self.is_done = !is_found && view.is_end;
@@ -507,7 +507,7 @@ impl Container {
         let available = until.saturating_sub(data) as u64;
         let statement = match is_truncated {
             true => format!("the block of {size} bytes ends after {available} bytes"),
-            false => format!("expected a block behind the block of {size} bytes, found something else"),
+            false => format!("expected a block after the block of {size} bytes, found something else"),
         };
         let rule = if is_truncated { Rule::StreamEnd } else { Rule::BlockSize };
         self.is_done = is_truncated;

@@ -284,7 +284,7 @@ impl Feed {
                 let trace = TraceBlock::read(content, version).filter(|_| block.is_whole || is_v6);
                 return match trace {
                     Some(trace) => Some(Next::Item(FeedItem::Trace(trace))),
-                    None => missing(Rule::TraceBlock, "what is known of the trace"),
+                    None => missing(Rule::TraceBlock, "properties of the trace"),
                 };
             }
             BlockKind::Stack => {
@@ -348,7 +348,7 @@ impl Feed {
         // Fault for bytes at the end of a complete block that are not a row.
         let rest = |rule, at: usize, what: &str| {
             let rest = (end - at.min(end)) as u64;
-            let statement = format!("expected {what}, found {rest} bytes that are none: they are skipped");
+            let statement = format!("expected {what}, found {rest} other bytes: they are skipped");
             (is_whole && rest > 0).then(|| Fault::new(rule, base + at as u64, statement).skipping(rest))
         };
         let metadata = |metadata: Option<Metadata>, at: usize| match metadata {
@@ -356,7 +356,7 @@ impl Feed {
             None => FeedItem::Fault(Fault::new(
                 Rule::MetadataRow,
                 base + at as u64,
-                "the row of metadata is not complete",
+                "the row of metadata is incomplete",
             )),
         };
         let (item, fault) = match rows {

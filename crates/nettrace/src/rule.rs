@@ -104,12 +104,12 @@ impl Rule {
     const fn remedy(self) -> &'static str {
         match self {
             Self::StreamEnd => {
-                "the process ended, or the connection was lost, before the session was stopped; or the session is \
-                 still running: what was recorded up to there is read"
+                "the process ended, or the connection was lost, before the session was stopped; or the \
+                session is still running: everything recorded up to there is read"
             }
             Self::EventOrder | Self::BlockTimes => {
-                "the events are delivered in the best order that can be found; the program that wrote the file has a \
-                 bug"
+                "the events are delivered in the best possible order; the program that wrote the file has \
+                a bug"
             }
             Self::StackId
             | Self::ThreadIndex
@@ -119,12 +119,10 @@ impl Rule {
                 "the events are read without it; the program that wrote the file has a bug, or blocks are missing"
             }
             Self::Payload => {
-                "an event that does not fit its fields is shown as bytes, and bytes behind them are not shown; the \
-                 provider describes its event wrongly, or is of a version that is not known"
+                "an event that does not match its fields is shown as bytes, and bytes after them are not \
+                shown; the provider describes its event incorrectly, or has an unknown version"
             }
-            Self::ObjectVersion => {
-                "the file is of a newer version of the format: what is known of it is read"
-            }
+            Self::ObjectVersion => "the file has a newer version of the format: its known parts are read",
             _ => "bytes of the file were changed or are missing: get it again from where it was recorded",
         }
     }

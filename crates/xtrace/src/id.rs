@@ -19,7 +19,7 @@ impl fmt::Display for IdError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Length(length) => write!(f, "no identifier of this kind has {length} bytes"),
-            Self::Digit(offset) => write!(f, "no pair of hexadecimal digits at offset {offset}"),
+            Self::Digit(offset) => write!(f, "expected two hexadecimal digits at offset {offset}"),
         }
     }
 }

@@ -13,13 +13,13 @@ use crate::size;
 #[derive(Args, Debug)]
 #[command(
     after_help = "Without --udp and --tcp, reports are received at the usual port of the format, over both, from this \
-machine only. A report is a datagram, or has its length before it. Ctrl-C (SIGINT) or SIGTERM ends it: what has arrived is \
-written first.\n\n\
-Every tool can read DIR: `ichnos cat DIR`. docs/collect.md describes the protocol, the files and what is guaranteed.\n\n\
+machine only. A report is a datagram or, over TCP, follows its length. Ctrl-C (SIGINT) or SIGTERM \
+ends the collection, after everything received is written.\n\n\
+Every tool can read DIR: `ichnos cat DIR`. docs/collect.md describes the protocol, the files and the guarantees.\n\n\
 Exit codes:\n  \
   0  success\n  \
-  2  usage error, or it cannot be collected\n  \
-  3  reports that were taken could not be written"
+  2  usage error, or reports cannot be collected\n  \
+  3  accepted reports could not be written"
 )]
 pub(crate) struct Collect {
     /// Directory for the reports, created if missing

@@ -49,7 +49,7 @@ pub(crate) struct Writing {
     /// The output must also be valid. If they differ, nothing is written, and the exit code is 3.
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) verify: bool,
-    /// Print simplified, renamed, rounded and dropped items, by class and field
+    /// Print lowered, renamed, moved, rounded and dropped items, by class and field
     ///
     /// On standard output; on standard error with `-o -`.
     #[arg(long)]
@@ -109,8 +109,7 @@ pub(crate) enum Align {
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "Damaged places that are left out are listed on standard error, and with --json in \
-`left_out`.")]
+#[command(after_help = "Skipped damaged places are listed on standard error, and with --json in `left_out`.")]
 pub(crate) struct Repair {
     #[command(flatten)]
     pub(crate) convert: Convert,
@@ -152,7 +151,7 @@ impl SplitBy {
     fn parse(text: &str) -> Result<Self, String> {
         match (text, text.split_once('=')) {
             (_, Some(("size", size))) => match size::parse(size)? {
-                0 => Err("parts of no bytes cannot be written".to_owned()),
+                0 => Err("the size of parts must be greater than 0".to_owned()),
                 size => Ok(Self::Size(size)),
             },
             (_, Some(("time", duration))) => match time::offset_from(&format!("+{duration}")) {
@@ -184,8 +183,8 @@ pub(crate) struct Filter {
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "--offset PATH=TIME says where the clocks of a trace are, and --manifest FILE those of several: \
---help describes both."
+    after_help = "--offset PATH=TIME sets the clock offset of a trace, --manifest FILE those of several: \
+    --help describes both."
 )]
 pub(crate) struct Merge {
     #[command(flatten)]

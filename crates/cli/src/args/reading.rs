@@ -149,7 +149,7 @@ fn format_option(text: &str) -> Result<(String, String), String> {
 /// Parses a pattern of paths and the time at which their clocks were 0.
 fn offset(text: &str) -> Result<(Glob, i128), String> {
     let (path, time) = text.rsplit_once('=').ok_or("expected PATH=TIME")?;
-    let glob = Glob::new(path).map_err(|error| format!("`{path}` cannot be used as a pattern: {error}"))?;
+    let glob = Glob::new(path).map_err(|error| format!("invalid pattern `{path}`: {error}"))?;
     Ok((glob, time::offset_from(time)?))
 }
 

@@ -9,12 +9,10 @@ use super::reading::Reading;
 use super::selecting::Selecting;
 
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Counts the events with a call stack: of a trace of a profiler, its samples; of other traces, all that \
-have one. With --event, those of the given names.\n\n\
+#[command(after_help = "Counts the events with a call stack: the samples of a profiler, or else all events \
+with one. With --event, counts the named events.\n\n\
 Without --format, the name of the output FILE decides: *.speedscope.json, *.pb.gz (pprof), *.svg, other *.json (firefox), \
-else folded."
-)]
+else folded.")]
 pub(crate) struct Stacks {
     #[command(flatten)]
     pub(crate) reading: Reading,

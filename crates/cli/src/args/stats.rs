@@ -9,10 +9,9 @@ use super::selecting::Selecting;
 use crate::size;
 
 #[derive(Args, Debug)]
-#[command(
-    after_help = "FIELD is the path of a field (`next_tid`, `payload.args.0`, `ctx.procname`, `packet.cpu_id`), or what \
-one means (`process`, `thread`, `cpu`, `severity`, ...). docs/stats.md describes the columns."
-)]
+#[command(after_help = "FIELD is the path of a field (`next_tid`, `payload.args.0`, `ctx.procname`, \
+    `packet.cpu_id`), or a meaning (`process`, `thread`, `cpu`, `severity`, ...). docs/stats.md describes \
+    the columns.")]
 pub(crate) struct Stats {
     #[command(flatten)]
     pub(crate) reading: Reading,

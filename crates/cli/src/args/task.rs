@@ -13,9 +13,10 @@ use super::selecting::Selecting;
 #[command(
     subcommand_required = true,
     arg_required_else_help = true,
-    after_help = "A task is a graph of operations, with an edge from each to those that it caused. Events say of which \
-operation they are; events of other traces join a task if their texts name it or one of its operations.\n\n\
-ID is the identifier of a task, or its first digits, if no other task has them. `latest` is the task that began last."
+    after_help = "A task is a graph of operations, with edges from causes to effects. Events contain the \
+identifier of their operation; events of other traces join a task if their texts mention it or one of its \
+operations.\n\n\
+ID is the identifier of a task, or its unique first digits. `latest` is the task that began last."
 )]
 pub(crate) struct Task {
     #[command(subcommand)]

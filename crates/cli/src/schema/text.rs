@@ -207,7 +207,7 @@ fn field_tree(label: &str, class: &FieldClass, trace: &TraceClass, paint: Paint)
         FieldKind::Optional { field, selector, ranges } => {
             // Values that are not decoded from bits have no selector.
             if !selector.path.is_empty() {
-                let _ = write!(text, ", there if {}", safe(&selector.to_string()));
+                let _ = write!(text, ", present if {}", safe(&selector.to_string()));
                 match ranges {
                     Some(ranges) => {
                         let _ = write!(text, " is {ranges}");

@@ -65,9 +65,9 @@ fn what_is_said_of_a_trace_on_standard_output_is_not_in_it() {
     let (out, err) = printed(&["--losses", "--dry-run"]);
     assert!(out.starts_with(b"lowered ") && err.is_empty(), "{err}");
     ichnos(["convert", text(&trace), "-o", "-", "--to=ctf"])
-        .expect(2, &["a trace of the format ctf is a directory: it cannot go to the standard output"]);
+        .expect(2, &["a trace of the format ctf is a directory: it cannot be written to standard output"]);
     ichnos(["split", "--by=event", "--to=fuchsia-log", text(&trace), "-o", "-"])
-        .expect(2, &["several traces cannot go to the standard output"]);
+        .expect(2, &["several traces cannot be written to standard output"]);
 }
 
 #[test]

@@ -236,7 +236,7 @@ fn losses_in_checks() {
     let directory = trace("losses");
     let check = |options: &[&str]| run("check", &directory, options);
     let summary =
-        "no problems in what was recorded, but 7 of 17 events were discarded by the tracer: 1 trace, ";
+        "no problems in the recorded data, but 7 of 17 events were discarded by the tracer: 1 trace, ";
     check(&[]).expect(0, &[]).prints(&[summary]);
     check(&["--fail-on", "loss"]).expect(1, &[]).prints(&[summary]);
     check(&["--fail-on", "warning,loss"]).expect(1, &[]);

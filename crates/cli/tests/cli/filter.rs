@@ -164,7 +164,7 @@ fn skipped_classes_change_nothing_else() {
                     path.display()
                 );
                 let without_hints = |text: &str| {
-                    let hints = ["--filter", "there are no events", "no event lies", "help: "];
+                    let hints = ["--filter", "there are no events", "no event is", "help: "];
                     let is_hint = |line: &&str| hints.iter().any(|hint| line.contains(hint));
                     text.lines().filter(|line| !is_hint(line)).map(str::to_owned).collect::<Vec<_>>()
                 };

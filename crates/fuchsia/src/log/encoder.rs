@@ -43,12 +43,12 @@ impl fmt::Display for EncodeError {
                 write!(f, "the buffer is full: {needed} bytes are needed, {left} are left")
             }
             Self::TextTooLong { length } => {
-                write!(f, "a text of {length} bytes; a record takes texts of at most {MAX_TEXT}")
+                write!(f, "the text has {length} bytes; the maximum is {MAX_TEXT}")
             }
             Self::RecordTooLong { words } => {
-                write!(f, "a record of {words} words; it can have at most {MAX_RECORD_WORDS}")
+                write!(f, "the record has {words} words; the maximum is {MAX_RECORD_WORDS}")
             }
-            Self::Unreadable => f.write_str("there is no record that can be read"),
+            Self::Unreadable => f.write_str("not a readable record"),
         }
     }
 }

@@ -64,7 +64,7 @@ rules! {
     RecordSizeMinimum, "record-size-minimum", true, Unit::AtLeast("words"),
         "the size of a record includes its header and its timestamp";
     RecordTruncated, "record-truncated", true, Unit::AtLeast("bytes"),
-        "a record is as long as its header says";
+        "a record has the size in its header";
     RecordSizeMaximum, "record-size-maximum", true, Unit::AtMost("bytes"),
         "a record is no longer than 32 KiB";
     RecordReserved, "record-reserved", false, Unit::Bits,
@@ -79,7 +79,7 @@ rules! {
     ArgumentTypeReserved, "argument-type-reserved", true, Unit::Found("type"),
         "arguments of the types 1, 2, 7 and 8 are reserved";
     ArgumentTypeUnknown, "argument-type-unknown", true, Unit::Found("type"),
-        "there are no arguments of the types 10 to 15";
+        "argument types 10 to 15 are invalid";
     ArgumentSizeMinimum, "argument-size-minimum", true, Unit::AtLeast("words"),
         "the size of an argument includes its header";
     ArgumentBeyondRecord, "argument-beyond-record", true, Unit::AtMost("words"),
@@ -108,7 +108,7 @@ rules! {
     PrintfConversion, "printf-conversion", false, Unit::Found("the byte"),
         "a format string has only conversions of C's printf";
     PrintfArgumentType, "printf-argument-type", false, Unit::Found("type"),
-        "the type of an argument of printf is the one that its conversion asks for";
+        "the type of an argument of printf matches its conversion";
     PrintfArgumentMissing, "printf-argument-missing", false, Unit::AtLeast("arguments"),
         "each conversion of a format string has its argument";
     PrintfArgumentExtra, "printf-argument-extra", false, Unit::Plain("arguments"),
@@ -117,7 +117,7 @@ rules! {
         "the arguments of printf come before other pairs of names and values";
 
     ExtendedTruncated, "extended-truncated", true, Unit::AtLeast("bytes"),
-        "an extended record has its lengths, its moniker and its URL behind it";
+        "an extended record is followed by its lengths, its moniker and its URL";
     ExtendedTextTooLong, "extended-text-too-long", true, Unit::AtMost("bytes"),
         "the moniker and the URL of an extended record have at most 32,767 bytes each";
     ExtendedUtf8, "extended-utf8", true, Unit::Found("the byte"),
@@ -143,7 +143,7 @@ rules! {
     RecordOverlap, "record-overlap", true, Unit::AtMost("bytes"),
         "a message ends before the next one begins";
     FrameTruncated, "frame-truncated", true, Unit::AtLeast("bytes"),
-        "a datagram is as long as the length before it says";
+        "a datagram has the length before it";
     FrameLength, "frame-length", true, Unit::AtMost("bytes"),
         "the length before a datagram is that of a datagram";
 }

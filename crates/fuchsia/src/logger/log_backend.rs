@@ -63,7 +63,7 @@ struct Pair<'p, 'r, 'e> {
 impl Pair<'_, '_, '_> {
     fn note(&mut self, result: Result<(), EncodeError>) -> Result<(), Error> {
         self.pairs.result = result;
-        result.map_err(|_| Error::msg("it does not fit into the record"))
+        result.map_err(|_| Error::msg("the record is full"))
     }
 
     fn value<'a>(&mut self, value: impl Into<log::Value<'a>>) -> Result<(), Error> {

@@ -359,7 +359,7 @@ impl EventCursor {
                 format!("the payload of {} bytes does not fit the fields of `{name}`", entry.length)
             }),
             None => self.note_fault(Rule::MetadataId, entry.payload, || {
-                "expected an event whose metadata is before it, found one without".to_owned()
+                "expected metadata before the event, found none".to_owned()
             }),
         }
         let Some(class) = class else { return };
@@ -400,16 +400,16 @@ impl EventCursor {
             let index = entry.thread & !UNKNOWN_THREAD;
             let is_full = self.threads.is_full();
             self.note_fault(Rule::ThreadIndex, entry.payload, || match is_full {
-                true => format!("there is no room for the thread of index {index}: there are too many"),
-                false => format!("expected the index of a thread, found {index}, which stands for none"),
+                true => format!("too many threads: that of index {index} is unknown"),
+                false => format!("expected the index of a thread, found the unknown index {index}"),
             });
         }
         if entry.labels != 0 && self.labels.get(entry.labels).is_none() {
             let (list, is_full) = (entry.labels, self.labels.is_full());
             self.note_fault(Rule::LabelListId, entry.payload, || match is_full {
-                true => format!("there is no room for the list of labels {list}: there are too many"),
+                true => format!("too many lists of labels: list {list} is unknown"),
                 false => {
-                    format!("expected the index of a list of labels, found {list}, which stands for none")
+                    format!("expected the index of a list of labels, found the unknown index {list}")
                 }
             });
         }
@@ -501,8 +501,8 @@ impl EventCursor {
     fn note_missing_stack(&mut self, found: Stack) {
         let id = self.entry.stack;
         self.note_fault(Rule::StackId, self.entry.payload, || match found {
-            Stack::TooMany => format!("there is no room for the stack {id}: there are too many"),
-            _ => format!("expected the id of a stack, found {id}, which stands for none"),
+            Stack::TooMany => format!("too many stacks: stack {id} is unknown"),
+            _ => format!("expected the id of a stack, found the unknown id {id}"),
         });
     }
 

@@ -208,7 +208,7 @@ impl Outline {
                 if let Some(at) = rest.filter(|_| block.is_whole) {
                     self.metadata_fault(
                         begin + at as u64,
-                        "expected a row of metadata, found none that is whole",
+                        "expected a row of metadata, found an incomplete one",
                     );
                 }
             }
@@ -228,7 +228,7 @@ impl Outline {
                 }
                 if !events.is_at_end() && block.is_whole {
                     let offset = block.content.start + events.position() as u64;
-                    self.metadata_fault(offset, "expected a row of metadata, found none that is whole");
+                    self.metadata_fault(offset, "expected a row of metadata, found an incomplete one");
                 }
             }
             (BlockKind::SequencePoint, version) => {
@@ -264,7 +264,7 @@ impl Outline {
             }
         }
         if is_full {
-            let statement = "too many different labels that override metadata: not all of them do";
+            let statement = "too many different labels that override metadata: some are ignored";
             self.note(Fault::new(Rule::MetadataRow, 0, statement));
         }
     }
@@ -292,11 +292,11 @@ impl Outline {
 
     fn add_metadata(&mut self, offset: u64, metadata: Option<Metadata>, rows: &mut MetadataRows<'_>) {
         let Some(metadata) = metadata else {
-            return self.metadata_fault(offset, "the row of metadata is not complete");
+            return self.metadata_fault(offset, "the row of metadata is incomplete");
         };
         if metadata.has_unknown_fields {
             let statement = format!(
-                "the fields of `{}/{}` are not described in a way that is known: its payload is shown as bytes",
+                "unknown description of the fields of `{}/{}`: its payload is shown as bytes",
                 metadata.provider, metadata.name
             );
             self.metadata_fault(offset, &statement);
@@ -312,7 +312,7 @@ impl Outline {
             Some(class) => {
                 self.metadata.push(MetadataAt { offset, id, class });
                 if rows.live.insert(id, class).is_some_and(|before| before != class) {
-                    let statement = format!("the id {id} of metadata is defined again, as something else");
+                    let statement = format!("the metadata id {id} is redefined with other contents");
                     self.note(Fault::new(Rule::MetadataIdOnce, offset, statement));
                 }
             }

@@ -62,7 +62,7 @@ macro_rules! layer {
 layer!(
     ServerLayer,
     Server,
-    "Goes on with the metadata of requests, or begins a task where there are none. The response has the metadata of \
+    "Continues with the metadata of requests, or begins a task if they have none. The response has the metadata of \
      the event that sent it.\n\nThe first report of a task that begins here has the method and the path of the request \
      as its title, and the metadata of the task have a [threshold](Self::with_threshold).",
     /// Threshold of tasks that begin here; `None` for that of the tracer.
@@ -71,7 +71,7 @@ layer!(
 layer!(
     ClientLayer,
     Client,
-    "Sends metadata with requests that are made while there is a current context, and joins what the response has."
+    "Sends metadata with requests made while a current context exists, and joins those of the response."
 );
 
 impl ServerLayer {

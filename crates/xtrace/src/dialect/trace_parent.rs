@@ -48,8 +48,8 @@ impl fmt::Display for TraceParentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Length(found) => write!(f, "a traceparent has 55 characters, not {found}"),
-            Self::Digit(offset) => write!(f, "no small hexadecimal digit at offset {offset}"),
-            Self::Separator(offset) => write!(f, "no `-` at offset {offset}"),
+            Self::Digit(offset) => write!(f, "expected a lowercase hexadecimal digit at offset {offset}"),
+            Self::Separator(offset) => write!(f, "expected `-` at offset {offset}"),
             Self::Version => f.write_str("version ff is not valid"),
             Self::ZeroTraceId => f.write_str("a trace-id of zeros is not valid"),
             Self::ZeroParentId => f.write_str("a parent-id of zeros is not valid"),

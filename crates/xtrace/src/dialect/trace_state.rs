@@ -52,10 +52,10 @@ impl fmt::Display for TraceStateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rule = match self.rule {
             TraceStateRule::Members => "more than 32 members",
-            TraceStateRule::Member => "no `=` in a member",
-            TraceStateRule::Key => "a key that is not allowed",
-            TraceStateRule::Value => "a value that is not allowed",
-            TraceStateRule::Twice => "a key that is there already",
+            TraceStateRule::Member => "missing `=` in a member",
+            TraceStateRule::Key => "invalid key",
+            TraceStateRule::Value => "invalid value",
+            TraceStateRule::Twice => "duplicate key",
         };
         write!(f, "{rule} at offset {}", self.offset)
     }

@@ -65,7 +65,7 @@ fn task(report: &Report<'_>) -> Result<TaskKey, &'static str> {
         Ok(metadata) => metadata.as_ref().task_id(),
         Err(_) => match Version2::parse(line.value) {
             Ok(metadata) => metadata.task_id(),
-            Err(_) => return Err("without metadata that can be read"),
+            Err(_) => return Err("without readable metadata"),
         },
     };
     if !task.is_valid() {
@@ -145,8 +145,8 @@ mod tests {
             (format!("X-Trace Report ver 9.0\n{metadata}"), "a report of an unknown version"),
             (HEAD.to_owned(), "without a line `X-Trace`"),
             (format!("{HEAD}Label: a\n"), "without a line `X-Trace`"),
-            (format!("{HEAD}X-Trace: 10CAFE\n{metadata}"), "without metadata that can be read"),
-            (format!("{HEAD}X-Trace: \n"), "without metadata that can be read"),
+            (format!("{HEAD}X-Trace: 10CAFE\n{metadata}"), "without readable metadata"),
+            (format!("{HEAD}X-Trace: \n"), "without readable metadata"),
             (format!("{HEAD}X-Trace: 100000000001020304\n"), "of a task that is all zeros"),
             (
                 format!("{HEAD}{metadata}{}", "a: b\n".repeat(MAX_REPORT_LINES)),

@@ -99,7 +99,7 @@ impl ReportSource {
                     None => return false,
                     Some(Part::Stray(offset, lines)) => {
                         let rule = ReportRule::ReportBegin;
-                        let statement = format!("{}: what lies before one is skipped", rule.statement());
+                        let statement = format!("{}: lines before it are skipped", rule.statement());
                         let fault = ReportFault::new(rule, offset, statement).skipping(lines.len());
                         maker.faults.push_back(fault);
                         return true;
@@ -166,9 +166,7 @@ impl ReportSource {
                 self.is_waiting = maker.finish(buffer.as_bytes(), reports.report_offset());
                 if let Some(offset) = reports.odd_value() {
                     let rule = ReportRule::JsonValue;
-                    maker.fault(rule, offset, || {
-                        format!("{}: it is taken as the text that it is", rule.statement())
-                    });
+                    maker.fault(rule, offset, || format!("{}: it is read as text", rule.statement()));
                 }
                 (begin, reports.offset())
             }

@@ -80,7 +80,7 @@ impl EventCursor {
             BlockKind::Thread => {
                 let rest = ThreadRow::read_block(content, |row| self.threads.add(row));
                 if let (Some(at), false, true) = (rest, only_tables, block.is_whole) {
-                    let statement = "expected a row of a thread, found none that is whole";
+                    let statement = "expected a row of a thread, found an incomplete one";
                     self.faults.push_back(Fault::new(Rule::RowSize, begin + at as u64, statement));
                 }
             }
@@ -355,7 +355,7 @@ impl EventCursor {
         if !open.rows.is_at_end() && open.is_whole {
             let at = open.rows.position() as u64;
             let rest = open.rows.rest() as u64;
-            let statement = format!("expected an event, found {rest} bytes that are none: they are skipped");
+            let statement = format!("expected an event, found {rest} other bytes: they are skipped");
             self.faults.push_back(Fault::new(Rule::RowSize, at, statement).skipping(rest));
         }
         !self.faults.is_empty()
