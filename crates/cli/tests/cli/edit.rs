@@ -28,7 +28,7 @@ fn events(paths: &[&Path], options: &[&str]) -> Vec<String> {
     lines
 }
 
-/// What babeltrace2 prints, sorted; None: it is not installed.
+/// Returns the sorted output of babeltrace2, or `None` if it is not installed.
 fn babeltrace2(paths: &[&Path]) -> Option<Vec<String>> {
     let output = Command::new("babeltrace2").arg("--no-delta").args(paths).stdin(Stdio::null()).output();
     let Ok(output) = output else {
@@ -231,7 +231,7 @@ fn whole_packets_are_cut_out() {
     run(&[&["cut", text(&trace), "-o", text(&exact)][..], &times].concat()).expect(0, &[]);
     assert_eq!(events(&[&exact], &[]), events(&[&trace], &times));
     assert_eq!(events(&[&exact], &[]).len(), 2);
-    run(&[&cut[..], &["--event", "x"]].concat()).expect(2, &["cannot leave out events"]);
+    run(&[&cut[..], &["--event", "x"]].concat()).expect(2, &["cannot select events"]);
 }
 
 /// The expected results of Babeltrace: what is written prints as the original.
@@ -446,7 +446,7 @@ fn parts_that_cannot_be_are_errors() {
     let split = |by: &str| run(&["split", "--by", by, text(&trace), "--force", "-o", text(&out)]);
     split("nothing").expect(2, &["no selected event has a field `nothing`"]);
     split("time=1ns").expect(2, &["parts would exceed the limit of 100,000"]);
-    split("size=0").expect(2, &["parts of no bytes"]);
+    split("size=0").expect(2, &["size of parts must be greater than 0"]);
     split("time=soon").expect(2, &["expected a duration"]);
     assert!(!out.exists());
     fs::create_dir(&out).unwrap();
@@ -722,7 +722,7 @@ fn the_time_around_events_is_kept() {
     expected.retain(|line| greetings.contains(line));
     assert!(!expected.is_empty());
     assert_eq!(events(&[&out], &[]), expected);
-    // Where the clock of the trace counts from.
+    // Origin of the trace's clock.
     let since = format!("@{}", 1_795_247_584_907_214_678 + begin);
     run(&[&words[..], &["--begin", &since]].concat()).expect(0, &[]);
     let mut expected =

@@ -96,7 +96,8 @@ fn options_and_extensions_name_another_dialect() {
         run(&[&["filter", "-q", "true"], options].concat(), &[&source], &out).expect(0, &[]);
         assert_eq!(dialect(&out), expected, "{name}");
     }
-    run(&["filter", "true"], &[&source], &directory.join("e.txt")).expect(2, &["does not say which format"]);
+    run(&["filter", "true"], &[&source], &directory.join("e.txt"))
+        .expect(2, &["cannot infer the output format"]);
 }
 
 #[test]

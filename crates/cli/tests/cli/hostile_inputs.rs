@@ -1,5 +1,5 @@
-//! What hostile inputs do to the command, with the memory and the time that they take: the table of
-//! `docs/robustness.md` comes from here.
+//! Effects of hostile inputs on the command, with memory and time: the source of the table in
+//! `docs/robustness.md`.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -21,7 +21,7 @@ struct Case {
     name: &'static str,
     /// Writes the files into a directory.
     make: fn(&Path),
-    /// What the shell runs there.
+    /// Command for the shell.
     line: &'static str,
     place: Place,
     code: i32,
@@ -32,7 +32,7 @@ struct Case {
     most: (u32, u32),
 }
 
-/// Where a command runs.
+/// Environment of a command.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     /// Outputs are pipes.
@@ -286,7 +286,7 @@ fn cases() -> Vec<Case> {
             write(directory, &ten_events());
             assert!(Command::new("mkfifo").arg(directory.join("pipe")).status().unwrap().success());
         }, (Pipes, EVENTS), (3, "this is a pipe, not a file: it is skipped"), (100, 16)),
-        // What the system refuses.
+        // Inputs that the system refuses.
         case("no further threads", |directory| write(directory, &stream(&packets(200, 3))),
             (OtherUser, "prlimit --nproc=1 ichnos cat -v --threads=8 --chunk-size=500 ."),
             (0, "the system refuses further threads"), (100, 16)),

@@ -40,14 +40,14 @@ fn one_request() {
     of_request(&["show", "latest", "--no-search"]);
 }
 
-/// What a part of the traces shows: operations that only texts name.
+/// A part of the traces: operations only mentioned in texts.
 #[test]
 fn parts_of_one_request() {
     let _transcript = transcript!();
     for name in ["shop.reports", "stock", "prices.nettrace.zst", "printer.log"] {
         ichnos_in(root(), ["task", "show", "--gmt", "44f3", &format!("{TRACE}/{name}")]);
     }
-    // What only texts name may be there by chance, but is listed where there is nothing else.
+    // Operations only mentioned in texts may be accidental, but are listed if there are no others.
     for arguments in [&["list"][..], &["list", "--all", "--gmt"], &["show", "latest"]] {
         ichnos_in(root(), [&["task"], arguments, &[&format!("{TRACE}/stock")]].concat());
     }

@@ -26,7 +26,7 @@ fn with_metadata(trace: &Path, metadata: &str) -> Directory {
     copy
 }
 
-/// What a program prints of a trace, and its exit code.
+/// Returns the output of a program for a trace, and its exit code.
 fn printed(mut command: Command, trace: &Path) -> (Option<i32>, Vec<u8>) {
     let output = command.arg(trace).env("TZ", "UTC").output().unwrap();
     (output.status.code(), output.stdout)
