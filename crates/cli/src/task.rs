@@ -1,4 +1,4 @@
-//! `ichnos task`: which operations caused which.
+//! `ichnos task`: shows tasks, with the causes of their operations.
 
 mod collected;
 mod diff;
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Task, global: &Global, report: Report) -> Result<Exit, 
     }
 }
 
-/// Tasks that were read, and whether something of them is damaged.
+/// Tasks that were read, and `true` if the input is damaged.
 struct Found {
     tasks: Tasks,
     damaged: bool,
@@ -44,14 +44,14 @@ struct Found {
 }
 
 impl Found {
-    /// How a verb ends that has shown something of them.
+    /// Returns the exit code of a verb that has shown tasks.
     fn exit(&self) -> Exit {
         collecting::exit(self.damaged, self.tasks.is_empty())
     }
 }
 
-/// Reads tasks; Err with how to end if the reading was interrupted. `ids` are those that are wanted, if not all are.
-/// `with_events`: also events that belong to operations.
+/// Reads tasks; returns `Err` with the exit code if interrupted. `ids` are the requested tasks, if not all.
+/// `with_events` to include other events that belong to operations.
 fn read(
     args: &TaskReading,
     ids: &[&str],
@@ -71,7 +71,7 @@ fn read(
     read_session(args, &session, with_events, global, report)
 }
 
-/// Reads tasks by the index of a directory that was collected; None if that is not possible.
+/// Reads tasks by the index of a collected directory; returns `None` if that is impossible.
 fn read_indexed(
     args: &TaskReading,
     ids: &[&str],
@@ -94,12 +94,12 @@ fn read_indexed(
     }
 }
 
-/// Limit of operations that are searched for in all reports; with more of them, all is read.
+/// Maximum number of operations to search for in all reports; with more, everything is read.
 const MOST_SEARCHED: usize = 16;
 
-/// The operations that edges of tasks dangle from.
+/// Returns the operations at which dangling edges of tasks begin.
 fn dangling(tasks: &Tasks, ids: &[&str]) -> Vec<Identifier> {
-    // More than one task for an identifier are an error anyway.
+    // Several tasks with one identifier are an error anyway.
     let found = ids.iter().filter_map(|id| tasks.find(id).first().copied());
     let graphs = found.map(|task| tasks.graph(task));
     let mut all: Vec<_> =
@@ -151,7 +151,7 @@ fn read_session(
     Ok(Ok(Found { tasks, damaged, corrects_clocks: !args.no_correct_clocks }))
 }
 
-/// The task that an identifier on the command line stands for.
+/// Returns the task for an identifier on the command line.
 fn find(tasks: &Tasks, id: &str) -> Result<usize, Failure> {
     if id == "latest" {
         return tasks
@@ -199,7 +199,7 @@ fn warn_of_unknown_machines(found: &Found, tasks: u64, edges: u64, report: Repor
     }
 }
 
-/// The machines whose clocks were corrected, and by how much; None if there are none.
+/// Returns the machines with corrected clocks and their offsets, or `None` if there are none.
 fn clock_corrections(graph: &TaskGraph<'_>) -> Option<String> {
     const MOST: usize = 8;
     let corrections = graph.clock_corrections();
@@ -241,7 +241,7 @@ fn write_graph(args: &TaskGraphArgs, global: &Global, report: Report) -> Result<
     Ok(found.exit())
 }
 
-/// Text of a trace in a line of a table, shortened if it is very long.
+/// Returns text of a trace for a line of a table, shortened if it is very long.
 fn text(bytes: &[u8]) -> String {
     const MOST: usize = 400;
     let text = String::from_utf8_lossy(bytes);

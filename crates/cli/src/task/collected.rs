@@ -1,4 +1,4 @@
-//! Tasks of a directory with reports of a collector: what its index finds is read, and nothing else.
+//! Reads tasks from a directory of a collector by its index, without reading anything else.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -15,8 +15,8 @@ use crate::input;
 use crate::report::Report;
 use crate::scan;
 
-/// Opens the reports of the tasks that identifiers stand for, and reports with one of the operations. None if that needs all that is there: other input than such a
-/// directory, a selection of events, or the latest task.
+/// Opens the reports of the tasks with these identifiers, and reports with one of the operations. Returns
+/// `None` if everything has to be read: for other input, a selection of events, or the latest task.
 pub(super) fn open(
     args: &TaskReading,
     ids: &[&str],
@@ -27,14 +27,14 @@ pub(super) fn open(
     let Some(directory) = directory(args).filter(|_| !ids.is_empty() && !ids.contains(&"latest")) else {
         return Ok(None);
     };
-    // Whatever is wrong with the index, the segments can be read.
+    // Even if the index is damaged, the segments can be read.
     let Ok(Some(text)) = reports(directory, ids, operations) else { return Ok(None) };
     let name = directory.to_string_lossy();
     let progress = scan::progress(progress, report);
     input::open_text(&name, &text, &args.reading, Arithmetic::Exact, progress).map(Some)
 }
 
-/// The directory, if it is all of the input and no event of it is left out.
+/// Returns the directory, if it is the whole input and no event is excluded.
 fn directory(args: &TaskReading) -> Option<&Path> {
     let (reading, selecting) = (&args.reading, &args.selecting);
     let [path] = &reading.paths[..] else { return None };
@@ -49,7 +49,7 @@ fn directory(args: &TaskReading) -> Option<&Path> {
     (is_whole && !has_window && !selects && path.is_dir()).then_some(path)
 }
 
-/// The reports of the tasks and with the operations, one after the other. None if one of the tasks is not there.
+/// Returns the reports of the tasks and with the operations, one after the other; `None` if a task is missing.
 fn reports(
     directory: &Path,
     ids: &[&str],
@@ -67,7 +67,7 @@ fn reports(
         let found = find_identifiers(all(), id);
         let found: HashSet<_> =
             found.into_iter().filter_map(|task| tasks.get(task)).map(|(_, id)| id.common_part()).collect();
-        // None, or several, which is an error that names some of them.
+        // No task, or several, which is an error that names some of them.
         if found.len() != 1 {
             return Ok(None);
         }
@@ -80,7 +80,7 @@ fn reports(
         locations.extend(index.reports_of(key)?);
     }
     if !operations.is_empty() {
-        // However their digits are written.
+        // Digits may be written in upper or lower case.
         let digits = operations.iter().map(Identifier::to_string);
         let texts: Vec<String> = digits.flat_map(|digits| [digits.to_lowercase(), digits]).collect();
         locations.extend(index.reports_with(&texts)?);

@@ -85,7 +85,7 @@ pub(super) fn run(args: &TaskPathArgs, global: &Global, report: Report) -> Resul
     Ok(found.exit())
 }
 
-/// The operation that an identifier on the command line stands for.
+/// Returns the operation for an identifier on the command line.
 fn find_operation(graph: &TaskGraph<'_>, name: &str) -> Result<u32, Failure> {
     match &graph.find(name)[..] {
         [node] => Ok(*node),
