@@ -256,7 +256,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
 
 /// Reports that the output differs from what was written.
 pub(crate) fn report_mismatch(difference: &str, report: Report) -> Exit {
-    report.error(&format!("the output differs from what was written, and is removed: {}", safe(difference)));
+    report.error(&format!("the output differs from the written data and was removed: {}", safe(difference)));
     report.help("please report this as a bug of ichnos; without --verify, the output is kept");
     Exit::Damaged
 }

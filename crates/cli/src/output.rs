@@ -103,7 +103,7 @@ pub(crate) fn print_json_list(
 ) -> io::Result<()> {
     let output = Destination::new(Output::standard()?, TerminalText::Json);
     let mut output = BufWriter::with_capacity(64 << 10, output);
-    // The end is the same as for an empty list.
+    // The end is that of a list without elements.
     let text = json::text(&document.with(name, Json::Array(Vec::new())), integers);
     let (head, end) = text.rsplit_once(']').unwrap_or((&text, ""));
     output.write_all(head.as_bytes())?;

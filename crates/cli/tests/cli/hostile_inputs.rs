@@ -286,7 +286,7 @@ fn cases() -> Vec<Case> {
             write(directory, &ten_events());
             assert!(Command::new("mkfifo").arg(directory.join("pipe")).status().unwrap().success());
         }, (Pipes, EVENTS), (3, "this is a pipe, not a file: it is skipped"), (100, 16)),
-        // Inputs that the system refuses.
+        // What the system refuses.
         case("no further threads", |directory| write(directory, &stream(&packets(200, 3))),
             (OtherUser, "prlimit --nproc=1 ichnos cat -v --threads=8 --chunk-size=500 ."),
             (0, "the system refuses further threads"), (100, 16)),
