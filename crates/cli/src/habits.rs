@@ -205,10 +205,10 @@ fn option(name: &str, value: &str) -> Option<Failure> {
             "ichnos has no levels of logging",
             "leave it out, or use `-v` to see notes, and `-q` to see less",
         ),
-        "--retry-duration" => ("ichnos reads what is there, and tries nothing again", "leave it out"),
+        "--retry-duration" => ("ichnos reads existing data, without retries", "leave it out"),
         "--debug-info" | "--debug-info-dir" | "--debug-info-full-path" | "--debug-info-target-prefix" => (
-            "ichnos does not look up places of source code yet",
-            "leave it out: events are printed with the addresses that they have",
+            "ichnos does not look up source locations yet",
+            "leave it out: events are printed with their addresses",
         ),
         "--output-format" => return output_format(name, value, "cat"),
         _ => return None,
@@ -239,14 +239,12 @@ fn component(value: &str) -> &'static str {
         "sink.ctf.fs" => WRITING,
         "source.ctf.fs" => "name the paths: `ichnos cat PATH...`",
         "source.ctf.lttng-live" => NO_LIVE,
-        "source.text.dmesg" => {
-            "ichnos does not read the messages of a kernel; `ichnos formats` lists what it reads"
-        }
+        "source.text.dmesg" => "ichnos does not read kernel messages; `ichnos formats` lists what it reads",
         "filter.utils.muxer" => "leave it out: `ichnos cat` always puts events in the order of time",
         "filter.utils.trimmer" => {
-            "`ichnos cat --begin TIME --end TIME PATH` prints what lies between two times"
+            "`ichnos cat --begin TIME --end TIME PATH` prints the events between two times"
         }
-        "filter.lttng-utils.debug-info" => "leave it out: ichnos does not look up places of source code yet",
+        "filter.lttng-utils.debug-info" => "leave it out: ichnos does not look up source locations yet",
         _ => "`ichnos cat --format FORMAT PATH...` prints traces; `ichnos formats` lists the formats",
     }
 }
@@ -281,9 +279,9 @@ fn output_format(option: &str, value: &str, verb: &str) -> Option<Failure> {
         "text" => "text is printed anyway: `--format pretty` is what `ichnos cat PATH` prints",
         "dummy" => "`--format null` reads everything and prints nothing",
         "ctf" => WRITING,
-        "ctf-metadata" => "`ichnos schema PATH` prints what the metadata says",
+        "ctf-metadata" => "`ichnos schema PATH` prints the contents of the metadata",
         _ if option == "-o" => return None,
-        _ => "`--format FORMAT` is how to print, and `--output FILE` where to",
+        _ => "`--format FORMAT` selects the format, `--output FILE` the file",
     };
     let (message, help) = if option == "-o" {
         let message = format!("`-o {value}`: `-o` is the file to write, not the format");
@@ -310,11 +308,11 @@ fn live(what: &str) -> Failure {
 /// Returns the equivalent of a verb of other programs.
 fn foreign_verb(verb: &str) -> Option<&'static str> {
     Some(match verb {
-        "trim" => "`ichnos cut --begin TIME --end TIME PATH -o OUT` writes what is between two times",
+        "trim" => "`ichnos cut --begin TIME --end TIME PATH -o OUT` writes the events between two times",
         "run" => "ichnos has no components to connect: `ichnos cat PATH...` reads, merges and prints traces",
         "query" => {
-            "ichnos has no components to ask: `ichnos info PATH` says what is in a trace, `ichnos schema PATH` \
-             what its metadata says"
+            "ichnos has no components to query: `ichnos info PATH` describes a trace, \
+             `ichnos schema PATH` its event classes"
         }
         "list-plugins" => "ichnos has no plugins: `ichnos formats` lists what it reads and prints",
         _ if ["source.", "src.", "filter.", "flt.", "sink."].iter().any(|kind| verb.starts_with(kind)) => {
@@ -331,7 +329,7 @@ fn missing_option(option: &str) -> Option<&'static str> {
         | "--field" => {
             "events are selected by --event, --stream, --begin and --end; by fields: --filter 'vpid == 5'"
         }
-        "--follow" => "what arrives is read by --listen; ichnos does not wait for files to grow",
+        "--follow" => "--listen reads live datagrams; ichnos does not wait for files to grow",
         "--text" | "--pretty" => "`--format pretty` is what `ichnos cat` prints anyway",
         _ => return None,
     })
@@ -371,7 +369,7 @@ pub(crate) fn improve(mut error: clap::Error) -> clap::Error {
         }
         ErrorKind::InvalidValue if argument.starts_with("--format") && are_all::<FieldName>(&value) => {
             error.remove(ContextKind::SuggestedValue);
-            Some(format!("what to print of an event is chosen by `--fields {value}`"))
+            Some(format!("properties to print are selected by `--fields {value}`"))
         }
         ErrorKind::InvalidValue
             if argument.starts_with("--format")
@@ -384,7 +382,7 @@ pub(crate) fn improve(mut error: clap::Error) -> clap::Error {
             ))
         }
         ErrorKind::ValueValidation if argument.starts_with("--limit <") && are_all::<NameScope>(&value) => {
-            Some(format!("where to print names is chosen by `--names {value}`"))
+            Some(format!("scopes of printed names are selected by `--names {value}`"))
         }
         _ => None,
     };

@@ -61,13 +61,13 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
         Ended::Interrupted => return Ok(interrupt::exit()),
         Ended::Refused(line) => {
             return Err(Failure::new(line)
-                .help("without --strict, reading resumes at the next packet or record that can be read"));
+                .help("without --strict, reading resumes at the next readable packet or record"));
         }
     }
     damaged |= damages > 0;
     if let Some(more) = damages.checked_sub(limits.report.damage).filter(|more| *more > 0) {
         let more = count(more, "more damaged place");
-        report.warning(&format!("{more}; `--max damage=N` lists more of them"));
+        report.warning(&format!("{more}; `--max damage=N` lists more"));
     }
     let is_unknown = |name: &str| !stats.knows_field(name) && !known_fields.iter().any(|known| known == name);
     if events > 0 {

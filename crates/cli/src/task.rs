@@ -138,15 +138,15 @@ fn read_session(
     pass.selection.review(report);
     let tasks = pass.sink.finish();
     if tasks.left_out() > 0 {
-        report.warning(&format!("{} left out: there are too many", count(tasks.left_out(), "event")));
+        report.warning(&format!("skipped {}: there are too many", count(tasks.left_out(), "event")));
     }
     if tasks.too_long() > 0 {
         let identifiers = count(tasks.too_long(), "identifier");
-        report.warning(&format!("{identifiers} of more than 20 bytes left out"));
+        report.warning(&format!("skipped {identifiers} of more than 20 bytes"));
     }
     if tasks.is_empty() {
-        let help = "`ichnos cat --format jsonl` shows which members of events mean an operation";
-        report.warning_with_help("no event says of which task or operation it is", help);
+        let help = "`ichnos cat --format jsonl` shows the members of events";
+        report.warning_with_help("no event has the identifier of a task or operation", help);
     }
     Ok(Ok(Found { tasks, damaged, corrects_clocks: !args.no_correct_clocks }))
 }
@@ -158,12 +158,12 @@ fn find(tasks: &Tasks, id: &str) -> Result<usize, Failure> {
             .in_order(false, interrupt::is_requested)
             .last()
             .copied()
-            .ok_or_else(|| Failure::new("there is no task"));
+            .ok_or_else(|| Failure::new("no task found"));
     }
     match &tasks.find(id)[..] {
         [task] => Ok(*task),
-        [] => Err(Failure::new(format!("there is no task `{}`", safe(id)))
-            .help("`ichnos task list PATH...` lists those that there are")),
+        [] => Err(Failure::new(format!("unknown task `{}`", safe(id)))
+            .help("`ichnos task list PATH...` lists the tasks")),
         several => {
             let ids = several.iter().filter_map(|task| tasks.id(*task)).map(|id| id.to_string());
             let mut ids: Vec<String> = ids.take(1_000).collect();
@@ -194,7 +194,7 @@ fn warn_of_unknown_machines(found: &Found, tasks: u64, edges: u64, report: Repor
         let edges = count(edges, "edge");
         let of = if tasks > 1 { format!(" of {}", count(tasks, "task")) } else { String::new() };
         report.warning(&format!(
-            "clocks not corrected: {edges}{of} back in time between operations that do not name a machine"
+            "clocks not corrected: {edges}{of} back in time between operations without a machine"
         ));
     }
 }

@@ -97,7 +97,7 @@ impl TimePoint {
     pub(crate) fn resolve(self, gmt: bool, start: Option<i128>, end: Option<i128>) -> Result<i128, String> {
         let zone = if gmt { TimeZone::UTC } else { TimeZone::system() };
         let start = || {
-            start.ok_or("the trace does not say when it begins, so only times with a date or in seconds work")
+            start.ok_or("the beginning of the trace is unknown, so only times with a date or in seconds work")
         };
         match self {
             Self::Nanoseconds(nanoseconds) => Ok(nanoseconds),
@@ -105,7 +105,7 @@ impl TimePoint {
                 start()?.checked_add(duration).ok_or_else(|| "the time is out of range".to_owned())
             }
             Self::BeforeEnd(duration) => end
-                .ok_or("the trace does not say when it ends, so only times with a date or in seconds work")?
+                .ok_or("the end of the trace is unknown, so only times with a date or in seconds work")?
                 .checked_sub(duration)
                 .ok_or_else(|| "the time is out of range".to_owned()),
             Self::Civil(date_time) => instant(date_time, &zone),

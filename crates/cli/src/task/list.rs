@@ -20,7 +20,7 @@ pub(super) fn run(args: &TaskListArgs, global: &Global, report: Report) -> Resul
     if uncertain > 0 && !args.all {
         let tasks = count(uncertain as u64, "task");
         report.notice(&format!(
-            "left out: {tasks} that only texts name, perhaps by chance; `--all` lists them"
+            "not listed: {tasks} only mentioned in texts, perhaps by chance; `--all` lists them"
         ));
     }
     // There can be millions: rows are created while printing.

@@ -122,8 +122,7 @@ fn clocks() {
     let alone: Vec<String> = SKEWED.iter().map(|lines| lines.replace("Host", "Agent")).collect();
     write_reports(&directory, &alone.iter().map(String::as_str).collect::<Vec<_>>());
     for verb in [&["list"][..], &["show", "latest"]] {
-        let warning =
-            "clocks not corrected: 2 edges back in time between operations that do not name a machine";
+        let warning = "clocks not corrected: 2 edges back in time between operations without a machine";
         of(verb).expect(0, &[warning]).prints(&["2 back in time"]);
     }
 }
