@@ -24,7 +24,7 @@ impl Report {
         Self { paint: Paint::stderr(color), quiet, is_terminal: std::io::stderr().is_terminal(), verbose }
     }
 
-    /// Returns the report to use before the command line is known.
+    /// What reports before the command line is known.
     pub(crate) fn early() -> Self {
         Self::new(When::Auto, false, false)
     }

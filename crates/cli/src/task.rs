@@ -44,7 +44,7 @@ struct Found {
 }
 
 impl Found {
-    /// Returns the exit code of a verb that has shown tasks.
+    /// How a verb ends that has shown something of them.
     fn exit(&self) -> Exit {
         collecting::exit(self.damaged, self.tasks.is_empty())
     }
@@ -71,7 +71,7 @@ fn read(
     read_session(args, &session, with_events, global, report)
 }
 
-/// Reads tasks by the index of a collected directory; returns `None` if that is impossible.
+/// Reads tasks by the index of a directory that was collected; None if that is not possible.
 fn read_indexed(
     args: &TaskReading,
     ids: &[&str],

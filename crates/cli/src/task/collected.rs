@@ -15,8 +15,8 @@ use crate::input;
 use crate::report::Report;
 use crate::scan;
 
-/// Opens the reports of the tasks with these identifiers, and reports with one of the operations. Returns
-/// `None` if everything has to be read: for other input, a selection of events, or the latest task.
+/// Opens the reports of the tasks that identifiers stand for, and reports with one of the operations. None if that needs all that is there: other input than such a
+/// directory, a selection of events, or the latest task.
 pub(super) fn open(
     args: &TaskReading,
     ids: &[&str],
@@ -27,7 +27,7 @@ pub(super) fn open(
     let Some(directory) = directory(args).filter(|_| !ids.is_empty() && !ids.contains(&"latest")) else {
         return Ok(None);
     };
-    // Even if the index is damaged, the segments can be read.
+    // Whatever is wrong with the index, the segments can be read.
     let Ok(Some(text)) = reports(directory, ids, operations) else { return Ok(None) };
     let name = directory.to_string_lossy();
     let progress = scan::progress(progress, report);
@@ -49,7 +49,7 @@ fn directory(args: &TaskReading) -> Option<&Path> {
     (is_whole && !has_window && !selects && path.is_dir()).then_some(path)
 }
 
-/// Returns the reports of the tasks and with the operations, one after the other; `None` if a task is missing.
+/// The reports of the tasks and with the operations, one after the other. None if one of the tasks is not there.
 fn reports(
     directory: &Path,
     ids: &[&str],
@@ -80,7 +80,7 @@ fn reports(
         locations.extend(index.reports_of(key)?);
     }
     if !operations.is_empty() {
-        // Digits may be written in upper or lower case.
+        // However their digits are written.
         let digits = operations.iter().map(Identifier::to_string);
         let texts: Vec<String> = digits.flat_map(|digits| [digits.to_lowercase(), digits]).collect();
         locations.extend(index.reports_with(&texts)?);
