@@ -1,4 +1,4 @@
-//! The characters that the terminal of the user can show: all of Unicode, or ASCII where the locale says so.
+//! Characters that the user's terminal can show: all of Unicode, or ASCII in other locales.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -7,7 +7,8 @@ use std::sync::OnceLock;
 use ichnos::export::TerminalText;
 use indicatif::ProgressStyle;
 
-/// Returns `true` if the encoding of the locale is not UTF-8: then texts are ASCII. A locale that is not set is UTF-8.
+/// Returns `true` if the encoding of the locale is not UTF-8: texts are then ASCII. Without a locale, it is
+/// UTF-8.
 pub(crate) fn is_ascii() -> bool {
     static IS_ASCII: OnceLock<bool> = OnceLock::new();
     *IS_ASCII.get_or_init(|| {
@@ -55,17 +56,17 @@ pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     if is_ascii() { ascii(text) } else { Cow::Borrowed(text) }
 }
 
-/// The same for what shows progress.
+/// Like [`shown`], for a progress display.
 pub(crate) fn of_progress(style: ProgressStyle) -> ProgressStyle {
     if is_ascii() { style.progress_chars("#-").tick_chars("|/-\\ ") } else { style }
 }
 
-/// Stands for what was cut off.
+/// Returns the mark for a text that was cut.
 pub(crate) fn ellipsis() -> &'static str {
     if is_ascii() { "..." } else { "…" }
 }
 
-/// The same in ASCII: lines, bars and units as what looks alike, everything else escaped.
+/// Converts a text to ASCII: lines, bars and units become similar characters, all others are escaped.
 fn ascii(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
@@ -91,12 +92,12 @@ fn ascii(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Writes to a terminal, in ASCII if that is all that it can show.
+/// Writer for a terminal, in ASCII if it cannot show anything else.
 pub(crate) struct Encoder<W> {
     writer: W,
     is_ascii: bool,
     is_json: bool,
-    /// The first bytes of a character of which the others come later.
+    /// First bytes of an incomplete character.
     pending: Vec<u8>,
 }
 
@@ -109,7 +110,7 @@ impl<W: Write> Encoder<W> {
         Self { writer, is_ascii, is_json: matches!(text, TerminalText::Json), pending: Vec::new() }
     }
 
-    /// Writes what is left, and gives back the writer.
+    /// Writes the rest, and returns the writer.
     pub(crate) fn finish(mut self) -> io::Result<W> {
         let rest = String::from_utf8_lossy(&self.pending).into_owned();
         self.put(&rest)?;

@@ -1,4 +1,4 @@
-//! What goes to the standard output, or to a file instead.
+//! Output to standard output, or to a file instead.
 
 use std::io::{self, BufWriter, IntoInnerError, Write};
 
@@ -12,7 +12,7 @@ use crate::json_indenter::JsonIndenter;
 use crate::style::Paint;
 use crate::tree::Branch;
 
-/// Where data go. A terminal gets nothing but what is printable.
+/// Destination of data. A terminal only receives printable characters.
 pub(crate) enum Destination {
     Plain(Output),
     Terminal(TerminalWriter<Encoder<Output>>),
@@ -28,7 +28,7 @@ impl Destination {
         }
     }
 
-    /// Writes what is left and puts a file at its place.
+    /// Writes the rest, and moves a file to its final path.
     pub(crate) fn finish(self) -> io::Result<()> {
         match self {
             Self::Plain(output) => output.finish(),
@@ -36,7 +36,7 @@ impl Destination {
         }
     }
 
-    /// Leaves a file as it was; what is no plain file gets what is left.
+    /// Keeps an existing file unchanged; other outputs receive the rest.
     pub(crate) fn discard(self) -> io::Result<()> {
         match self {
             Self::Plain(output) => output.discard(),
@@ -66,7 +66,7 @@ impl Write for Destination {
     }
 }
 
-/// Prints a whole text for people, in which all texts of a trace are [safe](crate::style::safe).
+/// Prints a whole text for people; all texts of a trace in it must be [safe](crate::style::safe).
 pub(crate) fn print(text: &str, paint: Paint) -> io::Result<()> {
     let output = Output::standard()?;
     let mut output = Destination::new(output, TerminalText::Lines { colors: paint.is_on() });
@@ -74,7 +74,7 @@ pub(crate) fn print(text: &str, paint: Paint) -> io::Result<()> {
     output.finish()
 }
 
-/// Prints trees like [`print`], part by part, with an empty line between each two.
+/// Prints trees like [`print`], one at a time, separated by empty lines.
 pub(crate) fn print_trees(trees: impl IntoIterator<Item = Branch>, paint: Paint) -> io::Result<()> {
     let output = Output::standard()?;
     let output = Destination::new(output, TerminalText::Lines { colors: paint.is_on() });
@@ -132,7 +132,8 @@ pub(crate) fn print_json_member(
     output.into_inner().map_err(IntoInnerError::into_error)?.finish()
 }
 
-/// Prints lines for people, in which all texts of a trace are [safe](crate::style::safe), as they are made.
+/// Prints lines for people as they are generated; all texts of a trace in them must be
+/// [safe](crate::style::safe).
 pub(crate) fn print_lines(lines: impl IntoIterator<Item = String>, paint: Paint) -> io::Result<()> {
     let output = Output::standard()?;
     let output = Destination::new(output, TerminalText::Lines { colors: paint.is_on() });
@@ -143,14 +144,14 @@ pub(crate) fn print_lines(lines: impl IntoIterator<Item = String>, paint: Paint)
     output.into_inner().map_err(IntoInnerError::into_error)?.finish()
 }
 
-/// Prints a whole text that is all of the program itself, and for other programs.
+/// Prints a whole text by the program itself, for other programs.
 pub(crate) fn print_as_it_is(text: &str) -> io::Result<()> {
     let mut output = Output::standard()?;
     output.write_all(text.as_bytes())?;
     output.finish()
 }
 
-/// Prints a whole text for other programs that has texts of a trace in it.
+/// Prints a whole text for other programs that contains texts of a trace.
 pub(crate) fn print_source(text: &str) -> io::Result<()> {
     let mut output = Destination::new(Output::standard()?, TerminalText::Lines { colors: false });
     output.write_all(text.as_bytes())?;

@@ -1,4 +1,4 @@
-//! `ichnos task`: which operations caused which.
+//! `ichnos task`: shows tasks, with the causes of their operations.
 
 mod collected;
 mod diff;
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Task, global: &Global, report: Report) -> Result<Exit, 
     }
 }
 
-/// Tasks that were read, and whether something of them is damaged.
+/// Tasks that were read, and `true` if the input is damaged.
 struct Found {
     tasks: Tasks,
     damaged: bool,
@@ -55,8 +55,8 @@ impl Found {
     }
 }
 
-/// Reads tasks; Err with how to end if the reading was interrupted. `ids` are those that are wanted, if not all are.
-/// `with_events`: also events that belong to operations.
+/// Reads tasks; returns `Err` with the exit code if interrupted. `ids` are the requested tasks, if not all.
+/// `with_events` to include other events that belong to operations.
 fn read(
     args: &TaskReading,
     ids: &[&str],
@@ -102,12 +102,12 @@ fn read_indexed(
     }
 }
 
-/// Limit of operations that are searched for in all reports; with more of them, all is read.
+/// Maximum number of operations to search for in all reports; with more, everything is read.
 const MOST_SEARCHED: usize = 16;
 
-/// The operations that edges of tasks dangle from.
+/// Returns the operations at which dangling edges of tasks begin.
 fn dangling(tasks: &Tasks, ids: &[&str]) -> Vec<Identifier> {
-    // More than one task for an identifier are an error anyway.
+    // Several tasks with one identifier are an error anyway.
     let found = ids.iter().filter_map(|id| tasks.find(id).first().copied());
     let graphs = found.map(|task| tasks.graph(task));
     let mut all: Vec<_> =
@@ -146,32 +146,32 @@ fn read_session(
     pass.selection.review(report);
     let tasks = pass.sink.finish();
     if tasks.left_out() > 0 {
-        report.warning(&format!("{} left out: there are too many", count(tasks.left_out(), "event")));
+        report.warning(&format!("skipped {}: there are too many", count(tasks.left_out(), "event")));
     }
     if tasks.too_long() > 0 {
         let identifiers = count(tasks.too_long(), "identifier");
-        report.warning(&format!("{identifiers} of more than 20 bytes left out"));
+        report.warning(&format!("skipped {identifiers} of more than 20 bytes"));
     }
     if tasks.is_empty() {
-        let help = "`ichnos cat --format jsonl` shows which members of events mean an operation";
-        report.warning_with_help("no event says of which task or operation it is", help);
+        let help = "`ichnos cat --format jsonl` shows the members of events";
+        report.warning_with_help("no event has the identifier of a task or operation", help);
     }
     Ok(Ok(Found { tasks, damaged, corrects_clocks: !args.no_correct_clocks }))
 }
 
-/// The task that an identifier on the command line stands for.
+/// Returns the task for an identifier on the command line.
 fn find(tasks: &Tasks, id: &str) -> Result<usize, Failure> {
     if id == "latest" {
         return tasks
             .in_order(false, interrupt::is_requested)
             .last()
             .copied()
-            .ok_or_else(|| Failure::new("there is no task"));
+            .ok_or_else(|| Failure::new("no task found"));
     }
     match &tasks.find(id)[..] {
         [task] => Ok(*task),
-        [] => Err(Failure::new(format!("there is no task `{}`", safe(id)))
-            .help("`ichnos task list PATH...` lists those that there are")),
+        [] => Err(Failure::new(format!("unknown task `{}`", safe(id)))
+            .help("`ichnos task list PATH...` lists the tasks")),
         several => {
             let ids = several.iter().filter_map(|task| tasks.id(*task)).map(|id| id.to_string());
             let mut ids: Vec<String> = ids.take(1_000).collect();
@@ -211,12 +211,12 @@ fn warn_of_unknown_machines(found: &Found, tasks: u64, edges: u64, report: Repor
         let edges = count(edges, "edge");
         let of = if tasks > 1 { format!(" of {}", count(tasks, "task")) } else { String::new() };
         report.warning(&format!(
-            "clocks not corrected: {edges}{of} back in time between operations that do not name a machine"
+            "clocks not corrected: {edges}{of} back in time between operations without a machine"
         ));
     }
 }
 
-/// The machines whose clocks were corrected, and by how much; None if there are none.
+/// Returns the machines with corrected clocks and their offsets, or `None` if there are none.
 fn clock_corrections(graph: &TaskGraph<'_>) -> Option<String> {
     const MOST: usize = 8;
     let corrections = graph.clock_corrections();
@@ -258,7 +258,7 @@ fn write_graph(args: &TaskGraphArgs, global: &Global, report: Report) -> Result<
     Ok(found.exit())
 }
 
-/// Text of a trace in a line of a table, shortened if it is very long.
+/// Returns text of a trace for a line of a table, shortened if it is very long.
 fn text(bytes: &[u8]) -> String {
     const MOST: usize = 400;
     let text = String::from_utf8_lossy(bytes);

@@ -1,4 +1,4 @@
-//! Tasks of a directory with reports of a collector: what its index finds is read, and nothing else.
+//! Reads tasks from a directory of a collector by its index, without reading anything else.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -34,7 +34,7 @@ pub(super) fn open(
     input::open_text(&name, &text, &args.reading, Arithmetic::Exact, progress).map(Some)
 }
 
-/// The directory, if it is all of the input and no event of it is left out.
+/// Returns the directory, if it is the whole input and no event is excluded.
 fn directory(args: &TaskReading) -> Option<&Path> {
     let (reading, selecting) = (&args.reading, &args.selecting);
     let [path] = &reading.paths[..] else { return None };
@@ -69,7 +69,7 @@ fn reports(
         let found = find_identifiers(all(), id);
         let found: HashSet<_> =
             found.into_iter().filter_map(|task| tasks.get(task)).map(|(_, id)| id.common_part()).collect();
-        // None, or several, which is an error that names some of them.
+        // No task, or several, which is an error that names some of them.
         if found.len() != 1 {
             return Ok(None);
         }

@@ -20,10 +20,10 @@ pub(super) fn run(args: &TaskListArgs, global: &Global, report: Report) -> Resul
     if uncertain > 0 && !args.all {
         let tasks = count(uncertain as u64, "task");
         report.notice(&format!(
-            "left out: {tasks} that only texts name, perhaps by chance; `--all` lists them"
+            "not listed: {tasks} only mentioned in texts, perhaps by chance; `--all` lists them"
         ));
     }
-    // There can be millions: what is said of each is made when it is printed.
+    // There can be millions: rows are created while printing.
     let order = tasks.in_order(args.all, interrupt::is_requested);
     let summaries = || {
         let order = order.iter().take_while(|_| !interrupt::is_requested());
@@ -86,7 +86,7 @@ pub(super) fn run(args: &TaskListArgs, global: &Global, report: Report) -> Resul
 
 const TITLES: [&str; 8] = ["task", "begin", "duration", "nodes", "edges", "depth", "events", "problems"];
 
-/// The cells of the row of a task.
+/// Returns the cells of a task's row.
 fn cells(task: &TaskSummary, has_dates: bool, gmt: bool) -> [String; 8] {
     let begin = match task.begin {
         Some(begin) if has_dates => time::show(begin, gmt),
@@ -105,7 +105,7 @@ fn cells(task: &TaskSummary, has_dates: bool, gmt: bool) -> [String; 8] {
     ]
 }
 
-/// What is wrong with a task, in a few words.
+/// Describes the problems of a task in a few words.
 pub(super) fn problems(task: &TaskSummary, with_corrections: bool) -> String {
     let mut all = Vec::new();
     let mut add = |number: u64, what: &str| {
@@ -129,7 +129,7 @@ pub(super) fn problems(task: &TaskSummary, with_corrections: bool) -> String {
     all.join(", ")
 }
 
-/// A task as JSON.
+/// Returns a task as JSON.
 fn json(task: &TaskSummary) -> Object {
     let mut object = Object::default();
     object.put("id", task.id.to_string());

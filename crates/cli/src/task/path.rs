@@ -86,7 +86,7 @@ pub(super) fn run(args: &TaskPathArgs, global: &Global, report: Report) -> Resul
     Ok(found.exit())
 }
 
-/// The operation that an identifier on the command line stands for.
+/// Returns the operation for an identifier on the command line.
 fn find_operation(graph: &TaskGraph<'_>, name: &str) -> Result<u32, Failure> {
     match &graph.find(name)[..] {
         [node] => Ok(*node),
@@ -96,7 +96,7 @@ fn find_operation(graph: &TaskGraph<'_>, name: &str) -> Result<u32, Failure> {
             let names: Vec<String> = several.iter().take(4).map(|node| graph.operation_name(*node)).collect();
             let number = count(several.len() as u64, "operation");
             let failure = Failure::new(format!("{number} have identifiers that begin with `{}`", safe(name)));
-            Err(failure.help(format!("give more of it: {}", list_of(names.iter().map(String::as_str)))))
+            Err(failure.help(format!("give more digits: {}", list_of(names.iter().map(String::as_str)))))
         }
     }
 }

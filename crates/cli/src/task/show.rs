@@ -86,7 +86,7 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
         }
         while let Some((_, event)) = events.next_if(|(of, _)| *of <= node) {
             let JoinedEvent { time, label, place, .. } = event;
-            // Right of the operation, also where no lane goes on.
+            // To the right of the operation, even if no lane continues.
             let (lanes, width) = (row.passing_line(), 2 * row.lane + 1);
             out.push_str(&format!(
                 "{}  {lanes:<width$} · {}  {}\n",
@@ -103,12 +103,12 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
     Ok(found.exit())
 }
 
-/// What an operation is called.
+/// Returns the name of an operation.
 pub(super) fn label(member: &TaskMember<'_>) -> String {
     if member.events == 0 { "(not reported)".to_owned() } else { text(member.label) }
 }
 
-/// Appends where an operation comes from, and its name.
+/// Appends the origin of an operation, and its name.
 pub(super) fn push_place(out: &mut String, member: &TaskMember<'_>, name: &str, paint: Paint) {
     for part in [&*text(member.place), name] {
         if !part.is_empty() {
@@ -117,17 +117,17 @@ pub(super) fn push_place(out: &mut String, member: &TaskMember<'_>, name: &str, 
     }
 }
 
-/// Appends the line about clocks that were corrected.
+/// Appends the line about corrected clocks.
 pub(super) fn push_corrections(out: &mut String, graph: &TaskGraph<'_>, paint: Paint) {
     if let Some(corrections) = clock_corrections(graph) {
         out.push_str(&format!("{}\n", paint.warning(&corrections)));
     }
 }
 
-/// Appends the lines about the whole of a task.
+/// Appends the lines about the whole task.
 pub(super) fn push_heading(out: &mut String, task: &TaskSummary, has_dates: bool, gmt: bool, paint: Paint) {
     out.push_str(&paint.title(&format!("task {}", task.id)));
-    // All but the first one of each operation.
+    // All except the first one of each operation.
     let joined = (task.events + task.mentions).saturating_sub(task.nodes - task.unreported);
     let numbers = [(task.nodes, "operation"), (task.edges, "edge"), (joined, "joined event")];
     for (number, noun) in numbers.into_iter().filter(|(number, noun)| *number > 0 || *noun != "joined event")

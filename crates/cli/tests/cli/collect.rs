@@ -143,7 +143,7 @@ fn what_is_collected_is_read() {
     assert_eq!(tasks, [("0A0B0C0D".to_owned(), 1), ("CAFEBABE".to_owned(), 31)]);
 }
 
-/// What was acknowledged before it was killed is there, and it goes on.
+/// Reports acknowledged before a kill are stored, and collecting continues.
 #[test]
 fn killed_and_started_again() {
     let directory = Directory::new("collect-killed");
@@ -192,7 +192,8 @@ fn what_cannot_be_done() {
         ichnos(all.chain([std::ffi::OsString::from("-o"), directory.join(name).into()]))
     };
     collect(&["--tcp=0"], "file").expect(2, &["file: "]);
-    collect(&["--tcp=203.0.113.1:7"], "new").expect(2, &["TCP 203.0.113.1:7: ", "--udp and --tcp say where"]);
+    collect(&["--tcp=203.0.113.1:7"], "new")
+        .expect(2, &["TCP 203.0.113.1:7: ", "--udp and --tcp set the addresses"]);
     collect(&["--udp=localhost"], "new").expect(2, &["expected a port or an address"]);
     collect(&["--rebuild-index"], "new").expect(2, &["expected a collector's directory"]);
     collect(&["--from=nothing"], "new").expect(2, &["invalid value 'nothing'"]);
@@ -296,7 +297,7 @@ fn one_task_of_the_index() {
     for (verb, expected) in verbs.iter().zip(&expected) {
         assert_eq!(run(verb, &directory), *expected, "{verb:?}");
     }
-    // What the index does not lead to is not read.
+    // Reports without an index entry are not read.
     let text = std::fs::read_to_string(&segment).unwrap();
     std::fs::write(&segment, text.replace("step 5", "STEP 5")).unwrap();
     let without_index = run(verbs[0], &directory);

@@ -31,7 +31,7 @@ fn stacks_of(path: &Path) -> String {
     run(&["stacks", "--color=never"], path).expect(0, &[]).out
 }
 
-/// What is asked of traces that have stacks.
+/// Queries about traces with stacks.
 const QUESTIONS: [&[&str]; 7] = [
     &["stacks"],
     &["stacks", "--top", "30"],
@@ -158,7 +158,7 @@ fn stacks_survive_a_merge() {
     let merged = answers_survive_a_merge(&[&first, &converted], &part("mixed"));
     let other = convert(&first, directory.join("other"), &["--dialect=ctf1.8"]);
     answers_survive_a_merge(&[&converted, &other], &part("converted-both"));
-    // Those of a merge, too.
+    // Also for a merge.
     let three = answers_survive_a_merge(&[&merged, &example], &part("three"));
     let names = |path: &Path| -> Vec<String> {
         let items = fs::read_dir(path).unwrap().map(|item| item.unwrap().file_name());

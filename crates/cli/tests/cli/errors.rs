@@ -177,7 +177,7 @@ fn no_data_streams() {
         ichnos([OsStr::new(verb), metadata.as_os_str()]);
         assert_eq!(ichnos([OsStr::new(verb), OsStr::new("-q"), metadata.as_os_str()]).err, "");
     }
-    // What is there but cannot be read is reported as that.
+    // Existing but unreadable files are reported as such.
     fs::remove_file(directory.join("stream_a")).unwrap();
     fs::write(directory.join("stream_b"), [0x55; 64]).unwrap();
     let run = ichnos([OsStr::new("cat"), directory.as_os_str()]);
@@ -207,7 +207,7 @@ fn clocks_apart() {
     run("check", &["a", "b"], &[]);
     run("check", &["a", "b"], &["--assume-correlated"]);
     run("cat", &["a", "b"], &["--assume-correlated", "-q"]);
-    // Those of data streams that are not wanted do not matter.
+    // Problems of data streams that are not selected do not matter.
     run("cat", &["a", "b"], &["--stream", "*/a/*"]);
     run("cat", &["a", "c"], &[]);
     assert_eq!(run("cat", &["c"], &[]).err, "");

@@ -1,5 +1,5 @@
-//! What hostile inputs do to the command, with the memory and the time that they take: the table of
-//! `docs/robustness.md` comes from here.
+//! Effects of hostile inputs on the command, with memory and time: the source of the table in
+//! `docs/robustness.md`.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -21,7 +21,7 @@ struct Case {
     name: &'static str,
     /// Writes the files into a directory.
     make: fn(&Path),
-    /// What the shell runs there.
+    /// Command for the shell.
     line: &'static str,
     place: Place,
     code: i32,
@@ -32,7 +32,7 @@ struct Case {
     most: (u32, u32),
 }
 
-/// Where a command runs.
+/// Environment of a command.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     /// Outputs are pipes.

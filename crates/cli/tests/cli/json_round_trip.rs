@@ -222,7 +222,7 @@ fn classes_come_back() {
     };
     let (run, written) = convert("prop1");
     assert!(!run.out.contains("payload"), "{}", run.out);
-    // How PROP-1.0 has locations and arrays.
+    // Locations and arrays as in PROP-1.0.
     let own = [
         r#","origin":"event-record-payload","any_option":true"#,
         r#""minimum_alignment":8,"element_aligns":false,"#,

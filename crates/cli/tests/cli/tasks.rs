@@ -40,14 +40,14 @@ fn one_request() {
     of_request(&["show", "latest", "--no-search"]);
 }
 
-/// What a part of the traces shows: operations that only texts name.
+/// A part of the traces: operations only mentioned in texts.
 #[test]
 fn parts_of_one_request() {
     let _transcript = transcript!();
     for name in ["shop.reports", "stock", "prices.nettrace.zst", "printer.log"] {
         ichnos_in(root(), ["task", "show", "--gmt", "44f3", &format!("{TRACE}/{name}")]);
     }
-    // What only texts name may be there by chance, but is listed where there is nothing else.
+    // Operations only mentioned in texts may be accidental, but are listed if there are no others.
     for arguments in [&["list"][..], &["list", "--all", "--gmt"], &["show", "latest"]] {
         ichnos_in(root(), [&["task"], arguments, &[&format!("{TRACE}/stock")]].concat());
     }
@@ -122,8 +122,7 @@ fn clocks() {
     let alone: Vec<String> = SKEWED.iter().map(|lines| lines.replace("Host", "Agent")).collect();
     write_reports(&directory, &alone.iter().map(String::as_str).collect::<Vec<_>>());
     for verb in [&["list"][..], &["show", "latest"]] {
-        let warning =
-            "clocks not corrected: 2 edges back in time between operations that do not name a machine";
+        let warning = "clocks not corrected: 2 edges back in time between operations without a machine";
         of(verb).expect(0, &[warning]).prints(&["2 back in time"]);
     }
 }

@@ -1,4 +1,4 @@
-//! Which files of a directory are read: links, hidden names, what is no file, holes, and paths within a trace.
+//! Files of a directory that are read: links, hidden names, special files, holes, and paths within a trace.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -247,7 +247,7 @@ pub fn sparse(path: &Path, places: &[u64], len: u64) -> Option<u64> {
     Some(packet(&[1, 2, 3], 0).len() as u64)
 }
 
-/// How long all processes that this one has started have worked.
+/// Returns the CPU time of all processes started by this one.
 #[cfg(target_os = "linux")]
 fn cpu_time_of_children() -> Duration {
     use nix::sys::resource::{UsageWho, getrusage};

@@ -1,4 +1,4 @@
-//! Events that were read and wait for their turn in time.
+//! Events that were read and wait to be delivered in the order of time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,11 +17,11 @@ pub(crate) struct Entry {
     pub(crate) payload: u64,
     /// Bytes from the id of the activity, in the same block, to the payload; 0 if there is none.
     pub(crate) activity: u32,
-    /// The same of the id of the related activity.
+    /// Distance of the related activity's id.
     pub(crate) related_activity: u32,
     /// Size of the payload in bytes; of a gap, the number of missing events, 0 if unknown.
     pub(crate) length: u32,
-    /// Index of the kind of event; [`GAP`] or [`UNKNOWN_CLASS`].
+    /// Index of the kind of event, [`GAP`] or [`UNKNOWN_CLASS`].
     pub(crate) class: u32,
     pub(crate) processor: u32,
     /// Id of the stack; in version 3, its size in bytes: it follows the payload.
@@ -30,13 +30,13 @@ pub(crate) struct Entry {
     pub(crate) labels: u32,
 }
 
-/// The class of entries that are gaps.
+/// Class of entries that are gaps.
 pub(crate) const GAP: u32 = u32::MAX;
 
-/// The class of events whose metadata is not known.
+/// Class of events with unknown metadata.
 pub(crate) const UNKNOWN_CLASS: u32 = u32::MAX - 1;
 
-/// Puts events in the order of time.
+/// Sorts events by time.
 ///
 /// Files have runs of events of one thread each, in order of time. A sorted event promises that no event after it in
 /// the file is earlier, so all that are earlier than it can go. Events of the same time stay in the order of the file.
@@ -179,7 +179,7 @@ impl Pending {
         self.entries.len() == self.gone
     }
 
-    /// Gives back memory that is not in use.
+    /// Frees unused memory.
     pub(crate) fn suspend(&mut self) {
         self.compact();
         self.chain_runs();
@@ -336,7 +336,7 @@ mod tests {
         }
         pending.release(false);
         assert_eq!(drain(&mut pending), [(1, 1), (2, 2), (5, 1), (5, 2)]);
-        // Too late: it comes as soon as it can.
+        // Too late: it is delivered as soon as possible.
         pending.push(entry(3, 3), false);
         pending.release(false);
         assert_eq!(drain(&mut pending), [(3, 3)]);
@@ -401,7 +401,7 @@ mod tests {
         assert!(most <= MOST + FEW, "{most}");
     }
 
-    /// Marks that let one event go each do not make the others wait for ever.
+    /// If each mark releases only one event, the others must not wait for ever.
     #[test]
     fn not_too_many_wait_for_promises_that_are_too_small() {
         let mut pending = Pending::default();

@@ -1,4 +1,4 @@
-//! What events say of the process and the session.
+//! Information about the process and the session, from events.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,7 +9,7 @@ use super::outline::{EventBlockHeader, Outline, content, release};
 use crate::wire::Wire;
 use crate::{Block, BlockKind, Container, EventRows, Metadata, RowEncoding, Step, Version, known};
 
-/// So many bytes at the begin and at the end of a file are looked through for events about the process: runtimes
+/// Number of bytes at the beginning and at the end of a file to search for events about the process: runtimes
 /// write them when they start, and when a session is stopped.
 const LOOKED_THROUGH: u64 = 32 << 20;
 
@@ -36,7 +36,7 @@ impl About {
         }
     }
 
-    /// What an event says, by name.
+    /// Returns the texts of an event, by name.
     fn read(self, payload: &[u8]) -> Option<Vec<(&'static str, String)>> {
         let mut wire = Wire::new(payload);
         match self {
@@ -72,10 +72,10 @@ impl About {
     }
 }
 
-/// What events of a file say of its process, as entries of the environment.
+/// Returns information about the process from events of a file, as entries of the environment.
 pub(super) fn process(bytes: &Bytes, start: &Container, outline: &Outline) -> Vec<(String, Value)> {
     let about: Vec<_> = outline.classes.iter().map(About::of).collect();
-    // By id of metadata: in a few kinds of events, ids that are used again do not matter.
+    // By metadata id: for a few kinds of events, reused ids do not matter.
     let mut ids: Vec<_> = outline
         .metadata
         .iter()
@@ -177,7 +177,7 @@ pub(super) fn providers(outline: &Outline) -> Vec<(String, Value)> {
     providers.into_iter().map(describe).collect()
 }
 
-/// How the session ended, as an entry of the environment.
+/// Returns the end of the session, as an entry of the environment.
 pub(super) fn end(outline: &Outline, bytes: &Bytes) -> (String, Value) {
     let text = match outline.is_complete {
         true => "complete".to_owned(),

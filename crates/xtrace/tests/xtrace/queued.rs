@@ -315,13 +315,13 @@ fn reports_that_collectors_do_not_accept() {
         assert_eq!(flushed.is_err(), counts.refused > 0, "{counts:?}");
         assert_eq!((counts.taken, counts.waiting), (200, 0), "{counts:?}");
         if acknowledgements == Acknowledgements::Never {
-            // Those of a connection that breaks are lost, and none blocks those behind it.
+            // Reports of a broken connection are lost, but do not block later ones.
             assert_eq!((counts.acknowledged, counts.sent + counts.refused), (0, 200), "{counts:?}");
             continue;
         }
         assert_eq!((counts.acknowledged, counts.refused, counts.sent), (199, 1, 0), "{counts:?}");
         assert!(counts.sent_again > 0, "{counts:?}");
-        // What was sent again is there more than once.
+        // Reports that were sent again are there more than once.
         let mut reports = server.reports();
         reports.sort();
         reports.dedup();

@@ -1,4 +1,4 @@
-//! A connection to a collector, and what it acknowledges.
+//! A connection to a collector, and its acknowledgements.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -6,28 +6,28 @@ use std::time::{Duration, Instant};
 
 use super::queue::Queue;
 
-/// Bytes of the length before a report.
+/// Number of bytes of the length before a report.
 pub(super) const LENGTH: usize = size_of::<u32>();
 
-/// The question how many reports are on the disk, in place of a length: historical collectors take it for a length
-/// below 0.
+/// Question for the number of reports on disk, sent in place of a length: historical collectors read it as a
+/// negative length.
 const QUESTION: [u8; LENGTH] = u32::MAX.to_be_bytes();
 
-/// Longest wait of the system before the thread checks if it has to end.
+/// Maximum blocking time of a system call before the thread checks if it has to end.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Why reports were not delivered.
+/// Reason why reports were not delivered.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Failure {
-    /// There is no connection.
+    /// No connection.
     NotConnected,
     /// The collector has closed the connection.
     Closed,
-    /// It takes nothing or answers nothing, or something that is no answer.
+    /// The collector accepts nothing, answers nothing, or sends an invalid answer.
     Stalled,
 }
 
-/// Numbers of reports of a connection that are on the disk, and that were refused.
+/// Numbers of reports of a connection that are on disk, and that were refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(super) struct Answer {
     pub(super) reports: u64,
@@ -48,7 +48,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Connects to the first address of a name that can be reached.
+    /// Connects to the first reachable address of a name.
     pub(super) fn new(address: &str, queue: &Queue, patience: Duration) -> Result<Self, Failure> {
         let addresses = address.to_socket_addrs().map_err(|_| Failure::NotConnected)?;
         for address in addresses {
@@ -70,7 +70,7 @@ impl Connection {
         Err(Failure::NotConnected)
     }
 
-    /// Sends reports, each with its length before it.
+    /// Sends reports, each after its length.
     pub(super) fn send(&mut self, frames: &[u8], queue: &Queue, patience: Duration) -> Result<(), Failure> {
         let mut rest = frames;
         let mut since = Instant::now();
@@ -87,8 +87,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Asks how many reports are on the disk, and returns what became of those since the last question, of which there
-    /// are `sent`.
+    /// Asks for the number of reports on disk, and returns the result for the `sent` reports since the last
+    /// question.
     pub(super) fn ask(&mut self, sent: u64, queue: &Queue, patience: Duration) -> Result<Answer, Failure> {
         self.send(&QUESTION, queue, patience)?;
         let (mut reports, mut refused) = ([0; 8], [0; 8]);

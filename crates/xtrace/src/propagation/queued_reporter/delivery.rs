@@ -1,4 +1,4 @@
-//! The thread that sends reports.
+//! Thread that sends reports.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use super::asking::{Asking, FIRST_REPORTS, Plan};
 use super::connection::{Answer, Connection, Failure, LENGTH};
 use super::queue::{Block, Queue};
 
-/// The pause after the first failure, and the longest one.
+/// Pause after the first failure, and the longest pause.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
 
 /// Number of times in a row that a collector must close its connection at reports to be taken for one that does not want
@@ -32,7 +32,7 @@ pub(super) struct Delivery {
     asking: Asking,
     /// Number of times in a row that it closed the connection after it got the next reports.
     closed_at_reports: u32,
-    /// The most reports that are sent at once: fewer while it is found out which one it does not want.
+    /// Maximum number of reports sent at once: reduced while searching for a refused one.
     most_reports: u64,
     failures: u32,
 }
@@ -66,10 +66,10 @@ impl Delivery {
         self.queue.end();
     }
 
-    /// Delivers the reports of a block; false when the thread has to end.
+    /// Delivers the reports of a block; returns `false` when the thread has to end.
     fn deliver(&mut self, block: &Block) -> bool {
         let mut rest = &block.frames[..];
-        // What was sent, and perhaps has to be sent again.
+        // Number of reports sent that may have to be sent again.
         let mut sent = 0;
         while !rest.is_empty() {
             if self.queue.is_over() {
@@ -192,8 +192,8 @@ impl Delivery {
         }
     }
 
-    /// Looks which of the reports that were sent makes a collector close its connection that was there before and after
-    /// that: returns true if it is found, else fewer of them are sent the next time.
+    /// Checks if one of the sent reports makes a reachable collector close its connection: returns `true` if
+    /// that report was found, otherwise sends fewer of them the next time.
     fn is_unwanted(&mut self, result: &Result<Option<Answer>, Failure>, reports: u64) -> bool {
         if !matches!(result, Err(Failure::Closed)) {
             return false;
@@ -208,7 +208,8 @@ impl Delivery {
         reports == 1
     }
 
-    /// A pause that grows with the failures in a row, half of it random, so that many programs do not come at once.
+    /// Returns a pause that grows with consecutive failures, half of it random, so that many programs do not
+    /// retry at once.
     fn next_pause(&mut self) -> Duration {
         let (first, longest) = PAUSES;
         let pause = first.saturating_mul(1 << self.failures.min(16)).min(longest);
@@ -218,7 +219,7 @@ impl Delivery {
     }
 }
 
-/// Bytes and reports at the beginning that are sent at once: at least one report.
+/// Returns the bytes and the number of reports to send at once: at least one report.
 fn chunk(frames: &[u8], most_reports: u64) -> (usize, u64) {
     let (mut end, mut reports) = (0, 0);
     while reports < most_reports
