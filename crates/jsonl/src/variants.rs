@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use ichnos_model::{
-    FieldClass, FieldKind, IntegerProperties, Length, StringEncoding, Value, VariableLengthValue,
+    FieldClass, FieldKind, IntegerProperties, Length, Member, StringEncoding, Value, VariableLengthValue,
 };
 use uuid::Uuid;
 
@@ -35,21 +35,19 @@ pub(crate) fn looks_like(mut json: Json<'_>, class: &FieldClass, work: &mut u64)
             (Err(_), length) => length.is_none_or(|length| length > 64),
         }
     };
-    match &class.kind {
-        FieldKind::Integer { integer, .. }
-        | FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
-            let length = match &class.kind {
-                FieldKind::Integer { bits, .. } => Some(bits.length),
-                _ => None,
-            };
-            if integer.mappings.is_some() {
-                return labels_fit(json, integer);
-            }
-            if first == Some(b'"') && integer.wall_clock.is_some() {
-                return true;
-            }
-            integer_fits(&mut json, length, integer.signed)
+    if let Some(integer) = class.integer() {
+        if integer.mappings.is_some() {
+            return labels_fit(json, integer);
         }
+        if first == Some(b'"') && integer.wall_clock.is_some() {
+            return true;
+        }
+        return integer_fits(&mut json, class.bits().map(|bits| bits.length), integer.signed);
+    }
+    if let Some(members) = class.members() {
+        return members_fit(json, members, work);
+    }
+    match &class.kind {
         FieldKind::Boolean(_) | FieldKind::VariableLength { value: VariableLengthValue::Boolean, .. } => {
             matches!(first, Some(b't' | b'f'))
         }
@@ -88,27 +86,6 @@ pub(crate) fn looks_like(mut json: Json<'_>, class: &FieldClass, work: &mut u64)
             let text = json.string().ok().and_then(|text| text.plain());
             text.is_some_and(|text| text.len() == 36 && Uuid::parse_str(text).is_ok())
         }
-        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
-            let mut names =
-                members.iter().filter(|member| !matches!(member.class.kind, FieldKind::Padding(_)));
-            if !json.take(b'{') {
-                return false;
-            }
-            let mut is_first = true;
-            while let Ok(Some(key)) = json.key(&mut is_first) {
-                // Optional members can be missing.
-                let is_it = names.by_ref().find(|member| {
-                    key.is(&member.name) || !matches!(member.class.kind, FieldKind::Optional { .. })
-                });
-                let is_it = is_it.filter(|member| key.is(&member.name));
-                if !is_it.is_some_and(|member| looks_like(json.clone(), &member.class, work))
-                    || json.skip().is_err()
-                {
-                    return false;
-                }
-            }
-            names.all(|member| matches!(member.class.kind, FieldKind::Optional { .. }))
-        }
         FieldKind::Array { element, length, .. } => {
             if !json.take(b'[') {
                 return false;
@@ -122,13 +99,32 @@ pub(crate) fn looks_like(mut json: Json<'_>, class: &FieldClass, work: &mut u64)
             }
             matches!(length, Length::Dynamic(_)) || *length == Length::Static(count)
         }
-        FieldKind::Optional { field, .. } => first == Some(b'n') || looks_like(json, field, work),
-        FieldKind::Variant { options, .. } => {
-            options.iter().any(|option| looks_like(json.clone(), &option.class, work))
+        FieldKind::Optional { .. } if first == Some(b'n') => true,
+        FieldKind::Optional { .. } | FieldKind::Variant { .. } => {
+            class.children().any(|child| looks_like(json.clone(), child.class(), work))
         }
         FieldKind::Null { .. } => first == Some(b'n'),
         _ => false,
     }
+}
+
+/// Returns `true` if a value is an object of these members, of which optional ones can be missing.
+fn members_fit(mut json: Json<'_>, members: &[Member], work: &mut u64) -> bool {
+    let is_optional = |member: &Member| matches!(member.class.kind, FieldKind::Optional { .. });
+    let mut names = members.iter().filter(|member| !member.class.is_padding());
+    if !json.take(b'{') {
+        return false;
+    }
+    let mut is_first = true;
+    while let Ok(Some(key)) = json.key(&mut is_first) {
+        let is_it = names.by_ref().find(|member| key.is(&member.name) || !is_optional(member));
+        let is_it = is_it.filter(|member| key.is(&member.name));
+        if !is_it.is_some_and(|member| looks_like(json.clone(), &member.class, work)) || json.skip().is_err()
+        {
+            return false;
+        }
+    }
+    names.all(is_optional)
 }
 
 /// Returns the number of digits of a number without leading and trailing zeros.

@@ -13,6 +13,7 @@
 mod activity_path;
 mod attribute;
 mod bits;
+mod class_tree;
 mod clock;
 mod cost;
 mod cursor;
@@ -59,6 +60,7 @@ mod wide_integer;
 
 pub use activity_path::ActivityPaths;
 pub use attribute::{Attributes, Value};
+pub use class_tree::Child;
 pub use clock::{ClockArithmetic, ClockClass, ClockOffsets, ClockOrigin};
 pub use cost::Cost;
 pub use cursor::{
