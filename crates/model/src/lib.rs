@@ -24,10 +24,12 @@ mod digest;
 mod dynamic_classes;
 mod event;
 mod event_builder;
+mod event_class_table;
 mod event_counts;
 mod event_role;
 mod event_values;
 mod field_class;
+mod field_path;
 mod field_ref;
 mod field_value;
 mod head;
@@ -75,6 +77,7 @@ pub use digest::{
 pub use dynamic_classes::{DynamicClass, DynamicClasses};
 pub use event::{ClockValue, Event, Packet, Scopes};
 pub use event_builder::{BuildError, EventBuilder};
+pub use event_class_table::EventClassTable;
 pub use event_counts::EventCounts;
 pub use event_role::EventRole;
 pub use event_values::EventValues;
@@ -82,6 +85,7 @@ pub use field_class::{
     BitField, BitOrder, ByteOrder, DisplayBase, FieldClass, FieldKind, IntegerProperties, Length, Member,
     StringLength, VariableLengthValue, VariantOption,
 };
+pub use field_path::FieldPath;
 pub use field_ref::FieldRef;
 pub use field_value::FieldValue;
 pub use head::{Head, MessageKind, sort_key};
