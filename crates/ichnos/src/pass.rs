@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::ControlFlow;
 
-use ichnos_model::{Damage, Event, Message};
+use ichnos_model::{Damage, Event, Message, MessageHandler, StreamCursor};
 
 use crate::{Merged, Selection};
 
@@ -164,6 +164,31 @@ impl Pass {
     /// # Errors
     /// Errors of the handler.
     pub fn run<H: PassHandler>(&self, cursor: &mut Merged, handler: &mut H) -> io::Result<PassSummary> {
+        self.drain(handler, |take| drop(cursor.drain_all(take)))
+    }
+
+    /// Passes the selected messages of a single data stream to a handler.
+    ///
+    /// # Errors
+    /// Errors of the handler.
+    pub fn run_stream<H: PassHandler>(
+        &self,
+        cursor: &mut dyn StreamCursor,
+        handler: &mut H,
+    ) -> io::Result<PassSummary> {
+        self.drain(handler, |take| {
+            // Unlike that of a merge, the current message is the one before.
+            if cursor.next_head().is_some() {
+                cursor.drain_all(take);
+            }
+        })
+    }
+
+    fn drain<H: PassHandler>(
+        &self,
+        handler: &mut H,
+        drain: impl FnOnce(&mut MessageHandler<'_>),
+    ) -> io::Result<PassSummary> {
         let mut run = Run {
             pass: self,
             selects: !self.selection.wants_all_events(),
@@ -177,7 +202,7 @@ impl Pass {
             ended: Ok(PassEnd::Over),
         };
         if self.limit > 0 {
-            cursor.drain_all(&mut |message| run.take(message));
+            drain(&mut |message| run.take(message));
         }
         run.count();
         Ok(PassSummary { counts: run.counts, end: run.ended? })
