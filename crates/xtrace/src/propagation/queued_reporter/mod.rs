@@ -133,7 +133,7 @@ impl QueueOptions {
 ///
 /// use ichnos_xtrace::propagation::{Context, QueueOptions, Tracer};
 ///
-/// Nobody listens there, but reporting does not wait.
+/// // Nobody listens there, but reporting does not wait.
 /// let options = QueueOptions::default().with_shutdown(Duration::from_millis(10));
 /// let reporter = Arc::new(options.start("127.0.0.1:1")?);
 /// let tracer = Tracer::new(Arc::clone(&reporter));
