@@ -91,7 +91,7 @@ pub(crate) fn find(
 fn unknown<'c>(columns: &'c [CsvColumn], session: &Session, selection: Option<&Selection>) -> Vec<&'c str> {
     let mut unknown: Vec<&CsvColumn> = columns.iter().collect();
     for_each_class(session, selection, |stream, record| {
-        unknown.retain(|column| !column.is_in(stream, record));
+        CsvColumn::remove_known(&mut unknown, stream, record);
     });
     unknown.into_iter().map(CsvColumn::name).collect()
 }

@@ -76,7 +76,7 @@ mod tests {
             Damage { file: "a/b".to_owned(), stream: None, bit: 2400, kind: cut_off, skipped: 96 };
         assert_eq!(
             line(&damage),
-            "a/b: byte 300: the packet of 1056 bits is truncated after 288 bits; 12 bytes of an event before that \
+            "a/b: byte 300: packet ends after 288 of 1056 bits; 12 bytes of an event before that \
              are skipped"
         );
         damage.skipped = 3;

@@ -377,9 +377,12 @@ pub(crate) fn improve(mut error: clap::Error) -> clap::Error {
                 && matches!(error.get(ContextKind::ValidValue), Some(ContextValue::Strings(formats)) if formats.iter().any(|format| format == "csv"))
                 && is_field_list(&value) =>
         {
-            Some(format!(
-                "columns of a table are named by `--fields`: `--format csv --fields time,event,{value}`"
-            ))
+            let fields = format!("`--format csv --fields time,event,{value}`");
+            // A single word may as well be a format that ichnos lacks.
+            Some(match value.contains([',', '.']) {
+                true => format!("columns of a table are named by `--fields`: {fields}"),
+                false => format!("if `{value}` is a field and no format, print its column by {fields}"),
+            })
         }
         ErrorKind::ValueValidation if argument.starts_with("--limit <") && are_all::<NameScope>(&value) => {
             Some(format!("scopes of printed names are selected by `--names {value}`"))

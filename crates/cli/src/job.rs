@@ -103,6 +103,9 @@ fn pretty_options(args: &Cat, style: Style, global: &Global) -> PrettyOptions {
     options.clock_date = args.clock_date;
     options.clock_gmt = args.selecting.clock_gmt;
     options.clock_seconds = args.clock_seconds;
+    if !(args.selecting.clock_gmt || args.clock_seconds || args.clock_cycles) {
+        crate::time::warn_of_zone();
+    }
     options.no_delta = args.no_delta;
     options.color = style.paint.is_on();
     options.color_warnings = Paint::stderr(global.color).is_on();

@@ -30,6 +30,7 @@ mod input;
 mod interrupt;
 mod job;
 mod json;
+mod json_indenter;
 mod limits;
 mod manifest;
 mod nearest;
@@ -79,7 +80,7 @@ fn main() -> ExitCode {
     if args.global.quiet && args.global.progress == args::Progress::Plain {
         args.global.progress = args::Progress::Never;
     }
-    time::warn_of_zone(report);
+    time::report_zone_to(report);
     let result = match &args.verb {
         Verb::Info(verb) => info::run(verb, &args.global, report),
         Verb::Cat(verb) => cat::run(verb, &args.global, report),

@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 
 use crate::charset::{self, Encoder};
 use crate::json::{self, Object};
+use crate::json_indenter::JsonIndenter;
 use crate::style::Paint;
 use crate::tree::Branch;
 
@@ -101,21 +102,32 @@ pub(crate) fn print_json_list(
     elements: impl Iterator<Item = Json>,
     integers: Integers,
 ) -> io::Result<()> {
+    let write = |out: &mut dyn Write| {
+        let mut separator = "[";
+        for element in elements {
+            write!(out, "{separator}{element}")?;
+            separator = ",";
+        }
+        out.write_all(if separator == "[" { b"[]" } else { b"]" })
+    };
+    print_json_member(document, name, write, integers)
+}
+
+/// Prints a JSON document whose last member is written bit by bit, as JSON with any blanks.
+pub(crate) fn print_json_member(
+    document: Object,
+    name: &str,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    integers: Integers,
+) -> io::Result<()> {
     let output = Destination::new(Output::standard()?, TerminalText::Json);
     let mut output = BufWriter::with_capacity(64 << 10, output);
-    // The end is that of a list without elements.
-    let text = json::text(&document.with(name, Json::Array(Vec::new())), integers);
-    let (head, end) = text.rsplit_once(']').unwrap_or((&text, ""));
+    let text = json::text(&document.with(name, Json::Null), integers);
+    let (head, end) = text.rsplit_once("null").unwrap_or((&text, ""));
     output.write_all(head.as_bytes())?;
-    let mut is_empty = true;
-    for element in elements {
-        let text = json::text(&element, integers);
-        let separator = if std::mem::take(&mut is_empty) { "\n" } else { ",\n" };
-        output.write_all(separator.as_bytes())?;
-        let lines: Vec<String> = text.lines().map(|line| format!("    {line}")).collect();
-        output.write_all(lines.join("\n").as_bytes())?;
-    }
-    output.write_all(if is_empty { b"]" } else { b"\n  ]" })?;
+    let mut member = JsonIndenter::new(&mut output, 1, integers);
+    write(&mut member)?;
+    member.finish()?;
     output.write_all(end.as_bytes())?;
     output.into_inner().map_err(IntoInnerError::into_error)?.finish()
 }

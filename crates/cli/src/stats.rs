@@ -173,17 +173,15 @@ fn pair_options(args: &Stats) -> Result<Option<PairOptions>, Failure> {
     Ok(Some(options))
 }
 
-/// Pairs events by their thread or processor if no key is given and they begin and end something; returns
-/// `true` then.
+/// Pairs events of each trace by their thread or processor if no key is named and they begin and end something; `true` if
+/// so.
 fn take_default_key(pairs: &mut PairOptions, session: &ichnos::Session) -> bool {
     if !pairs.keys.is_empty() {
         return false;
     }
     let traces: Vec<_> = session.traces().iter().map(|trace| trace.trace().class_with_dynamic()).collect();
     let classes = traces.iter().flat_map(|class| field_names::events(class));
-    let key = pairs.default_key(classes);
-    pairs.keys.extend(key.map(str::to_owned));
-    key.is_some()
+    pairs.use_default_key(classes)
 }
 
 /// Warns about names of pairs that no event has.

@@ -44,6 +44,11 @@ struct Found {
 }
 
 impl Found {
+    /// Returns `true` if the reading had nothing to report.
+    fn is_clean(&self) -> bool {
+        !self.damaged && self.tasks.left_out() == 0 && self.tasks.too_long() == 0 && !self.tasks.is_empty()
+    }
+
     /// How a verb ends that has shown something of them.
     fn exit(&self) -> Exit {
         collecting::exit(self.damaged, self.tasks.is_empty())
@@ -71,7 +76,8 @@ fn read(
     read_session(args, &session, with_events, global, report)
 }
 
-/// Reads tasks by the index of a directory that was collected; None if that is not possible.
+/// Reads tasks by the index of a directory that was collected; None if that is not possible, or something is to be
+/// reported: then all is read, which names its place.
 fn read_indexed(
     args: &TaskReading,
     ids: &[&str],
@@ -81,7 +87,9 @@ fn read_indexed(
 ) -> Result<Option<Result<Found, Exit>>, Failure> {
     let read = |operations: &[Identifier]| {
         let session = collected::open(args, ids, operations, global.progress, report)?;
-        session.map(|session| read_session(args, &session, with_events, global, report)).transpose()
+        let read = |session| read_session(args, &session, with_events, global, report.silenced());
+        let found = session.map(read).transpose()?;
+        Ok(found.filter(|found| found.as_ref().map_or(true, Found::is_clean)))
     };
     let found = read(&[])?;
     let Some(Ok(known)) = &found else { return Ok(found) };
@@ -181,11 +189,20 @@ fn find(tasks: &Tasks, id: &str) -> Result<usize, Failure> {
     }
 }
 
-/// The graph of a task. Warns of edges that go back in time on clocks that cannot be corrected.
+/// The graph of a task. Warns of clocks that cannot be corrected.
 fn graph(found: &Found, task: usize, report: Report) -> TaskGraph<'_> {
     let graph = found.tasks.graph(task);
     warn_of_unknown_machines(found, 1, graph.backward_edges_without_machine(), report);
+    if graph.is_correction_incomplete() {
+        let id = found.tasks.id(task).map_or(String::new(), |id| id.to_string());
+        warn_of_uncorrected_clocks(&format!("task {id}"), report);
+    }
     graph
+}
+
+/// Warns of tasks for which the search for corrections of clocks was ended.
+fn warn_of_uncorrected_clocks(tasks: &str, report: Report) {
+    report.warning(&format!("clocks of {tasks} not corrected: too many machines with edges between them"));
 }
 
 /// Warns of edges that go back in time between operations without a machine.

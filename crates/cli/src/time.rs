@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::OnceLock;
 
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, Time};
@@ -95,7 +96,6 @@ impl FromStr for TimePoint {
 impl TimePoint {
     /// Returns nanoseconds from the origin of the clock. `start` and `end` are those of the trace.
     pub(crate) fn resolve(self, gmt: bool, start: Option<i128>, end: Option<i128>) -> Result<i128, String> {
-        let zone = if gmt { TimeZone::UTC } else { TimeZone::system() };
         let start = || {
             start.ok_or("the beginning of the trace is unknown, so only times with a date or in seconds work")
         };
@@ -108,27 +108,48 @@ impl TimePoint {
                 .ok_or("the end of the trace is unknown, so only times with a date or in seconds work")?
                 .checked_sub(duration)
                 .ok_or_else(|| "the time is out of range".to_owned()),
-            Self::Civil(date_time) => instant(date_time, &zone),
+            Self::Civil(date_time) => instant(date_time, &zone(gmt)),
             Self::OfDay(time) => {
                 let begin = Timestamp::from_nanosecond(start()?).map_err(|error| {
                     format!("the begin time of the trace is not a calendar date: {error}")
                 })?;
+                let zone = zone(gmt);
                 instant(begin.to_zoned(zone.clone()).date().to_datetime(time), &zone)
             }
         }
     }
 }
 
-/// Warns about an unknown time zone in the environment, unless times are in UTC anyway.
-pub(crate) fn warn_of_zone(report: Report) {
-    let Some(name) = std::env::var_os("TZ") else { return };
-    if TimeZone::try_system().is_ok() || std::env::args_os().any(|word| word == "--clock-gmt") {
-        return;
+/// Destination of the warning about the time zone.
+static REPORT: OnceLock<Report> = OnceLock::new();
+
+/// Takes the destination of the warning about the time zone.
+pub(crate) fn report_zone_to(report: Report) {
+    let _ = REPORT.set(report);
+}
+
+/// The time zone of times that are printed and read. Warns once of one in the environment that is unknown.
+fn zone(gmt: bool) -> TimeZone {
+    if gmt {
+        return TimeZone::UTC;
     }
-    report.warning_with_help(
-        &format!("TZ: the time zone `{}` is unknown: times are in UTC", name.to_string_lossy()),
-        "time zones are named as in `Europe/Berlin`, or described as in `CET-1CEST,M3.5.0,M10.5.0/3`; `--clock-gmt` prints times in UTC",
-    );
+    warn_of_zone();
+    TimeZone::system()
+}
+
+/// Warns of a time zone in the environment that is unknown: for those who print local times. Only the first call does.
+pub(crate) fn warn_of_zone() {
+    static WARNED: OnceLock<()> = OnceLock::new();
+    WARNED.get_or_init(|| {
+        if let (Some(report), Some(name)) = (REPORT.get(), std::env::var_os("TZ"))
+            && TimeZone::try_system().is_err()
+        {
+            report.warning_with_help(
+                &format!("TZ: the time zone `{}` is unknown: times are in UTC", name.to_string_lossy()),
+                "time zones are named as in `Europe/Berlin`, or described as in `CET-1CEST,M3.5.0,M10.5.0/3`; `--clock-gmt` prints times in UTC",
+            );
+        }
+    });
 }
 
 fn instant(date_time: DateTime, zone: &TimeZone) -> Result<i128, String> {
@@ -255,8 +276,7 @@ pub(crate) fn show(nanoseconds: i128, gmt: bool) -> String {
     let fraction = nanoseconds.rem_euclid(BILLION);
     match Timestamp::from_nanosecond(nanoseconds) {
         Ok(instant) => {
-            let zone = if gmt { TimeZone::UTC } else { TimeZone::system() };
-            let zoned = instant.to_zoned(zone);
+            let zoned = instant.to_zoned(zone(gmt));
             format!("{}.{fraction:09} {}", zoned.strftime("%Y-%m-%d %H:%M:%S"), zoned.strftime("%Z"))
         }
         Err(_) => show_seconds(nanoseconds),

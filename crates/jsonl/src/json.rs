@@ -1,22 +1,22 @@
 //! JSON, one value after the other, in place (RFC 8259).
 //!
-//! Numbers are their digits, so that no integer and no fraction is rounded; strings without escapes are borrowed.
-//! Nothing is allocated but for [`Json::value`].
+//! Numbers are kept as digits, so no integer and no fraction is rounded; strings without escapes are
+//! borrowed. Only [`Json::value`] allocates.
 
 use std::borrow::Cow;
 
 use ichnos_model::Value;
 
-/// How deep arrays and objects can be nested.
+/// Maximum nesting of arrays and objects.
 pub(crate) const MOST_NESTED: u32 = 128;
 
-/// The most values of a line that is read as a whole: each takes up to 64 bytes of memory, and two bytes of text.
+/// Maximum number of values of a line read as a whole, each of up to 64 bytes of memory and two of text.
 pub(crate) const MOST_VALUES: u64 = 1 << 20;
 
-/// Why a line cannot be read.
+/// Reason why a line cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
-    /// Where in the line, in bytes.
+    /// Offset in the line in bytes.
     pub(crate) at: usize,
     pub(crate) expected: Cow<'static, str>,
 }
@@ -30,7 +30,7 @@ pub(crate) struct Json<'a> {
     pub(crate) at: usize,
 }
 
-/// A string as it is written, without its quotation marks.
+/// A string as written, without its quotation marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Quoted<'a> {
     pub(crate) raw: &'a str,
@@ -42,12 +42,12 @@ impl<'a> Json<'a> {
         Self { text, at: 0 }
     }
 
-    /// How many bytes the whole text has.
+    /// Length of the whole text in bytes.
     pub(crate) fn len(&self) -> usize {
         self.text.len()
     }
 
-    /// What was read since `begin`.
+    /// Returns the text since `begin`.
     pub(crate) fn since(&self, begin: usize) -> &'a str {
         self.text.get(begin..self.at).unwrap_or_default()
     }
@@ -56,7 +56,7 @@ impl<'a> Json<'a> {
         Err(Fault { at: self.at, expected: expected.into() })
     }
 
-    /// The next byte that is not blank.
+    /// Returns the next byte that is not blank.
     #[inline]
     pub(crate) fn peek(&mut self) -> Option<u8> {
         let bytes = self.text.as_bytes();
@@ -69,7 +69,7 @@ impl<'a> Json<'a> {
         None
     }
 
-    /// Whether the next byte is this one, which is read then.
+    /// Reads the next byte if it is this one. Returns `true` if so.
     #[inline]
     pub(crate) fn take(&mut self, byte: u8) -> bool {
         let is_it = self.peek() == Some(byte);
@@ -82,12 +82,12 @@ impl<'a> Json<'a> {
         if self.take(byte) { Ok(()) } else { self.fault(name) }
     }
 
-    /// Nothing but blanks may follow.
+    /// Checks that only blanks follow.
     pub(crate) fn end(&mut self) -> Parsed<()> {
         if self.peek().is_none() { Ok(()) } else { self.fault("the end of the line") }
     }
 
-    /// Goes to the next member of an object that was opened: its name. None: the object was closed.
+    /// Moves to the next member of an open object. Returns its name, or `None` at the end of the object.
     #[inline]
     pub(crate) fn key(&mut self, is_first: &mut bool) -> Parsed<Option<Quoted<'a>>> {
         if self.take(b'}') {
@@ -101,7 +101,7 @@ impl<'a> Json<'a> {
         Ok(Some(key))
     }
 
-    /// Goes to the next element of an array that was opened; false: the array was closed.
+    /// Moves to the next element of an open array. Returns `false` at the end of the array.
     #[inline]
     pub(crate) fn element(&mut self, is_first: &mut bool) -> Parsed<bool> {
         if self.take(b']') {
@@ -136,7 +136,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// Reads an escape; gives its character.
+    /// Reads an escape. Returns its character.
     fn escape(&mut self) -> Parsed<char> {
         let begin = self.at;
         self.at += 1;
@@ -190,7 +190,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// Reads a number: its text.
+    /// Reads a number. Returns its text.
     #[inline]
     pub(crate) fn number(&mut self) -> Parsed<&'a str> {
         self.peek();
@@ -228,7 +228,7 @@ impl<'a> Json<'a> {
         Ok(self.since(begin))
     }
 
-    /// Whether the next value is this literal, which is read then.
+    /// Reads the next value if it is this literal. Returns `true` if so.
     pub(crate) fn literal(&mut self, literal: &str) -> bool {
         self.peek();
         let is_it = self.text.get(self.at..).is_some_and(|rest| rest.starts_with(literal));
@@ -236,7 +236,7 @@ impl<'a> Json<'a> {
         is_it
     }
 
-    /// Reads a value and gives its text.
+    /// Reads a value. Returns its text.
     pub(crate) fn skip(&mut self) -> Parsed<&'a str> {
         self.peek();
         let begin = self.at;
@@ -276,12 +276,12 @@ impl<'a> Json<'a> {
         Ok(())
     }
 
-    /// Reads a value as a whole: of lines that describe something, of which there are few.
+    /// Reads a value as a whole, for the few lines that describe something.
     pub(crate) fn value(&mut self) -> Parsed<Value> {
         self.value_within(&mut { MOST_VALUES })
     }
 
-    /// Reads a value that consists of no more than `left` values, which becomes less by them.
+    /// Reads a value that consists of at most `left` values, and subtracts their number.
     pub(crate) fn value_within(&mut self, left: &mut u64) -> Parsed<Value> {
         self.nested_value(MOST_NESTED, left)
     }
@@ -316,7 +316,7 @@ impl<'a> Json<'a> {
             _ => {
                 let number = self.number()?;
                 match number.parse() {
-                    // As it was written, also if that is "-0".
+                    // Kept as written, also "-0".
                     Ok(integer) if number != "-0" => Value::Integer(integer),
                     _ => Value::Number(number.to_owned()),
                 }
@@ -326,7 +326,7 @@ impl<'a> Json<'a> {
 }
 
 impl<'a> Quoted<'a> {
-    /// The text.
+    /// Returns the text.
     pub(crate) fn text(self) -> Cow<'a, str> {
         if !self.has_escapes {
             return Cow::Borrowed(self.raw);
@@ -347,19 +347,19 @@ impl<'a> Quoted<'a> {
             if json.at == self.raw.len() {
                 return;
             }
-            // They were read before, so there is nothing wrong with them.
+            // They were read before without errors.
             let Ok(c) = json.escape() else { return };
             out.push(c);
         }
     }
 
-    /// Whether it is this text.
+    /// Returns `true` if it is this text.
     #[inline]
     pub(crate) fn is(self, text: &str) -> bool {
         if self.has_escapes { self.text() == text } else { self.raw == text }
     }
 
-    /// The text, if it has no escapes.
+    /// Returns the text, if it has no escapes.
     #[inline]
     pub(crate) fn plain(self) -> Option<&'a str> {
         (!self.has_escapes).then_some(self.raw)
@@ -398,7 +398,7 @@ mod tests {
         }
     }
 
-    /// What another parser says.
+    /// Compared with another parser.
     #[test]
     fn accepts_and_reads_what_another_parser_does() {
         const PARTS: [&str; 30] = [
@@ -446,7 +446,7 @@ mod tests {
             match (parse(&text), expected) {
                 (Ok(found), Ok(expected)) => {
                     accepted += 1;
-                    // The other one keeps the last of members of one name, and writes exponents in its own way.
+                    // The other one keeps the last of duplicate members, and writes exponents in its own way.
                     let is_simple = !text.contains("\"b\":") && !text.contains(['e', 'E']);
                     assert!(!is_simple || found == of(&expected), "{text:?}: {found:?}");
                 }

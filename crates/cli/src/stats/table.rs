@@ -407,7 +407,10 @@ impl Shown<'_, '_> {
             table.push(text, self.paint);
         }
         if self.found.has_default_key {
-            let line = format!("paired by {} (--key names other fields)", self.found.key.join(", "));
+            let line = format!(
+                "paired by {} within each trace (--key names other fields)",
+                self.found.key.join(", ")
+            );
             let _ = writeln!(text, "{}", self.paint.faint(&line));
         }
         let unpaired = pairs.unpaired();

@@ -130,6 +130,8 @@ fn print_json(
     let mut document = document("task-diff");
     let [both, removed, added] = diff.edges;
     document.put("clock_corrections", json!([corrections_json(first), corrections_json(second)]));
+    let are_incomplete = [first, second].map(TaskGraph::is_correction_incomplete);
+    document.put("correction_incomplete", json!(are_incomplete));
     let ids = |graph: &TaskGraph<'_>, nodes: &[u32]| -> Vec<String> {
         nodes.iter().map(|node| graph.operation_name(*node)).collect()
     };

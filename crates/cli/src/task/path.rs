@@ -48,6 +48,7 @@ pub(super) fn run(args: &TaskPathArgs, global: &Global, report: Report) -> Resul
             Some(step_object.json())
         });
         document.put("clock_corrections", corrections_json(&graph));
+        document.put("correction_incomplete", graph.is_correction_incomplete());
         output::print_json_list(document, "steps", steps, args.report.integers.into())?;
         return Ok(found.exit());
     }

@@ -1,8 +1,8 @@
 //! `ichnos task show`.
 
-use ichnos::export::{GraphFormat, JoinedEvent, TaskGraph, TaskMember, TaskSummary, duration};
+use std::io::Write;
 
-use serde_json::Value as Json;
+use ichnos::export::{GraphFormat, JoinedEvent, TaskGraph, TaskMember, TaskSummary, duration};
 
 use super::list::problems;
 use super::{clock_corrections, find, graph, read, text};
@@ -25,13 +25,10 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
     let task = find(&found.tasks, &args.choice.id)?;
     let graph = graph(&found, task, report);
     if args.report.json {
-        let mut json = Vec::new();
-        graph.write(GraphFormat::Json, &mut json)?;
-        let graph: Json = serde_json::from_slice(&json).map_err(|error| Failure::new(error.to_string()))?;
         let mut document = document("task-show");
         document.put_some("id", found.tasks.id(task).map(|id| id.to_string()));
-        document.put("graph", graph);
-        output::print_json(&document.json(), args.report.integers.into())?;
+        let write = |out: &mut dyn Write| graph.write(GraphFormat::Json, out);
+        output::print_json_member(document, "graph", write, args.report.integers.into())?;
         return Ok(found.exit());
     }
     let paint = Paint::stdout(global.color);

@@ -256,10 +256,10 @@ fn a_damaged_file_of_stacks_is_a_warning() {
     let mut flipped = stacks.clone();
     flipped[20] ^= 0xff;
     for (content, message) in [
-        (&stacks[..stacks.len() / 2], "the call stacks break off; the rest is missing"),
+        (&stacks[..stacks.len() / 2], "the call stacks are truncated; the rest is missing"),
         (&flipped, "the call stacks are damaged from byte"),
-        (&b"ichnos-stacks\n\x63"[..], "call stacks of version 99 cannot be read; they are left out"),
-        (&[][..], "this is no file of call stacks; it is left out"),
+        (&b"ichnos-stacks\n\x63"[..], "skipped call stacks of the unknown version 99"),
+        (&[][..], "this is not a file of call stacks: skipped"),
     ] {
         fs::write(converted.join(FILE), content).unwrap();
         run(&["check"], &converted).prints(&[message]);

@@ -158,7 +158,7 @@ fn clocks_that_nothing_relates_are_an_error() {
     let a = single(&directory, "a", &metadata, &[1_000, 3_000]);
     let b = single(&directory, "b", &metadata, &[2_000, 4_000]);
     let out = directory.join("out");
-    run(&["merge", text(&a), text(&b), "--force", "-o", text(&out)]).expect(2, &["that nothing relates"]);
+    run(&["merge", text(&a), text(&b), "--force", "-o", text(&out)]).expect(2, &["unrelated origins"]);
     assert!(!out.exists());
     run(&["merge", "--assume-correlated", text(&a), text(&b), "--force", "-o", text(&out)]).expect(0, &[]);
     is_sound(&out);
@@ -553,7 +553,7 @@ fn packets_without_a_size_end_at_a_byte() {
         let out = outputs.join(verb);
         let written =
             run(&[verb, "--losses", text(&directory), "--force", "-o", text(&out)]).expect(code, &[]);
-        assert!(written.out.contains("events behind the last whole byte"), "{}", written.out);
+        assert!(written.out.contains("events after the last whole byte"), "{}", written.out);
         is_sound(&out);
         assert_eq!(values(&out), all[..8]);
     }

@@ -82,7 +82,7 @@ fn names_of_classes_that_are_met_while_reading() {
     };
     run(&["cat"], "severty >= warn", &fuchsia).expect(1, &["no event has a field `severty`", "`severity`"]);
     run(&["cat"], "message contains boot", &fuchsia).expect(1, &["put it in quotes: `\"boot\"`"]);
-    run(&["stats"], "Agent contains 5", &xtrace).expect(1, &["`Agent` is a string, and `5` is an integer"]);
+    run(&["stats"], "Agent contains 5", &xtrace).expect(1, &["`Agent` is a string, but `5` is an integer"]);
     run(&["task", "list"], "Agnt == \"x\"", &xtrace).expect(1, &["did you mean `Agent`"]);
     run(&["info"], "event == \"reprot\"", &xtrace).expect(1, &["did you mean `report`"]);
     // Known names are not reported, nor are those of input that was not read completely.

@@ -156,12 +156,12 @@ fn each_flag_sets_its_limit() {
     of(archive(900_000), "ratio=2000", 3, "");
     of(archive(90_000), "ratio=2", 2, "--max ratio=VALUE");
     of(archive(9000), "unpacked=4K", 2, "--max unpacked=VALUE");
-    of(archive(9), "files=1", 2, "the number of files is more than the limit of 1");
+    of(archive(9), "files=1", 2, "the number of files exceeds the limit of 1");
     of(tsdl(PACKETS, &[8]), "files=2", 0, "");
-    of(tsdl(PACKETS, &[8]), "files=1", 2, "the number of files is more than the limit of 1");
+    of(tsdl(PACKETS, &[8]), "files=1", 2, "the number of files exceeds the limit of 1");
     let deep = || tsdl(PACKETS, &[8]).into_iter().chain([("a/b/c", vec![8])]).collect();
     of(deep(), "directories=2", 0, "");
-    of(deep(), "directories=1", 3, "skipped, it is more than 1 directories deep");
+    of(deep(), "directories=1", 3, "skipped: more than 1 directories deep");
 }
 
 /// Whichever limit is reached, the message names the option that raises it.

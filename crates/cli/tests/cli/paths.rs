@@ -106,13 +106,13 @@ fn known_files() {
         ("elf", &elf, "a program or library (ELF)"),
         ("core", &core, "a core dump (ELF)"),
         ("text", b"some text\n", "a text file"),
-        ("journal", b"LPKSHHRH\0\0", "a journal of systemd"),
+        ("journal", b"LPKSHHRH\0\0", "a systemd journal"),
         ("etl", &etl, "an ETL file"),
-        ("strace", b"brk(NULL) = 0x5581\n", "a text of strace"),
+        ("strace", b"brk(NULL) = 0x5581\n", "strace output"),
         ("trace.dat", b"\x17\x08\x44tracing6", "a trace.dat file"),
         ("sqlite", b"SQLite format 3\0", "a SQLite database"),
         ("pdf", b"%PDF-1.7", "a PDF document"),
-        ("zeros", &[0; 64], "a file of zeros"),
+        ("zeros", &[0; 64], "a file that begins with zeros"),
     ] {
         let path = directory.join(name);
         fs::write(&path, bytes).unwrap();

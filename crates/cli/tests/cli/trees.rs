@@ -146,7 +146,7 @@ fn a_part_of_a_trace_stands_for_it() {
     }
     fs::write(directory.join("index/stream_a.idx"), b"no index").unwrap();
     for (path, sentence) in [
-        ("metadata", "this describes the trace"),
+        ("metadata", "this is the metadata of the trace"),
         ("index", "this is the packet index of the trace"),
         ("index/stream_a.idx", "this is the packet index of the trace"),
         ("stream_a", "this is a file of the trace"),
@@ -221,7 +221,7 @@ fn what_is_no_file_is_called_what_it_is() {
     let (events, run) = count(&directory, 3);
     assert_eq!(events, 10);
     for found in ["a pipe", "a socket", "a device"] {
-        assert!(run.err.contains(&format!("this is {found}, not a file: it is skipped")), "{}", run.err);
+        assert!(run.err.contains(&format!("skipped {found}: not a file")), "{}", run.err);
     }
     let run = ichnos([OsStr::new("check"), directory.as_os_str()]).expect(1, &[]);
     assert!(!run.out.contains("mode") && run.out.contains("remove it from the directory"), "{}", run.out);
@@ -373,7 +373,7 @@ fn very_many_data_streams() {
 
 /// The most private memory of the command, in kB.
 #[cfg(target_os = "linux")]
-fn peak_memory(arguments: &[&OsStr]) -> u64 {
+pub fn peak_memory(arguments: &[&OsStr]) -> u64 {
     use std::process::Stdio;
     let arguments = arguments.iter().filter(|option| arguments[0] != "info" || **option != "--threads=1");
     let mut command = crate::support::command();

@@ -190,7 +190,7 @@ fn packets_that_cannot_say_their_size_are_left_out() {
     let out = directory.join("out");
     let words = ["convert", "--losses", "--to-dialect", "ctf1.8", text(&source), "--force", "-o", text(&out)];
     run(&words).expect(0, &[]).prints(&[
-        "packet that cannot be written: its header and context are too large for the fields of its size",
+        "packet that cannot be written: its header and context are too large for its size fields",
         "event that cannot be written: its packet cannot be",
     ]);
     assert_eq!(events(&out), ["17,3"]);

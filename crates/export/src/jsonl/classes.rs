@@ -1,4 +1,4 @@
-//! Field classes, so that values can be read back as what they were.
+//! Field classes, so that values can be read back with their types.
 
 use std::borrow::Cow;
 
@@ -13,8 +13,8 @@ use super::meanings::MESSAGE;
 use super::{push_attributes, push_key, push_text};
 use crate::{number, property};
 
-/// Appends the member `fields` of a data stream class: the classes of scopes that all its event records have.
-/// Those of packets only if lines have them.
+/// Appends the member `fields` of a data stream class: the classes of scopes that all its event
+/// records have, and of packets only if these have lines.
 pub(super) fn push_stream_fields(out: &mut Vec<u8>, stream: &DataStream, with_packets: bool) {
     let (trace, class, plans) = (&stream.trace.class, stream.class(), stream.plans());
     let is_header_written = plans.event_record_header.as_ref().is_some_and(property::has_plain_field);
@@ -33,8 +33,7 @@ pub(super) fn push_stream_fields(out: &mut Vec<u8>, stream: &DataStream, with_pa
     }
 }
 
-/// The class of resources without the message that lines have there, which is no part of it. None: there is nothing
-/// else.
+/// Returns the class of resources without the message that lines add to it, or `None` if nothing else remains.
 fn without_message(class: &FieldClass) -> Option<Cow<'_, FieldClass>> {
     let FieldKind::Structure { members, minimum_alignment } = &class.kind else {
         return Some(Cow::Borrowed(class));
@@ -78,7 +77,7 @@ struct Classes<'a> {
 }
 
 impl Classes<'_> {
-    /// Appends a class as an object. What most classes have is left out.
+    /// Appends a class as an object, without default properties.
     fn push(&mut self, class: &FieldClass) {
         match &class.kind {
             FieldKind::BitArray(bits) => self.bits("bit-array", *bits),
@@ -156,7 +155,7 @@ impl Classes<'_> {
             }
             FieldKind::Optional { field, selector, ranges } => {
                 self.kind("optional");
-                // If the field is absent, so is its member in lines of events: nothing has to select it.
+                // An absent field has no member in lines of events, so it needs no selector.
                 if !class.is_shown_if_present() {
                     self.location("selector", selector);
                     if let Some(ranges) = ranges {
@@ -194,7 +193,7 @@ impl Classes<'_> {
                 self.alignment(*alignment, 1);
             }
             FieldKind::Padding(bits) => self.bits("padding", *bits),
-            // The reader finds out from each value.
+            // The reader infers the class from each value.
             _ => self.kind("unknown"),
         }
         if !class.roles.is_empty() {
@@ -268,7 +267,7 @@ impl Classes<'_> {
         }
     }
 
-    /// A list, not an object: order counts, and a name may come twice.
+    /// Appends a list, not an object: order matters, and names may repeat.
     fn mappings(&mut self, mappings: &Mappings, integer: Option<&IntegerProperties>) {
         self.text("[");
         for (i, mapping) in mappings.iter().enumerate() {
@@ -313,7 +312,7 @@ impl Classes<'_> {
         }
     }
 
-    /// The field that selects, or has a length.
+    /// Appends the location of a selector or length field.
     fn location(&mut self, name: &str, location: &FieldLocation) {
         if location.is_of_values() {
             return;

@@ -6,22 +6,22 @@ use super::keys::{Keys, mappings};
 use crate::number;
 use crate::time::push_date;
 
-/// What the value that is being written is in.
+/// Container of the value that is being written.
 #[derive(Clone, Copy, Debug)]
 enum Around {
-    /// Nothing, or an optional or a variant, which are written as what is in them.
+    /// No container, or an optional or a variant, of which only the content is written.
     Alone,
-    /// An object, which has members if true.
+    /// An object; `true` if it has members.
     Object(bool),
-    /// An array, which has elements if true.
+    /// An array; `true` if it has elements.
     Array(bool),
 }
 
-/// What is kept from one scope to the next so that nothing is allocated anew.
+/// Buffers reused for all scopes, to avoid allocations.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     around: Vec<Around>,
-    /// A text that is written in another encoding.
+    /// Text converted from another encoding.
     text: Vec<u8>,
 }
 
@@ -34,24 +34,24 @@ pub(crate) struct FieldWriter<'a> {
 }
 
 impl<'a> FieldWriter<'a> {
-    /// `keys` are those of the scope.
+    /// Writes fields of the scope that `keys` belong to.
     pub(crate) fn new(out: &'a mut Vec<u8>, scratch: &'a mut Scratch, keys: &'a Keys) -> Self {
         scratch.around.clear();
         Self { out, scratch, keys, around: Around::Alone }
     }
 
-    /// Writes members of an object that is open already; `any` says that it has some.
+    /// Writes members of an object that is already open; `any` is `true` if it has members.
     pub(crate) fn within(out: &'a mut Vec<u8>, scratch: &'a mut Scratch, keys: &'a Keys, any: bool) -> Self {
         Self { around: Around::Object(any), ..Self::new(out, scratch, keys) }
     }
 
-    /// Where it writes.
+    /// Returns the output buffer.
     #[inline]
     pub(crate) fn out(&mut self) -> &mut Vec<u8> {
         self.out
     }
 
-    /// Closes what decoding left open when it failed, so that the line is still valid.
+    /// Closes everything that a failed decoding left open, so that the line is still valid.
     pub(crate) fn finish(&mut self, failed: bool) {
         if !failed {
             return;
@@ -74,7 +74,7 @@ impl<'a> FieldWriter<'a> {
         }
     }
 
-    /// Appends what stands before a value.
+    /// Appends the text before a value.
     #[inline]
     fn lead(&mut self, field: Field<'_>) {
         match &mut self.around {
@@ -116,7 +116,7 @@ impl<'a> FieldWriter<'a> {
         self.out.push(b']');
     }
 
-    /// Appends the date that a value is as a string; false if it is none.
+    /// Appends a value as a date in a string. Returns `false` if it is not a date.
     #[inline(never)]
     fn date(&mut self, field: Field<'_>, value: i128) -> bool {
         let begin = self.out.len();
@@ -135,7 +135,7 @@ impl<'a> FieldWriter<'a> {
         self.push("\"}");
     }
 
-    /// Appends a text of another encoding as a string; false if it is not valid.
+    /// Appends a text of another encoding as a string. Returns `false` if it is invalid.
     #[inline(never)]
     fn recoded(&mut self, value: Text<'_>) -> bool {
         let begin = self.out.len();
@@ -157,7 +157,7 @@ impl<'a> FieldWriter<'a> {
         true
     }
 
-    /// Appends raw bytes as the member of an object that says what they are.
+    /// Appends raw bytes as the member of an object; `name` is their kind.
     fn bytes(&mut self, name: &str, bytes: &[u8]) {
         self.push("{\"");
         self.push(name);
@@ -358,7 +358,7 @@ impl Visitor for FieldWriter<'_> {
     }
 
     fn begin_optional(&mut self, field: Field<'_>, present: bool, _: i128) {
-        // Of a member that is one of values, nothing in the record says that it is absent. Elements keep their places.
+        // An absent member that consists of values is skipped; elements of arrays keep their positions.
         let is_member = matches!(self.around, Around::Object(_));
         let is_shown = present || !is_member || !field.class().is_shown_if_present();
         if is_shown {
@@ -399,7 +399,7 @@ fn is_integer(field: Field<'_>) -> bool {
     )
 }
 
-/// Which bytes of a string are escaped.
+/// `true` for bytes that are escaped in strings.
 static ESCAPED: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -412,12 +412,12 @@ static ESCAPED: [bool; 256] = {
     table
 };
 
-/// Whether a text is ASCII without anything to escape.
+/// `true` if a text is ASCII and contains nothing to escape.
 #[inline]
 fn is_plain(text: &[u8]) -> bool {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let is_plain = |word: u64| {
-        // Each leaves the top bit of a byte if there is such a byte, or one before it.
+        // Each leaves the top bit set in a matching byte, or in one after a match.
         let zero = |word: u64| word.wrapping_sub(ONES) & !word;
         let control = word.wrapping_sub(ONES * 0x20);
         let found = word | control | zero(word ^ (ONES * b'"' as u64)) | zero(word ^ (ONES * b'\\' as u64));
@@ -444,7 +444,7 @@ pub(crate) fn push_utf8(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
 }
 
-/// Appends what is between the quotation marks of a JSON string of bytes that are UTF-8.
+/// Appends the content of a JSON string, without quotation marks, from UTF-8 bytes.
 #[inline]
 pub(crate) fn push_escaped(out: &mut Vec<u8>, mut text: &[u8]) {
     while let Some(at) = text.iter().position(|byte| ESCAPED[usize::from(*byte)]) {

@@ -1,4 +1,4 @@
-//! What members of event record classes mean, and the call stacks that some of them are numbers of.
+//! Meanings of members of event record classes, and the call stacks they refer to.
 
 use ichnos_model::{Event, EventRecordClass, FieldRef, Frame, LogSeverity, LogText, Meaning, Scope};
 
@@ -6,7 +6,7 @@ use super::fields::push_string;
 use super::{push_key, push_text};
 use crate::number;
 
-/// What lines call the scopes of an event.
+/// Names of an event's scopes in lines.
 const SCOPES: [(Scope, &str); 6] = [
     (Scope::PacketContext, "context"),
     (Scope::EventRecordHeader, "header"),
@@ -16,15 +16,15 @@ const SCOPES: [(Scope, &str); 6] = [
     (Scope::Resource, "resource"),
 ];
 
-/// What a line has as the message of an event, beside the members of its resource.
+/// Key of an event's message, next to the members of its resource.
 pub(super) const MESSAGE: &str = "message";
 
-/// What writes the message of the events of a class, if it is more than a member and more than the name of the class.
+/// Returns the formatter of a class's messages, unless they are just a member or the name of the class.
 pub(super) fn written_message(class: &EventRecordClass) -> Option<LogText> {
     class.log.as_ref()?.text.filter(|text| *text != LogText::NAME)
 }
 
-/// Appends the meanings of the members of the class of an event, by scope and name, if there are any.
+/// Appends the meanings of the members of an event's class, by scope and name, if there are any.
 pub(super) fn push_meanings(out: &mut Vec<u8>, event: &Event<'_>) {
     let mut is_open = false;
     for (scope, name) in SCOPES {
@@ -61,7 +61,7 @@ pub(super) fn push_meanings(out: &mut Vec<u8>, event: &Event<'_>) {
     }
 }
 
-/// Appends what makes the events of a class lines of a log.
+/// Appends the log role of a class.
 pub(super) fn push_log_role(out: &mut Vec<u8>, class: &EventRecordClass) {
     let Some(role) = &class.log else { return };
     push_key(out, "log");
@@ -97,13 +97,13 @@ pub(super) fn push_log_role(out: &mut Vec<u8>, class: &EventRecordClass) {
     out.extend_from_slice(b"]}");
 }
 
-/// The members of a class that are numbers of call stacks.
+/// Returns the members of a class that are numbers of call stacks.
 pub(super) fn stack_fields(event: &Event<'_>) -> Box<[FieldRef]> {
     let members = event.class.meanings.members(Meaning::Stack);
     members.filter_map(|member| FieldRef::of_member(event, member)).collect()
 }
 
-/// The number of the call stack that a member is.
+/// Returns the number of the call stack in a member.
 pub(super) fn stack(event: &Event<'_>, member: &FieldRef) -> Option<u32> {
     u32::try_from(event.get(member)?.as_u64()?).ok()
 }
@@ -125,7 +125,7 @@ pub(super) fn push_stack(out: &mut Vec<u8>, event: &Event<'_>, stack: u32, strea
         push_frame(out, frame);
     }
     out.push(b']');
-    // So that each stack can have its number again.
+    // The callers, so that each stack gets its number back when read.
     let mut caller = table.caller(stack);
     if caller.is_some() {
         push_key(out, "callers");

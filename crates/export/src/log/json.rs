@@ -9,7 +9,7 @@ use crate::number;
 use crate::time::TimeWriter;
 
 impl Line<'_> {
-    /// `dates` writes the time if it has one.
+    /// Appends the line; `dates` writes the time if it has a date.
     pub(super) fn push_json(&self, out: &mut Vec<u8>, dates: &mut TimeWriter) {
         let parts = self.parts;
         out.extend_from_slice(b"{\"moniker\":");
@@ -19,11 +19,11 @@ impl Line<'_> {
             Some(_) if self.has_date => dates.push(out, self.time.unwrap_or_default()),
             Some(Ok(time)) => number::push_unsigned(out, time),
             Some(Err(_)) => number::push_i128(out, self.time.unwrap_or_default()),
-            // There has to be one.
+            // The time is mandatory.
             None => out.push(b'0'),
         }
         out.extend_from_slice(b",\"severity\":\"");
-        // There has to be one, too.
+        // The severity is mandatory, too.
         out.extend_from_slice(self.level.unwrap_or(LogLevel::Info).name().as_bytes());
         out.push(b'"');
         if let Some(raw) = self.raw {
@@ -72,7 +72,7 @@ impl Line<'_> {
         out.extend_from_slice(b"}}}\n");
     }
 
-    /// Appends what was lost before this line.
+    /// Appends losses before this line.
     fn push_errors(&self, out: &mut Vec<u8>) {
         if self.parts.dropped == 0 && self.parts.rolled_out == 0 && self.damage.is_none() {
             return;

@@ -65,10 +65,11 @@ pub(super) fn write(graph: &TaskGraph<'_>, out: &mut dyn Write) -> io::Result<()
         text.push(b'}');
         out.write_all(&text)?;
     }
-    out.write_all(b"]}\n")
+    let end = format!("],\n\"correction_incomplete\":{}}}\n", graph.is_correction_incomplete());
+    out.write_all(end.as_bytes())
 }
 
-/// An end of an edge: the identifier of the operation and its chain.
+/// End of an edge: identifier of the operation and its chain.
 type End = (Option<Identifier>, Option<u32>);
 
 /// Appends an edge to a list.

@@ -159,13 +159,10 @@ impl EventCursor {
     /// Returns the number of missing events, without reading payloads.
     pub(super) fn count_lost(mut self) -> u64 {
         let mut lost = 0u64;
-        while self.fill() || !self.pending.ready().is_empty() || !self.faults.is_empty() {
+        while self.fill() || self.pending.has_ready() || !self.faults.is_empty() {
             self.faults.clear();
-            let ready = self.pending.ready();
-            let gaps = ready.iter().filter(|entry| entry.class == GAP);
+            let gaps = std::iter::from_fn(|| self.pending.next()).filter(|entry| entry.class == GAP);
             lost = gaps.fold(lost, |lost, gap| lost.saturating_add(gap.length.into()));
-            let count = ready.len();
-            self.pending.skip(count);
         }
         lost
     }
@@ -201,7 +198,7 @@ impl EventCursor {
             if let Some(fault) = self.faults.pop_front() {
                 return Current::Damage(fault.damage(&self.file.name));
             }
-            if !self.fill() && self.faults.is_empty() && self.pending.ready().is_empty() {
+            if !self.fill() && self.faults.is_empty() && !self.pending.has_ready() {
                 return Current::StreamEnd;
             }
         }
@@ -254,7 +251,7 @@ impl EventCursor {
         let mut is_longer = false;
         let fits = match (file.forms.get(index), stream.plans().event_records.get(index)) {
             (Some(PayloadForm::Bits), Some(plans)) => match &plans.payload {
-                Some(plan) => plan.end(payload, 0, slots).is_some_and(|end| {
+                Some(plan) => plan.fixed_size().or_else(|| plan.end(payload, 0, slots)).is_some_and(|end| {
                     let size = 8 * payload.len() as u64;
                     is_longer = end < size;
                     end <= size
@@ -596,19 +593,22 @@ impl FastCursor for EventCursor {
             return 0;
         }
         let are_stacks_rows = self.file.outline.version != Version::V3;
+        let are_threads_indexes = self.are_threads_indexes();
         let mut skipped = 0;
-        let (mut first, mut last) = (None, self.latest);
-        for entry in self.pending.ready().iter().take(most as usize) {
-            // Events with faults need messages.
+        let mut times: Option<(u64, u64)> = None;
+        while skipped < most
+            && let Some(entry) = self.pending.peek()
+        {
+            // An event with a fault is a message.
             let is_wanted = entry.timestamp >= self.wanted.0
                 && entry.timestamp <= self.wanted.1
                 && (entry.stack == 0 || !are_stacks_rows || self.stacks.has(entry.stack))
                 && (entry.labels == 0 || self.labels.get(entry.labels).is_some())
-                && (entry.thread & UNKNOWN_THREAD == 0 || !self.are_threads_indexes());
+                && (entry.thread & UNKNOWN_THREAD == 0 || !are_threads_indexes);
             let form = self.file.forms.get(entry.class as usize);
             let plans = self.stream.plans().event_records.get(entry.class as usize);
             let (Some(form), Some(plans), true) = (form, plans, is_wanted) else { break };
-            // Only reading shows if a payload matches its class.
+            // The payload may be too short for the class.
             let length = 8 * u64::from(entry.length);
             let fits = match (form, &plans.payload) {
                 (PayloadForm::Bits, Some(plan)) => match plan.fixed_size() {
@@ -625,24 +625,22 @@ impl FastCursor for EventCursor {
                 break;
             }
             counts.add_class(Some(entry.class as usize));
-            let (earliest, latest) = *first.get_or_insert((entry.timestamp, entry.timestamp));
-            first = Some((earliest.min(entry.timestamp), latest.max(entry.timestamp)));
-            last = last.max(entry.timestamp);
+            let (first, last) = times.unwrap_or((entry.timestamp, entry.timestamp));
+            times = Some((first.min(entry.timestamp), last.max(entry.timestamp)));
+            self.entry = *entry;
+            self.pending.skip();
             skipped += 1;
         }
-        if let Some((first, last)) = first {
+        if let Some((first, last)) = times {
+            let last = last.max(self.latest);
             counts.add_time(self.clock_value(first).nanoseconds);
             counts.add_time(self.clock_value(last).nanoseconds);
-            if let Some(entry) = self.pending.ready().get(skipped - 1) {
-                self.entry = *entry;
-            }
-            self.pending.skip(skipped);
-            self.latest = self.latest.max(last);
+            self.latest = last;
             self.clock = self.clock_value(self.entry.timestamp);
             self.has_time = true;
-            self.events += skipped as u64;
+            self.events += u64::from(skipped);
         }
-        skipped as u32
+        skipped
     }
 
     fn suspend(&mut self) {

@@ -252,20 +252,24 @@ impl Outline {
     /// Adds the classes of events whose labels override their metadata. `container` is at the first block.
     fn add_overridden(&mut self, bytes: &Bytes, container: &Container, rows: &mut MetadataRows<'_>) {
         let (pairs, is_full) = overrides::find(bytes, container, self);
+        if is_full {
+            let statement = "too many different labels that override metadata: not all of them do";
+            self.note(Fault::new(Rule::MetadataRow, 0, statement));
+        }
+        let mut is_refused = false;
         for (class, labels) in pairs {
             let Some(metadata) = self.classes.get(class as usize) else { continue };
             match rows.find_or_add(labels.apply(metadata), &mut self.classes) {
                 Some(overridden) => drop(self.overridden.insert((class, labels), overridden)),
+                // Once for all of them.
+                None if is_refused => {}
                 None => {
+                    is_refused = true;
                     let consequence = "some labels do not override metadata";
                     let statement = rows.refusal(self.classes.len(), consequence);
                     self.note(Fault::new(Rule::MetadataRow, 0, statement));
                 }
             }
-        }
-        if is_full {
-            let statement = "too many different labels that override metadata: some are ignored";
-            self.note(Fault::new(Rule::MetadataRow, 0, statement));
         }
     }
 

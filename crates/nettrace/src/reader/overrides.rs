@@ -44,9 +44,10 @@ const MOST: usize = 1 << 16;
 /// Returns the classes of events whose labels override their metadata, with these labels, sorted; `true` if there
 /// are more.
 pub(super) fn find(bytes: &Bytes, container: &Container, outline: &Outline) -> (Vec<(u32, Overrides)>, bool) {
-    let mut reader = OverrideReader { bytes, labels: LabelTable::default(), pairs: HashSet::new() };
+    let mut reader =
+        OverrideReader { bytes, labels: LabelTable::default(), pairs: HashSet::new(), is_full: false };
     walk(bytes, container, outline, &mut reader);
-    let is_full = reader.pairs.len() >= MOST;
+    let is_full = reader.is_full;
     let mut pairs: Vec<_> = reader.pairs.into_iter().collect();
     // Ids of classes must not depend on the order of a set.
     pairs.sort_by_key(|(class, labels)| {
@@ -59,6 +60,8 @@ struct OverrideReader<'f> {
     bytes: &'f Bytes,
     labels: LabelTable,
     pairs: HashSet<(u32, Overrides)>,
+    /// Set if there are pairs beyond the limit.
+    is_full: bool,
 }
 
 impl Walker for OverrideReader<'_> {
@@ -76,9 +79,19 @@ impl Walker for OverrideReader<'_> {
             && class != UNKNOWN_CLASS
             && let Some(labels) = self.labels.get(row.label_list)
             && labels.overrides != Overrides::NONE
-            && self.pairs.len() < MOST
         {
-            self.pairs.insert((class, labels.overrides));
+            self.add((class, labels.overrides));
+        }
+    }
+}
+
+impl OverrideReader<'_> {
+    #[cold]
+    fn add(&mut self, pair: (u32, Overrides)) {
+        if self.pairs.len() < MOST {
+            self.pairs.insert(pair);
+        } else {
+            self.is_full |= !self.pairs.contains(&pair);
         }
     }
 }

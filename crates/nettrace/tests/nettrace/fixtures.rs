@@ -346,6 +346,38 @@ fn labels_override_metadata() {
     assert_eq!([2, 3, 4].map(role), roles);
 }
 
+/// As many pairs of classes and overriding labels as are kept are no fault, one more is.
+#[test]
+fn very_many_overriding_labels() {
+    for more in [0, 1] {
+        let mut file = File::new(Form::V6);
+        let classes = ["a", "b", "c", "d"];
+        let metadata = classes.into_iter().zip(1..).map(|(name, id)| Metadata::new(id, name, []));
+        file.metadata(&metadata.collect::<Vec<_>>()).threads(&[(7, 7, "")]);
+        // For each class, each level with 64 versions; and then one with an opcode.
+        let lists = 1u32 << 14;
+        let mut block = Bytes::new().u32(1).u32(lists + 1);
+        for i in 0..lists {
+            block = block.u8(7).u8(i as u8).u8(0x89).u8((i >> 8) as u8);
+        }
+        file.block(kind::LABEL_LIST, &block.u8(0x8a).u8(5).0);
+        let pairs = (1..=4).flat_map(|class| (1..=lists).map(move |list| (class, list)));
+        // The first one again.
+        let pairs = pairs.chain([(1, 1)]).chain((0..more).map(|_| (1, lists + 1)));
+        let event = |((class, labels), sequence): ((u32, u32), u32)| Event {
+            labels,
+            ..Event::new(class, 7, sequence, u64::from(sequence))
+        };
+        file.events(true, &pairs.zip(1..).map(event).collect::<Vec<_>>());
+        let opened = crate::support::Opened::of_bytes("file", file.end().into(), &OpenOptions::default());
+        let damage: Vec<String> = opened.file.damage().iter().map(ToString::to_string).collect();
+        let is_reported = damage.iter().any(|damage| damage.contains("too many different labels"));
+        assert_eq!(is_reported, more > 0, "{damage:?}");
+        // All these classes take more memory than classes may, which is said once.
+        assert_eq!(damage.len(), 1 + more, "{damage:?}");
+    }
+}
+
 /// The level of an event is that of the file, also where the manifest of the runtime has another one.
 #[test]
 fn levels_are_those_of_the_file() {

@@ -102,20 +102,22 @@ impl Context {
     }
 
     /// Sets how important events must be to be reported, here and wherever the metadata come from now on. Contexts that
-    /// were forked or sent before keep their threshold. [`Severity::UNSET`] removes it, and [`Severity::ALL`] is sent as
-    /// [`Severity::DEBUG`], which reports as much.
+    /// were forked or sent before keep their threshold. [`Severity::UNSET`] removes it; [`Severity::ALL`], and any other
+    /// number above [`Severity::DEBUG`] but [`Severity::NONE`], is sent as [`Severity::DEBUG`], which reports all levels,
+    /// too.
     ///
     /// # Errors
     /// If the option does not fit into the metadata.
     pub fn set_threshold(&mut self, threshold: Severity) -> Result<(), OptionsFull> {
-        // Only levels are sent: the original library keeps the low three bits, which of *all* are those of *emergency*.
+        // Only levels are sent, and *none*: the original library keeps the low three bits, which of *all* are those of
+        // *emergency*.
         let threshold = match threshold {
             Severity::UNSET => {
                 self.metadata.remove_option(Severity::NUMBER);
                 return Ok(());
             }
-            Severity::ALL => Severity::DEBUG,
-            threshold => threshold,
+            Severity::NONE => Severity::NONE,
+            threshold => threshold.min(Severity::DEBUG),
         };
         self.metadata.set_option(Severity::NUMBER, &[threshold.0])
     }

@@ -186,6 +186,15 @@ fn thresholds_travel_with_metadata() {
     assert_eq!(option(&context.fork()), Some(vec![6]));
     context.set_threshold(Severity::ALL).unwrap();
     assert_eq!(option(&context), Some(vec![7]));
+    for number in 0..=u8::MAX {
+        context.set_threshold(Severity(number)).unwrap();
+        let sent = match number {
+            0..=7 | 255 => Some(vec![number]),
+            8..=253 => Some(vec![7]),
+            254 => None,
+        };
+        assert_eq!(option(&context), sent, "{number}");
+    }
     context.set_threshold(Severity::UNSET).unwrap();
     assert_eq!(option(&context), None);
     assert_eq!(option(&Context::start_with_threshold(Severity::UNSET)), None);

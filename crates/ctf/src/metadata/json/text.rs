@@ -1,7 +1,7 @@
 //! JSON texts with the position of every value and of every property name.
 //!
-//! The usual JSON libraries lose what this reader needs: positions, names that occur twice, integers
-//! of more than 64 bits, and the record separators of text sequences (RFC 7464).
+//! The usual JSON libraries lose information that this reader needs: positions, duplicate names, integers of
+//! more than 64 bits, and the record separators of text sequences (RFC 7464).
 
 use std::rc::Rc;
 
@@ -10,21 +10,21 @@ use ichnos_model::{Diagnostic, Limits, TextPosition, Value};
 
 use crate::metadata::{Problems, memory};
 
-/// The byte that begins each text of a text sequence (RFC 7464, section 2.2).
+/// Byte that begins each text of a text sequence (RFC 7464, section 2.2).
 pub(super) const RECORD_SEPARATOR: u8 = 0x1e;
 
-/// Depth beyond which nothing is read, whatever the limits say: values that are nested deeper
-/// could not be dropped without exhausting a small stack.
+/// Hard limit of the depth, regardless of the configured limits: more deeply nested values could not be
+/// dropped without exhausting a small stack.
 const DEEPEST: usize = 1024;
 
-/// A value and where it begins.
+/// A value and its position.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
-    /// Place of its first byte.
+    /// Position of its first byte.
     pub(super) position: TextPosition,
-    /// Name of the property that it is the value of, for messages.
+    /// Name of the property with this value, for messages.
     pub(super) property: Option<Rc<str>>,
-    /// What it is.
+    /// The value itself.
     pub(super) json: Json,
 }
 
@@ -33,30 +33,30 @@ pub(super) struct Node {
 pub(super) enum Json {
     Null,
     Boolean(bool),
-    /// A number without fraction and exponent that fits 128 bits.
+    /// Number without fraction and exponent that fits 128 bits.
     Integer(i128),
-    /// Such a number that does not fit, as it was written.
+    /// Such a number that does not fit, as written.
     BigInteger(String),
-    /// A number with a fraction or an exponent, as it was written.
+    /// Number with a fraction or an exponent, as written.
     Number(String),
     Text(String),
     Array(Vec<Node>),
     Object(Vec<Property>),
 }
 
-/// A property of an object. An object keeps all of them, even those of the same name.
+/// Property of an object. An object keeps all of them, even those of the same name.
 #[derive(Clone, Debug)]
 pub(super) struct Property {
-    /// Its name.
+    /// Name of the property.
     pub(super) name: Rc<str>,
-    /// Place of the quote before the name.
+    /// Position of the quote before the name.
     pub(super) name_position: TextPosition,
-    /// Its value.
+    /// Value of the property.
     pub(super) value: Node,
 }
 
 impl Node {
-    /// What a person calls such a value, for instance "the string `x`".
+    /// Describes the value for messages, for instance "the string `x`".
     pub(super) fn describe(&self) -> String {
         match &self.json {
             Json::Null => "null".to_owned(),
@@ -70,7 +70,7 @@ impl Node {
         }
     }
 
-    /// The text of a string.
+    /// Returns the text of a string.
     pub(super) fn as_text(&self) -> Option<&str> {
         match &self.json {
             Json::Text(text) => Some(text),
@@ -78,7 +78,7 @@ impl Node {
         }
     }
 
-    /// The first property of this name of an object.
+    /// Returns the first property of this name of an object.
     pub(super) fn get(&self, name: &str) -> Option<&Node> {
         match &self.json {
             Json::Object(properties) => {
@@ -88,7 +88,7 @@ impl Node {
         }
     }
 
-    /// The same value without positions.
+    /// Returns the same value without positions.
     pub(super) fn to_value(&self) -> Value {
         match &self.json {
             Json::Null => Value::Null,
@@ -107,7 +107,7 @@ impl Node {
     }
 }
 
-/// At most a line's worth of a text, for messages.
+/// Shortens a text to about a line, for messages.
 pub(super) fn shortened(text: &str) -> String {
     const MOST: usize = 60;
     match text.char_indices().nth(MOST) {
@@ -116,7 +116,7 @@ pub(super) fn shortened(text: &str) -> String {
     }
 }
 
-/// How deep JSON may nest when field classes may nest as `limits` say: a structure in a structure
+/// Returns the maximum depth of JSON for the depth of field classes in `limits`: a structure in a structure
 /// is an object in an object in an array.
 fn json_depth(limits: &Limits) -> usize {
     (limits.depth as usize).saturating_mul(4).saturating_add(16).min(DEEPEST)
@@ -131,35 +131,33 @@ enum Open {
 /// Reads JSON values one after the other.
 pub(super) struct Parser<'t> {
     text: &'t [u8],
-    /// Where reading stops: the end of the text, or the next record separator.
+    /// End of reading: the end of the text, or the next record separator.
     end: usize,
     offset: usize,
     line: u32,
     line_start: usize,
     depth: usize,
-    /// Names of properties that were met, some of them: most come again and again.
+    /// Some names of properties found before: most names are repeated often.
     names: Vec<Option<Rc<str>>>,
     /// Memory of the values that were read since [`Parser::release`].
     charged: u64,
 }
 
-/// Memory of a value, and of a property beside its value: the counters of the name are shared by
-/// its uses.
+/// Memory of a value, and of a property without its value: uses of a name share its counters.
 const NODE: u64 = size::<Node>() as u64;
 const PROPERTY: u64 = (size::<Property>() - size::<Node>()) as u64;
 
-/// What a list takes beside its values.
+/// Memory of a list without its values.
 const LIST: u64 = 16;
 
-/// How many names of properties are kept to be shared.
+/// Number of property names that are kept to be shared.
 const NAMES: usize = 64;
 
-/// Why a value cannot be read.
-/// None: that was reported already.
+/// Reason why a value cannot be read; `None` if it was already reported.
 type Failure = Option<Box<Diagnostic>>;
 
 impl<'t> Parser<'t> {
-    /// Reads `text` from its beginning.
+    /// Creates a parser at the beginning of `text`.
     pub(super) fn new(text: &'t [u8], limits: &Limits) -> Self {
         let mut parser = Self {
             text,
@@ -172,13 +170,13 @@ impl<'t> Parser<'t> {
             charged: 0,
         };
         if text.starts_with(b"\xef\xbb\xbf") {
-            // A byte order mark: JSON forbids to write one and allows to ignore it.
+            // A byte order mark: JSON forbids writing one and allows ignoring it.
             parser.offset = 3;
         }
         parser
     }
 
-    /// Where the parser is.
+    /// Returns the current position.
     pub(super) fn position(&self) -> TextPosition {
         let column = self.offset.saturating_sub(self.line_start) + 1;
         TextPosition {
@@ -192,7 +190,7 @@ impl<'t> Parser<'t> {
         if self.offset < self.end { self.text.get(self.offset).copied() } else { None }
     }
 
-    /// Passes white space; newlines can only be there, because strings must escape theirs.
+    /// Skips white space; newlines occur only there, because strings must escape theirs.
     pub(super) fn skip_space(&mut self) {
         while let Some(byte) = self.peek() {
             match byte {
@@ -207,14 +205,14 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Whether only white space is left before the end or the next record separator.
+    /// Returns `true` if only white space is left before the end or the next record separator.
     pub(super) fn at_end(&mut self) -> bool {
         self.skip_space();
         self.peek().is_none()
     }
 
-    /// Goes to the text after the next record separator; false if there is none. What is passed
-    /// over is not looked at.
+    /// Moves to the text after the next record separator without checking the skipped bytes. Returns `false`
+    /// if there is none.
     pub(super) fn next_record(&mut self) -> bool {
         self.end = self.text.len();
         while let Some(byte) = self.peek() {
@@ -258,8 +256,8 @@ impl<'t> Parser<'t> {
         Some(Box::new(error.expected(expected, found)))
     }
 
-    /// The next value; trailing commas are reported as warnings. Without a stack: input decides how
-    /// deep values nest.
+    /// Reads the next value; trailing commas are reported as warnings. Not recursive: the input determines
+    /// the depth of nesting.
     pub(super) fn value(&mut self, problems: &mut Problems) -> Option<Node> {
         match self.read_value(problems) {
             Ok(node) => Some(node),
@@ -272,13 +270,12 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Counts the memory of all values that were read up to now as free again: they are not there any
-    /// more.
+    /// Frees the memory of all values that were read up to now, which have been dropped.
     pub(super) fn release(&mut self, problems: &mut Problems) {
         problems.release(std::mem::take(&mut self.charged));
     }
 
-    /// Counts memory that a value takes.
+    /// Counts the memory of a value.
     fn charge(&mut self, bytes: u64, problems: &mut Problems) -> Result<(), Failure> {
         if problems.charge(bytes, self.position()) {
             self.charged = self.charged.saturating_add(bytes);
@@ -333,7 +330,7 @@ impl<'t> Parser<'t> {
                 _ => 0,
             };
             self.charge(NODE + text, problems)?;
-            // The value ends what encloses it as long as closing brackets follow.
+            // The value ends its enclosing values as long as closing brackets follow.
             loop {
                 self.skip_space();
                 match stack.pop() {
@@ -374,8 +371,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Passes a comma (false) or the closing bracket (true); a comma right before the bracket is
-    /// a warning.
+    /// Reads a comma (`false`) or the closing bracket (`true`); a trailing comma is a warning.
     fn separator(&mut self, close: u8, expected: &str, problems: &mut Problems) -> Result<bool, Failure> {
         match self.peek() {
             Some(byte) if byte == close => {
@@ -458,7 +454,7 @@ impl<'t> Parser<'t> {
         let digits = self.offset;
         self.digits()?;
         if first == Some(b'0') && self.offset - digits > 1 {
-            let message = "a number must not begin with needless zeros";
+            let message = "a number has needless leading zeros";
             return Err(Some(Box::new(Diagnostic::error(position, message))));
         }
         let mut whole = true;
@@ -484,7 +480,7 @@ impl<'t> Parser<'t> {
         })
     }
 
-    /// A string; the parser is at its opening quote.
+    /// Reads a string; the parser is at its opening quote.
     fn string(&mut self) -> Result<String, Failure> {
         let opening = self.position();
         self.offset += 1;
@@ -523,7 +519,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// The character of an escape sequence; the parser is at its backslash.
+    /// Reads the character of an escape sequence; the parser is at its backslash.
     fn escape(&mut self) -> Result<char, Failure> {
         let backslash = self.position();
         self.offset += 1;
@@ -552,9 +548,9 @@ impl<'t> Parser<'t> {
                     }
                     _ => unit,
                 };
-                // What is left of the surrogates is no character.
+                // Remaining surrogates are no characters.
                 return char::from_u32(code).ok_or_else(|| {
-                    let message = format!("`\\u{unit:04x}` is half a character without its other half");
+                    let message = format!("`\\u{unit:04x}` is an unpaired surrogate");
                     Some(Box::new(Diagnostic::error(backslash, message)))
                 });
             }
@@ -586,14 +582,14 @@ fn push<T>(list: &mut Vec<T>, value: T) {
     list.push(value);
 }
 
-/// Gives back the room that a list has for more.
+/// Frees the unused capacity of a list.
 fn fit<T>(list: &mut Vec<T>) {
     if list.len() > SHORT {
         list.shrink_to_fit();
     }
 }
 
-/// The only value of a text; whatever follows it is an error.
+/// Reads the only value of a text; anything after it is an error.
 pub(super) fn single_value(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<Node> {
     if text.len() as u64 > limits.metadata_bytes {
         let message = format!("the text is longer than {} bytes, the limit", limits.metadata_bytes);
@@ -654,11 +650,11 @@ mod tests {
     #[test]
     fn what_is_not_json_is_refused_with_its_place() {
         for (text, expected) in [
-            (&b"[1,\n 01]"[..], "2:2: error: a number must not begin with needless zeros"),
+            (&b"[1,\n 01]"[..], "2:2: error: a number has needless leading zeros"),
             (b"[1 2]", "1:4: error: the text is not valid JSON (expected `,` or `]`, found `2`)"),
             (b"{\"a\" 1}", "1:6: error: the text is not valid JSON (expected `:`, found `1`)"),
             (b"\"a\nb\"", "1:3: error: a string must escape the control character 0x0a"),
-            (b"\"\\ud800x\"", "1:2: error: `\\ud800` is half a character without its other half"),
+            (b"\"\\ud800x\"", "1:2: error: `\\ud800` is an unpaired surrogate"),
             (b"[\"\xff\"]", "1:3: error: a string is not valid UTF-8"),
             (b"[\"abc", "1:2: error: a string has no closing quote"),
             (b"[1] 2", "1:5: error: the text is not valid JSON (expected the end of the text, found `2`)"),

@@ -182,7 +182,7 @@ impl EventCursor {
             match self.container.next(&file.bytes, 0, true) {
                 Step::Block(block) => {
                     self.note_block(&block);
-                    if !self.pending.ready().is_empty() {
+                    if self.pending.has_ready() {
                         return true;
                     }
                 }
@@ -346,7 +346,7 @@ impl EventCursor {
             }
             if self.pending.push(entry, row.is_sorted) || self.is_unsorted {
                 self.pending.release(self.is_unsorted);
-                if !self.pending.ready().is_empty() {
+                if self.pending.has_ready() {
                     self.open = Some(open);
                     return true;
                 }

@@ -38,6 +38,11 @@ pub(super) struct Answer {
 #[derive(Debug)]
 pub(super) struct Connection {
     stream: TcpStream,
+    since: Instant,
+    /// Set if the collector acknowledges reports.
+    pub(super) is_acknowledged: bool,
+    /// Number of reports to send before the connection must be seen to stay open; None: any number.
+    pub(super) first_reports: Option<u64>,
     /// The last answer.
     answered: Answer,
 }
@@ -53,7 +58,13 @@ impl Connection {
             if let Ok(stream) = TcpStream::connect_timeout(&address, patience)
                 && prepare(&stream).is_ok()
             {
-                return Ok(Self { stream, answered: Answer::default() });
+                return Ok(Self {
+                    stream,
+                    since: Instant::now(),
+                    is_acknowledged: false,
+                    first_reports: None,
+                    answered: Answer::default(),
+                });
             }
         }
         Err(Failure::NotConnected)
@@ -108,6 +119,26 @@ impl Connection {
                 Ok(0) => return Err(Failure::Closed),
                 Ok(read) => room = room.get_mut(read..).unwrap_or_default(),
                 Err(error) => check(&error, since, queue, patience)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Time since the connection was made.
+    pub(super) fn age(&self) -> Duration {
+        self.since.elapsed()
+    }
+
+    /// Checks that the collector does not close the connection for some time.
+    pub(super) fn stay_open(&self, time: Duration, queue: &Queue) -> Result<(), Failure> {
+        let since = Instant::now();
+        while since.elapsed() < time {
+            match self.stream.peek(&mut [0]) {
+                Ok(0) => return Err(Failure::Closed),
+                // Nothing was asked; to look for the end behind this is not possible.
+                Ok(_) => break,
+                // It takes no longer than a tick.
+                Err(error) => check(&error, since, queue, Duration::MAX)?,
             }
         }
         Ok(())

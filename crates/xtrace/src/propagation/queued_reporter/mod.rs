@@ -1,5 +1,6 @@
 //! A reporter with a queue: what reports never waits, and what is lost is counted.
 
+mod asking;
 mod connection;
 mod delivery;
 mod queue;
@@ -118,8 +119,9 @@ impl QueueOptions {
 /// sent again over the next connection. So each accepted report is on its disk even if the collector is killed,
 /// unless this program ends before. A report may be there twice, which readers allow.
 /// - Historical collectors do not know that question, and close the connection. After three connections in a row that
-///   were closed so, without a failed attempt to connect between them, reports are sent without questions, until an attempt
-///   fails: what is under way when such a collector ends is lost. Once a collector has answered, all are asked. See
+///   were closed so, without a failed attempt to connect between them, and one that stays open without a question, reports
+///   are sent without questions: what is under way when such a collector ends is lost. The question is asked again after
+///   each connection that was lost, and once a minute. Once a collector has answered, all are asked. See
 ///   [`Acknowledgements`].
 /// - Dropping the reporter delivers queued reports, for at most two seconds ([`QueueOptions::with_shutdown`]).
 /// [`flush`](Self::flush) waits as long as needed: call it before [`std::process::exit`], which drops nothing.
@@ -162,13 +164,15 @@ impl QueuedReporter {
         self.queue.counts()
     }
 
-    /// Waits until all reports that were taken before this call are delivered: acknowledged or refused by the collector; or
-    /// sent, if it does not acknowledge.
+    /// Waits until all reports that were taken before this call are delivered: acknowledged by the collector; or sent, if it
+    /// does not acknowledge.
     ///
     /// # Errors
-    /// [`TimedOut`](io::ErrorKind::TimedOut) if that takes longer. They still wait then, and are not lost.
+    /// - [`TimedOut`](io::ErrorKind::TimedOut) if that takes longer. They still wait then, and are not lost.
+    /// - [`Other`](io::ErrorKind::Other), with their number, if reports were given up since the last such error:
+    ///   [refused](QueueCounts::refused) or [abandoned](QueueCounts::abandoned). All others are delivered.
     pub fn flush(&self, timeout: Duration) -> io::Result<()> {
-        if self.queue.flush(timeout) { Ok(()) } else { Err(io::ErrorKind::TimedOut.into()) }
+        self.queue.flush(timeout)
     }
 
     /// Accepts no more reports, delivers queued ones until the timeout, and returns the final counts: the rest

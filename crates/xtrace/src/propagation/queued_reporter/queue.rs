@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::super::reporter::lock;
@@ -42,6 +42,35 @@ pub struct QueueCounts {
     pub connections: u64,
 }
 
+impl QueueCounts {
+    fn undelivered(&self) -> Undelivered {
+        Undelivered { refused: self.refused, abandoned: self.abandoned }
+    }
+}
+
+/// Numbers of reports that were taken and will not be delivered.
+#[derive(Clone, Copy, Debug, Default)]
+struct Undelivered {
+    refused: u64,
+    abandoned: u64,
+}
+
+impl Undelivered {
+    fn check(self) -> io::Result<()> {
+        let reports = |number: u64, what: &str| match number {
+            0 => None,
+            1 => Some(format!("1 report was {what}")),
+            _ => Some(format!("{number} reports were {what}")),
+        };
+        let refused = reports(self.refused, "refused");
+        let abandoned = reports(self.abandoned, "abandoned when the reporter was shut down");
+        match refused.into_iter().chain(abandoned).collect::<Vec<_>>() {
+            texts if texts.is_empty() => Ok(()),
+            texts => Err(io::Error::other(texts.join(", "))),
+        }
+    }
+}
+
 /// Limits of the queue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
@@ -68,6 +97,8 @@ struct State {
     done: u64,
     /// Somebody waits until so many are done.
     flushed_to: u64,
+    /// Those that a flush has returned an error for.
+    reported: Undelivered,
     /// No more is taken.
     is_closed: bool,
     /// End of the time for delivering the rest; `None` without a limit.
@@ -174,16 +205,27 @@ impl Queue {
         self.progress.notify_all();
     }
 
-    /// Waits for what was taken until now; false if it takes longer, or was given up.
-    pub(super) fn flush(&self, timeout: Duration) -> bool {
+    /// Waits until reports that were taken before are done.
+    ///
+    /// # Errors
+    /// If it takes longer, or some were given up since the last error about that.
+    pub(super) fn flush(&self, timeout: Duration) -> io::Result<()> {
         let mut state = lock(&self.state);
         let target = state.counts.taken;
         state.flushed_to = state.flushed_to.max(target);
         self.work.notify_one();
-        let abandoned = state.counts.abandoned;
         let waited = self.progress.wait_timeout_while(state, timeout, |state| state.done < target);
-        let state: MutexGuard<'_, State> = waited.unwrap_or_else(PoisonError::into_inner).0;
-        state.done >= target && state.counts.abandoned == abandoned
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        if state.done < target {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        let undelivered = state.counts.undelivered();
+        let before = std::mem::replace(&mut state.reported, undelivered);
+        Undelivered {
+            refused: undelivered.refused - before.refused,
+            abandoned: undelivered.abandoned - before.abandoned,
+        }
+        .check()
     }
 
     /// Accepts no more reports, and waits until the rest is delivered, or dropped at the deadline.
