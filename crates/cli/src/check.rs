@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::io;
+use std::ops::ControlFlow;
 
-use ichnos::model::{
-    Damage, DamageKind, FileDiagnostic, FileRole, Message, MessageKind, Severity, StreamCursor,
-};
-use ichnos::{OpenError, Session};
+use ichnos::model::{Damage, DamageKind, FileDiagnostic, FileRole, Message, Severity, StreamCursor};
+use ichnos::{OpenError, Pass, PassHandler, Session};
 use serde_json::Value as Json;
 
 use crate::args::{Arithmetic, Check, FailOn, Global};

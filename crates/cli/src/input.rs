@@ -1,5 +1,6 @@
 //! Opens sessions from paths, with helpful errors.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use ichnos::io::{Datagrams, IoError, ScanProgress};

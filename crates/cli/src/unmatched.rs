@@ -1,11 +1,12 @@
 //! Explains empty selections: options that matched nothing, and alternatives.
 
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use globset::{Glob, GlobMatcher};
 use ichnos::Session;
-use ichnos::model::{ClockOrigin, StreamSummary, Window};
+use ichnos::model::{ClockOrigin, DataStream, StreamSummary, Window};
 
 use crate::interrupt;
 use crate::nearest::{alternatives, list, nearest};

@@ -164,7 +164,7 @@ impl Pass {
     /// # Errors
     /// Errors of the handler.
     pub fn run<H: PassHandler>(&self, cursor: &mut Merged, handler: &mut H) -> io::Result<PassSummary> {
-        self.drain(handler, |take| drop(cursor.drain_all(take)))
+        self.drain(handler, |take| cursor.drain_all(take))
     }
 
     /// Passes the selected messages of a single data stream to a handler.
@@ -177,10 +177,7 @@ impl Pass {
         handler: &mut H,
     ) -> io::Result<PassSummary> {
         self.drain(handler, |take| {
-            // Unlike that of a merge, the current message is the one before.
-            if cursor.next_head().is_some() {
-                cursor.drain_all(take);
-            }
+            cursor.drain_all(take);
         })
     }
 
