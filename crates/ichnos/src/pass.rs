@@ -9,6 +9,7 @@ use crate::{Merged, Selection};
 
 /// Receives the messages of a [`Pass`].
 ///
+/// # For implementations
 /// Only [`message`](Self::message) is required. The methods are called on the thread of [`Pass::run`].
 pub trait PassHandler {
     /// Handles a selected message, in the order of the cursor. [`ControlFlow::Break`] ends the pass.
