@@ -12,6 +12,7 @@ mod csv;
 mod details;
 mod event_stacks;
 mod integers;
+mod json_fields;
 mod jsonl;
 mod log;
 mod null;

@@ -221,7 +221,12 @@ impl<'o> ValueWriter<'o> {
     #[inline]
     pub fn object(self) -> ObjectWriter<'o> {
         self.out.push(b'{');
-        ObjectWriter { out: self.out, has_members: false }
+        ObjectWriter { out: self.out, separators: ["", ","], has_members: false }
+    }
+
+    /// Begins an object with each member but the first one at the beginning of a line.
+    pub fn object_of_lines(self) -> ObjectWriter<'o> {
+        ObjectWriter { separators: ["", ",\n"], ..self.object() }
     }
 
     /// Begins an array.
@@ -251,6 +256,8 @@ impl<'o> ValueWriter<'o> {
 #[must_use = "an object is incomplete until its `end`"]
 pub struct ObjectWriter<'o> {
     out: &'o mut Vec<u8>,
+    /// Before the first member, and before each other one.
+    separators: [&'static str; 2],
     has_members: bool,
 }
 
@@ -258,15 +265,15 @@ impl<'o> ObjectWriter<'o> {
     /// Continues an object that was begun by other means.
     #[inline]
     pub fn resume(out: &'o mut Vec<u8>, has_members: bool) -> Self {
-        Self { out, has_members }
+        Self { out, separators: ["", ","], has_members }
     }
 
     /// Writes a name; returns the place of its value.
     #[inline]
     pub fn member(&mut self, name: &str) -> ValueWriter<'_> {
-        if core::mem::replace(&mut self.has_members, true) {
-            self.out.push(b',');
-        }
+        let [first, next] = self.separators;
+        let separator = if core::mem::replace(&mut self.has_members, true) { next } else { first };
+        self.out.extend_from_slice(separator.as_bytes());
         push_string(self.out, name);
         self.out.push(b':');
         ValueWriter { out: self.out }

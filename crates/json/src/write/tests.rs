@@ -130,5 +130,12 @@ fn separators() {
         lines.element().array().end();
         lines.end();
     });
+    let object = written(|place| {
+        let mut object = place.object_of_lines();
+        object.member("a").boolean(true);
+        object.member("b").null();
+        object.end();
+    });
+    assert_eq!(object, "{\"a\":true,\n\"b\":null}");
     assert_eq!(text, "[\n[\"a\",\"b\"],\n{\"x\":1,\"y\":\"z\"},\n[]]");
 }

@@ -1,9 +1,9 @@
 //! What is known of the fields of a scope once and for all.
 
+use ichnos_json::write::push_string;
 use ichnos_model::plan::{Node, Plan};
 use ichnos_model::{Field, FieldKind, IntegerProperties, Mappings, VariableLengthValue};
 
-use super::fields::push_string;
 use crate::block::Block;
 
 /// What stands before a field, and how to write it.
