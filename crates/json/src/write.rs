@@ -24,13 +24,12 @@
 //!
 //! # Escapes
 //! Quotes, backslashes and control characters are escaped, as RFC 8259 demands, and nothing else:
-//! `\"`, `\\`, `\n`, `\r`, `\t`, otherwise `\u001f`. [`push_printable`] also escapes what terminals obey and what some
+//! `\"`, `\\`, `\n`, `\r`, `\t`, otherwise `\u001f`. [`write_printable`] also escapes what terminals obey and what some
 //! readers take for line ends.
 //!
 //! # Integers
 //! Integers are written with all their digits. Readers that keep only 53 bits of a number round them.
 
-use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::{self, Write as _};
 
@@ -108,25 +107,27 @@ pub fn is_plain(text: &[u8]) -> bool {
     is_plain_ascii(text)
 }
 
-/// Appends a string in quotes for texts that people look at. Escapes U+007F to U+009F, which terminals can obey, and
+/// Writes a string in quotes for texts that people look at. Escapes U+007F to U+009F, which terminals can obey, and
 /// U+2028 and U+2029, which some readers take for line ends, too.
-pub fn push_printable(out: &mut String, text: &str) {
-    out.push('"');
+///
+/// # Errors
+/// If `out` cannot be written to.
+pub fn write_printable(out: &mut impl fmt::Write, text: &str) -> fmt::Result {
+    out.write_char('"')?;
     for c in text.chars() {
         match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
+            '"' => out.write_str("\\\"")?,
+            '\\' => out.write_str("\\\\")?,
+            '\n' => out.write_str("\\n")?,
+            '\r' => out.write_str("\\r")?,
+            '\t' => out.write_str("\\t")?,
             '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' => {
-                // A `String` can always be written to.
-                let _ = write!(out, "\\u{:04x}", u32::from(c));
+                write!(out, "\\u{:04x}", u32::from(c))?;
             }
-            _ => out.push(c),
+            _ => out.write_char(c)?,
         }
     }
-    out.push('"');
+    out.write_char('"')
 }
 
 /// Appends what is formatted to the inside of a string.

@@ -55,7 +55,7 @@ pub(super) fn write_log_role(line: &mut ObjectWriter<'_>, class: &EventRecordCla
     }
     log.string("message", (role.text == Some(LogText::NAME)).then_some("name"));
     let mut scale = log.member("scale").array();
-    for step in &*role.scale.0 {
+    for step in role.scale.0 {
         let mut parts = scale.element().array();
         parts.element().signed(step.up_to);
         parts.element().string(step.level.name());

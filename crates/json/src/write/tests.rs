@@ -1,7 +1,7 @@
 extern crate std;
 
 use alloc::format;
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 use std::vec;
 
 use ichnos_testing::cases;
@@ -84,7 +84,7 @@ fn strings_are_read_back() {
         assert_eq!(display, written(|place| place.string(&text)));
         assert_eq!(crate::read::Reader::new(&*display).string().unwrap().text(), text);
         let mut printable = String::new();
-        push_printable(&mut printable, &text);
+        write_printable(&mut printable, &text).unwrap();
         assert!(!printable.contains(|c: char| c.is_control() || c == '\u{2028}'), "{printable:?}");
         assert_eq!(crate::read::Reader::new(&*printable).string().unwrap().text(), text);
         let mut plain = Vec::new();

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use ichnos_json::read::is_number;
-use ichnos_json::write::push_printable;
+use ichnos_json::write::write_printable;
 use ichnos_model::{Attributes, Value};
 
 use super::unsupported::Refusals;
@@ -171,7 +171,7 @@ pub(super) fn write(out: &mut String, value: &Value, indent: usize) {
             let _ = write!(out, "{value}");
         }
         Value::Number(digits) => out.push_str(digits),
-        Value::Text(text) => push_printable(out, text),
+        Value::Text(text) => push_text(out, text),
         Value::Array(values) => {
             let is_short = is_line(value);
             list(out, ['[', ']'], values.iter(), indent, is_short, |out, value, indent| {
@@ -181,7 +181,7 @@ pub(super) fn write(out: &mut String, value: &Value, indent: usize) {
         Value::Map(entries) => {
             let is_short = is_line(value);
             list(out, ['{', '}'], entries.iter(), indent, is_short, |out, (name, value), indent| {
-                push_printable(out, name);
+                push_text(out, name);
                 out.push_str(": ");
                 write(out, value, indent);
             });
@@ -228,6 +228,11 @@ fn list<T>(
         new_line(out, indent);
     }
     out.push(close);
+}
+
+fn push_text(out: &mut String, text: &str) {
+    // Cannot fail: it is written to a text.
+    let _ = write_printable(out, text);
 }
 
 fn new_line(out: &mut String, indent: usize) {
