@@ -1,4 +1,4 @@
-//! To what options apply: one that changes nothing is an error, since it was given for a reason.
+//! Checks that options apply: one without an effect is an error, since it was given for a reason.
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, ValueEnum};
@@ -10,7 +10,7 @@ use crate::format_flags::declared;
 use crate::nearest::{alternatives, list, nearest};
 use crate::report::Report;
 
-/// The options of `cat` that apply to some formats only. All others apply to all of them.
+/// Options of `cat` that only apply to some formats. All others apply to every format.
 const FORMATS: &[(&str, &[CatFormat])] = &[
     ("clock_cycles", PRETTY),
     ("clock_date", PRETTY),
@@ -46,7 +46,7 @@ const PRETTY: &[CatFormat] = &[CatFormat::Pretty];
 
 const JSON: &[CatFormat] = &[CatFormat::Jsonl, CatFormat::LogJson];
 
-/// Checks that all options that were given on the command line apply to the format of output.
+/// Checks that the given options apply to the output format.
 pub(crate) fn check(args: &LowArgs, matches: &ArgMatches) -> Result<(), Failure> {
     let Some((_, matches)) = matches.subcommand() else { return Ok(()) };
     let is_given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
@@ -58,13 +58,13 @@ pub(crate) fn check(args: &LowArgs, matches: &ArgMatches) -> Result<(), Failure>
                 let names = alternatives(formats.iter().map(String::as_str));
                 let plural = if formats.len() > 1 { "s" } else { "" };
                 let failure = Failure::new(format!(
-                    "`{}` does not apply to the format `{}`, but to the format{plural} {names}",
+                    "`{}` does not apply to the format `{}`, only to the format{plural} {names}",
                     option(id),
                     name(cat.format())
                 ));
                 match *id {
                     "clock_gmt" => failure.help(
-                        "leave it out, or give a time of day to --begin, --end, --timerange or --filter that it is to be for",
+                        "leave it out, or give a time of day to --begin, --end, --timerange or --filter",
                     ),
                     _ => failure.help(format!("leave it out, or choose the format {names} by --format")),
                 }
@@ -77,17 +77,17 @@ pub(crate) fn check(args: &LowArgs, matches: &ArgMatches) -> Result<(), Failure>
         ),
         Verb::Check(check) if check.metadata_only && check.needs_data() => Some(
             Failure::new(
-                "`--fail-on loss` and `--fail-on damage` are about the data streams, which \
-                          `--metadata-only` leaves out",
+                "`--fail-on loss` and `--fail-on damage` need the data streams, which `--metadata-only` \
+                skips",
             )
-            .help("leave out one of both"),
+            .help("leave out one of them"),
         ),
         _ => None,
     };
     wrong.map_or(Ok(()), Err)
 }
 
-/// What is wrong with `--fields` in the format pretty, whose properties are known without a trace.
+/// Returns the error of `--fields` in the format pretty, whose properties are known without a trace.
 fn no_property(cat: &Cat) -> Option<Failure> {
     let wrong = cat.properties().err().filter(|_| cat.format() == CatFormat::Pretty)?;
     let known: Vec<String> = FieldName::value_variants()
@@ -106,15 +106,15 @@ fn no_property(cat: &Cat) -> Option<Failure> {
     Some(failure.help(format!("{help}; fields of events are columns of the formats `csv` and `tsv`")))
 }
 
-/// Whether an option of `cat` applies to the format that was chosen.
+/// Returns `true` if an option of `cat` applies to the chosen format.
 fn applies(id: &str, cat: &Cat) -> bool {
-    // Times are read in the time zone, too.
+    // The time zone is also used for reading times.
     let has_times = has_times(&cat.selecting);
     let formats = FORMATS.iter().find(|(known, _)| *known == id);
     formats.is_none_or(|(_, formats)| formats.contains(&cat.format())) || (id == "clock_gmt" && has_times)
 }
 
-/// Whether times are read, or can be: an expression may have some.
+/// Returns `true` if times are read or may be: an expression may contain some.
 fn has_times(selecting: &Selecting) -> bool {
     selecting.begin().is_some() || selecting.end().is_some() || selecting.filter.is_some()
 }
@@ -123,15 +123,15 @@ fn name(format: CatFormat) -> String {
     format.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
-/// How an option is written.
+/// Returns the option as written on the command line.
 fn option(id: &str) -> String {
     format!("--{}", id.replace('_', "-"))
 }
 
-/// Checks that all options about reading apply to a format of the traces that were opened. Those that ask
-/// for what is so anyway are mentioned only.
+/// Checks that all options about reading apply to a format of the opened traces. Options that ask for the
+/// default behaviour only cause a notice.
 pub(crate) fn check_reading(reading: &Reading, session: &Session, report: Report) -> Result<(), Failure> {
-    // Traces that cannot be read may be of any format.
+    // Unreadable traces may be of any format.
     let has = |format: &str| {
         !session.refused().is_empty() || session.traces().iter().any(|trace| trace.format() == format)
     };
@@ -140,10 +140,10 @@ pub(crate) fn check_reading(reading: &Reading, session: &Session, report: Report
         formats.sort_unstable();
         formats.dedup();
         Failure::new(format!(
-            "`{option}` applies to traces of the format `{format}`, but what was opened is of {}",
+            "`{option}` applies to traces of the format `{format}`, but the opened traces are of {}",
             list(formats)
         ))
-        .help("leave it out; `ichnos formats` lists the formats, and what can be said about their traces")
+        .help("leave it out; `ichnos formats` lists the formats and their options")
     };
     let mut failures = Vec::new();
     for (name, value) in &reading.option {
@@ -164,7 +164,7 @@ pub(crate) fn check_reading(reading: &Reading, session: &Session, report: Report
         if !known.iter().any(|format| has(format)) {
             let option = if reading.no_quirks { "--no-quirks" } else { "--no-quirk" };
             report.notice(&format!(
-                "`{option}` changes nothing: bugs of tracers are only known of traces of the format {}",
+                "`{option}` has no effect: tracer bugs are only known for the format {}",
                 list(known.iter().copied())
             ));
         }
@@ -177,8 +177,7 @@ pub(crate) fn check_reading(reading: &Reading, session: &Session, report: Report
             .collect();
         if !known.iter().any(|format| has(format)) {
             report.notice(&format!(
-                "`--unsorted` changes nothing: only files of the format {} have events in another order than that of \
-                 time",
+                "`--unsorted` has no effect: only files of the format {} may be unordered by time",
                 list(known.iter().copied())
             ));
         }
@@ -194,7 +193,7 @@ mod tests {
 
     use super::*;
 
-    /// The words that an option needs after it.
+    /// Returns an example of the values of an option.
     fn example(id: &str) -> &'static [&'static str] {
         match id {
             "fields" => &["all"],
@@ -212,7 +211,7 @@ mod tests {
         check(&LowArgs::from_arg_matches(&matches).unwrap(), &matches)
     }
 
-    /// Every option with every format: those of the table are errors where they do not apply.
+    /// Every option with every format: those in the table are errors where they do not apply.
     #[test]
     fn every_option_with_every_format() {
         for (id, formats) in FORMATS {
@@ -232,7 +231,8 @@ mod tests {
         }
     }
 
-    /// An option of `cat` is in the table, or applies to all formats: a new one has to be in one of both.
+    /// Every option of `cat` is in the table or applies to all formats; a new one has to be in one of both
+    /// lists.
     #[test]
     fn every_option_is_known() {
         // `--force` needs `--output`, which is checked.
@@ -257,7 +257,7 @@ mod tests {
             let verb = command.find_subcommand(verb).unwrap();
             verb.get_arguments().map(|argument| argument.get_id().to_string()).collect()
         };
-        // What all verbs have that read.
+        // Options of all verbs that read traces.
         let reading: BTreeSet<String> = ids("schema").intersection(&ids("check")).cloned().collect();
         for id in ids("cat").difference(&reading) {
             let is_limited = FORMATS.iter().any(|(known, _)| known == id);

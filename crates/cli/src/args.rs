@@ -1,4 +1,4 @@
-//! The arguments of the command line, as they are written.
+//! Arguments of the command line, as written.
 
 use std::path::PathBuf;
 
@@ -57,14 +57,14 @@ pub(crate) struct LowArgs {
     pub(crate) verb: Verb,
 }
 
-/// What every verb understands.
+/// Options of every verb.
 #[derive(Args, Debug)]
 pub(crate) struct Global {
-    /// When to use colors
+    /// Use colors
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = When::Auto,
           help_heading = "General options")]
     pub(crate) color: When,
-    /// When to show progress, on standard error
+    /// Show progress, on standard error
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Progress::Auto,
           help_heading = "General options")]
     pub(crate) progress: Progress,
@@ -85,31 +85,31 @@ pub(crate) enum Verb {
     Cat(Box<Cat>),
     /// Write traces in another format or dialect, or parts of them
     Convert(Box<Convert>),
-    /// Write the part of traces that is in a time range
+    /// Write the part of traces in a time range
     Cut(Box<Cut>),
-    /// Write the events of traces that an expression selects
+    /// Write the events of traces selected by an expression
     Filter(Box<Filter>),
     /// Write several traces as one
     Merge(Box<Merge>),
     /// Write a trace as several, each with a part of its events
     Split(Box<Split>),
-    /// Write a damaged trace as a valid one, without what cannot be read
+    /// Salvage a damaged trace: write the readable part as a valid one
     Repair(Box<Repair>),
-    /// Write indexes of packets beside the files of traces
+    /// Write packet indexes next to the files of traces
     Index(Index),
     /// Write the call stacks of events as a profile
     Stacks(Box<Stacks>),
-    /// Count events, by name or by a field: how many, when, how long between two
+    /// Count events by name or by a field, with rates, gaps and latencies
     Stats(Box<Stats>),
-    /// Show tasks: which operations caused which, in whatever traces they are
+    /// Show tasks across traces: operations and their causes
     Task(Box<Task>),
-    /// Collect reports that programs send, over UDP and TCP, into a directory
+    /// Collect reports of programs, over UDP and TCP, into a directory
     Collect(Box<Collect>),
-    /// Report all problems of a trace, with remedies
+    /// Report all problems of a trace, and suggest fixes
     Check(Check),
-    /// Print the event record classes of a trace, with their fields
+    /// Print the event record classes of a trace and their fields
     Schema(Schema),
-    /// List the formats that can be read, written and printed
+    /// List the formats for reading, writing and printing
     Formats(Formats),
     /// Print a completion script for a shell
     Completions(Completions),
@@ -125,13 +125,13 @@ pub(crate) struct Info {
     pub(crate) selecting: Selecting,
     /// Read all events and count them, per data stream and event record class
     ///
-    /// A selection by time or by name does so, too. Packets and sizes are always those of whole data streams.
+    /// Selecting by time or by name also counts. Packets and sizes are always those of whole data streams.
     #[arg(long)]
     pub(crate) count: bool,
     #[command(flatten)]
     pub(crate) report: JsonReport,
     // Applies to --json.
-    /// How to write times since the Unix epoch in JSON
+    /// Form of times since the Unix epoch in JSON
     ///
     /// Times of other clocks are always written in nanoseconds.
     #[arg(long, value_enum, value_name = "FORM", default_value_t = TimeForm::Ns, requires = "json")]
@@ -141,8 +141,8 @@ pub(crate) struct Info {
 #[derive(Args, Debug)]
 #[command(after_help = "Exit codes:\n  \
   0  no problems\n  \
-  1  errors, unreadable metadata included, or what --fail-on names; with --strict also warnings\n  \
-  2  usage error, or there is no trace\n  \
+  1  errors, including unreadable metadata, or problems named by --fail-on; with --strict also warnings\n  \
+  2  usage error, or no trace found\n  \
   3  one of several paths cannot be read")]
 pub(crate) struct Check {
     #[command(flatten)]
@@ -160,18 +160,18 @@ pub(crate) struct Check {
 }
 
 impl Check {
-    /// Whether `--fail-on` names this.
+    /// Returns `true` if `--fail-on` names this.
     pub(crate) fn fails_on(&self, what: FailOn) -> bool {
         self.fail_on.contains(&what)
     }
 
-    /// Whether `--fail-on` is about data streams.
+    /// Returns `true` if `--fail-on` is about data streams.
     pub(crate) fn needs_data(&self) -> bool {
         self.fails_on(FailOn::Loss) || self.fails_on(FailOn::Damage)
     }
 }
 
-/// What makes a check end with exit code 1.
+/// Reasons for exit code 1 of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FailOn {
     /// Errors: always, unless `never` is given.
@@ -190,9 +190,9 @@ pub(crate) enum FailOn {
 pub(crate) struct Schema {
     #[command(flatten)]
     pub(crate) reading: Reading,
-    /// Print the schema in this language, to be used elsewhere
+    /// Print the schema in LANGUAGE, for use elsewhere
     ///
-    /// What the language cannot express is an error that lists it; then nothing is printed.
+    /// If the language cannot express all of it, the error lists the problems, and nothing is printed.
     #[arg(long = "as", value_name = "LANGUAGE", value_parser = written_schema::parser(), conflicts_with = "json")]
     pub(crate) language: Option<String>,
     #[command(flatten)]
@@ -208,9 +208,9 @@ pub(crate) struct Formats {
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "An index that is there is replaced only if it differs.")]
+#[command(after_help = "An existing index is only replaced if it differs.")]
 pub(crate) struct Index {
-    /// Directories of traces, which are searched at any depth
+    /// Trace directories, searched at any depth
     #[arg(required = true, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(crate) directories: Vec<PathBuf>,
 }
@@ -224,7 +224,7 @@ pub(crate) struct Completions {
 
 #[derive(Args, Debug)]
 pub(crate) struct Man {
-    /// Command to print the page of [default: ichnos itself]
+    /// Command of the manual page [default: ichnos itself]
     #[arg(value_name = "COMMAND", conflicts_with = "directory")]
     pub(crate) page: Option<String>,
     /// Write all manual pages as files into DIR

@@ -13,7 +13,7 @@ use crate::windows::Windows;
 /// Condition and margin of `--around`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Around<'e> {
-    /// Is true for these events.
+    /// Condition that selects the events.
     pub(crate) expression: &'e str,
     /// Nanoseconds before and after them.
     pub(crate) margin: i128,
@@ -34,18 +34,18 @@ impl<'e> Around<'e> {
         }
     }
 
-    /// The windows around the events for which the expression is true, of all events of the selected data streams that
-    /// lie in the selected time; None: it was interrupted.
+    /// Returns the windows around events for which the expression is true, among all events of the selected
+    /// data streams and time; `None` if interrupted.
     ///
     /// # Errors
-    /// If the expression cannot be used, or there are too many windows.
+    /// If the expression is invalid, or there are too many windows.
     pub(crate) fn windows(
         self,
         session: &Session,
         mut selection: Selection,
         report: Report,
     ) -> Result<Option<Windows>, Failure> {
-        /// Messages between two looks at whether it was interrupted.
+        /// Number of messages between two checks for interruption.
         const STRIDE: u32 = 1 << 12;
         let window = selection.prepare(session, report)?;
         let reader = selection.reader(session, window)?;

@@ -1,8 +1,8 @@
-//! A few events of what is packed: to unpack all of it for them would take long.
+//! Reads the first events of packed files without unpacking all of them, which would take long.
 //!
-//! The beginning of each packed file is opened as if it were all of it, and read as far as events are
-//! wanted. Where nothing is damaged and no such file ends before, these are the first events of the whole,
-//! too. Otherwise all is unpacked.
+//! The beginning of each packed file is opened as if it were the whole file, and read as far as events are
+//! needed. If nothing is damaged and no such file ends before, these are also the first events of the whole
+//! trace. Otherwise everything is unpacked.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -18,12 +18,12 @@ use crate::interrupt;
 use crate::report::Report;
 use crate::selection::Selection;
 
-/// More events than this are not looked for in the beginnings.
+/// Maximum number of events to look for in the beginnings.
 const MOST_EVENTS: u64 = 10_000;
-/// How many bytes of each packed file are read.
+/// Number of bytes of each packed file to read.
 const BEGINNING: u64 = 4 << 20;
 
-/// Opens as much as is needed for the events that are wanted; None: all of it is needed.
+/// Opens as much as the selected events need; `None` if all of it is needed.
 pub(crate) fn open(
     reading: &Reading,
     arithmetic: Arithmetic,
@@ -32,9 +32,9 @@ pub(crate) fn open(
     report: Report,
 ) -> Result<Option<Session>, Failure> {
     let is_few = selection.limit.is_some_and(|limit| limit <= MOST_EVENTS);
-    // What comes in a pipe can be read once, and directories are not packed.
+    // A pipe can only be read once, and directories are not packed.
     let is_packed = |path: &std::path::PathBuf| path.as_os_str() != "-" && path.is_file();
-    // Where all data streams are active depends on where they end.
+    // The time in which all data streams are active depends on their ends.
     let needs_ends = selection.stream_intersection;
     if !is_few
         || needs_ends
@@ -53,21 +53,21 @@ pub(crate) fn open(
     Ok(Some(session))
 }
 
-/// Whether the events that are wanted are the first ones of the whole.
+/// Returns `true` if the selected events are certainly the first ones of the whole trace.
 fn is_enough(session: &Session, selection: &Selection) -> Result<bool, OpenError> {
     if !session.refused().is_empty() {
         return Ok(false);
     }
     let begun: HashSet<&str> = session.beginnings().iter().map(String::as_str).collect();
     if begun.is_empty() {
-        // It is all there.
+        // Every file was opened completely.
         return Ok(true);
     }
     let summaries: Vec<StreamSummary> = session.traces().iter().flat_map(|trace| trace.streams()).collect();
     let files = |summary: &StreamSummary| summary.files.iter().any(|file| begun.contains(file.as_str()));
     let known: HashSet<&str> =
         summaries.iter().flat_map(|summary| &summary.files).map(String::as_str).collect();
-    // Metadata and the like have to be there as a whole.
+    // Metadata and other files must be complete.
     if !begun.is_subset(&known) {
         return Ok(false);
     }

@@ -1,4 +1,4 @@
-//! `ichnos cat`: the events of traces in the order of time.
+//! `ichnos cat`: prints the events of traces in the order of time.
 
 use ichnos::Session;
 use ichnos::export::Undecoded;
@@ -24,7 +24,7 @@ use crate::tail::Tail;
 use crate::unmatched;
 
 pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, Failure> {
-    // Before anything is read: mistakes in patterns should not take an hour to be reported.
+    // Before reading anything: errors in patterns should not take an hour to be reported.
     let mut selection = Selection::new(&args.selecting, args.limit)?;
     selection.reads_all &= args.tail.is_none();
     let arithmetic = match args.format() {
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
     };
     output_path.check_new()?;
     let progress = scan::progress(global.progress, report);
-    // Which columns there are can depend on all events.
+    // The columns can depend on all events.
     let needs_all = selection.times.needs_end()
         || selection.filter.is_some()
         || args.tail.is_some()
@@ -96,14 +96,14 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
         Ended::Refused(line) => {
             output.discard()?;
             return Err(Failure::new(line)
-                .help("without --strict, reading resumes at the next packet or record that can be read"));
+                .help("without --strict, reading resumes at the next readable packet or record"));
         }
     }
     output.finish()?;
     let elapsed = progress.finish();
     if let Some(more) = done.tally.damages.checked_sub(most_damages).filter(|more| *more > 0) {
         let more = count(more, "more damaged place");
-        report.warning(&format!("{more}; `--max damage=N` lists more of them"));
+        report.warning(&format!("{more}; `--max damage=N` lists more"));
     }
     damaged |= done.tally.damages > 0 || report_undecoded(done.undecoded, report);
     if args.stats {
@@ -117,7 +117,7 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
             ));
         }
     }
-    // With -v, all of them were mentioned before.
+    // With -v, they were all mentioned before.
     for trace in session.traces().iter().filter(|_| !report.verbose) {
         for quirk in trace.applied_quirks() {
             report.notice(&format!("{}: {quirk}", trace.path()));
@@ -125,7 +125,7 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
     }
     unmatched::explain(&session, &job.selection, window, done.tally.events, report);
     Ok(if session.is_live() && interrupt::exit() != Exit::Interrupted {
-        // Ctrl-C is the end of what arrives, other signals are none.
+        // Ctrl-C ends a live trace normally, unlike other signals.
         interrupt::exit()
     } else if damaged {
         Exit::Damaged
@@ -136,7 +136,7 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
     })
 }
 
-/// Reports which data streams have no clock, if others do.
+/// Reports the data streams without a clock, if others have one.
 fn report_clockless_streams(session: &Session, selection: &Selection, report: Report) {
     let streams = session.traces().iter().flat_map(|trace| trace.data_streams());
     let (clocked, clockless): (Vec<_>, Vec<_>) = streams
@@ -151,10 +151,10 @@ fn report_clockless_streams(session: &Session, selection: &Selection, report: Re
             count(more as u64, "more data stream")
         ),
     };
-    report.notice(&format!("{which} come before those that have a time"));
+    report.notice(&format!("{which} come before events with a time"));
 }
 
-/// Reports how often sinks could not decode something; true if they could not.
+/// Reports the number of values that sinks could not decode; returns `true` if there are any.
 fn report_undecoded(count: u64, report: Report) -> bool {
     if count > 0 {
         report.error(&format!("{}: this is a bug in ichnos: please report it", Undecoded { count }));

@@ -1,4 +1,4 @@
-//! `ichnos check`: everything that is wrong, and what to do about it.
+//! `ichnos check`: reports all problems, with remedies.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Check, global: &Global, report: Report) -> Result<Exit,
     })
 }
 
-/// How bad a finding is.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
     Error,
@@ -65,7 +65,7 @@ enum Level {
     Note,
 }
 
-/// A problem, as it is reported.
+/// A problem to report.
 struct Finding {
     level: Level,
     trace: String,
@@ -73,7 +73,7 @@ struct Finding {
     place: String,
     message: String,
     remedy: Option<Cow<'static, str>>,
-    /// Whether it is only shown to those who want to know more.
+    /// `true` if only shown with --verbose.
     is_minor: bool,
     json: Object,
 }
@@ -83,7 +83,7 @@ struct Findings {
     list: Vec<Finding>,
     errors: u64,
     warnings: u64,
-    /// How many damaged places are in the list, may be in it, and are not.
+    /// Numbers of damaged places in the list, allowed in it, and omitted from it.
     damages: u64,
     most_damages: u64,
     left_out: u64,
@@ -91,18 +91,18 @@ struct Findings {
     streams: u64,
     packets: u64,
     events: u64,
-    /// What the tracers discarded.
+    /// Events and packets discarded by the tracers.
     lost: Loss,
-    /// Whether a path was left out.
+    /// `true` if a path could not be read completely.
     is_incomplete: bool,
 }
 
-/// What tracers discarded.
+/// Events and packets discarded by tracers.
 #[derive(Clone, Copy, Default)]
 struct Loss {
     events: u64,
     packets: u64,
-    /// Whether events were lost that are not counted.
+    /// `true` if an unknown number of events was lost.
     is_unknown: bool,
 }
 
@@ -117,7 +117,7 @@ impl Loss {
         self.is_unknown |= other.is_unknown;
     }
 
-    /// What was lost, for people, where `events` were read; None if nothing was lost.
+    /// Returns the losses among `events` read events for display, or `None` if nothing was lost.
     fn text(self, events: u64) -> Option<String> {
         let mut parts = Vec::new();
         if self.events > 0 {
@@ -156,7 +156,7 @@ impl Findings {
         self.list.push(finding);
     }
 
-    /// Whether what was found makes the check fail.
+    /// Returns `true` if the findings make the check fail.
     fn is_bad(&self, args: &Check) -> bool {
         let fails = |what: FailOn| args.fails_on(what);
         !fails(FailOn::Never)
@@ -166,7 +166,7 @@ impl Findings {
                 || (self.lost.is_some() && fails(FailOn::Loss)))
     }
 
-    /// Nothing could be opened: a trace that cannot be read is what a check is there to find.
+    /// Adds an error of opening: finding unreadable traces is the purpose of a check.
     fn failed(&mut self, error: &OpenError) -> Result<(), Failure> {
         match error {
             OpenError::Refused(refused) => {
@@ -193,7 +193,7 @@ impl Findings {
         self.input(message, help.map(Cow::Owned));
     }
 
-    /// Something is wrong with what is to be read as a whole.
+    /// Adds a problem of the whole input.
     fn input(&mut self, message: String, remedy: Option<Cow<'static, str>>) {
         let mut json = Object::default();
         json.put("kind", "input");
@@ -234,7 +234,7 @@ impl Findings {
             for damage in trace.damage().iter().filter(|damage| selected.wants_stream(&damage.file)) {
                 self.damage(trace.path(), damage);
             }
-            // Other formats say in their own words what is wrong with texts.
+            // Other formats report invalid texts themselves.
             let check_texts = !trace.reports_invalid_texts();
             // One after the other: there can be very many.
             let mut cursors = selected.cursors(number, trace.as_ref()).into_iter();
@@ -262,8 +262,8 @@ impl Findings {
                 place: clocks.first_trace.clone(),
                 message,
                 remedy: Some(
-                    "read the traces one by one, say where their clocks are with --offset PATH=TIME or --manifest \
-                     FILE, or put them on one timeline all the same with --assume-correlated"
+                    "read the traces one by one, set clock offsets with --offset PATH=TIME or --manifest \
+                    FILE, or force one timeline with --assume-correlated"
                         .into(),
                 ),
                 is_minor: false,
@@ -272,7 +272,7 @@ impl Findings {
         }
     }
 
-    /// The known bugs of tracers, once all has been read: those that changed nothing are minor.
+    /// Adds the known tracer bugs after everything was read: those without an effect are minor.
     fn quirks(&mut self, session: &Session) {
         let applied = session.applied_quirks();
         for (i, trace) in session.traces().iter().enumerate() {
@@ -364,7 +364,7 @@ impl Findings {
         }
     }
 
-    /// Texts of a data stream that are not valid in their encoding.
+    /// Adds the invalid texts of a data stream.
     fn texts(&mut self, trace: &str, name: &str, texts: &TextCheck) {
         let Some(first) = &texts.first else { return };
         let field = if first.field.is_empty() {
@@ -388,7 +388,7 @@ impl Findings {
             place: format!("{trace}: {name}"),
             message,
             remedy: Some(
-                "what is not valid is shown as U+FFFD or as bytes; correct the program that wrote it".into(),
+                "invalid text is shown as U+FFFD or as bytes; correct the program that wrote it".into(),
             ),
             is_minor: false,
             json,
@@ -413,7 +413,7 @@ impl Findings {
             ),
             Severity::Warning => (
                 Level::Warning,
-                Some("it is read as it was meant; the program that wrote it should be corrected"),
+                Some("it is read as intended; the program that wrote it should be corrected"),
             ),
             _ => (Level::Note, None),
         };
@@ -488,7 +488,7 @@ impl Findings {
         }
         if self.left_out > 0 {
             let more = count(self.left_out, "more damaged place");
-            let _ = writeln!(text, "{more}; `--max damage=N` lists more of them");
+            let _ = writeln!(text, "{more}; `--max damage=N` lists more");
         }
         let mut read = format!("{}, {}", count(self.traces, "trace"), count(self.streams, "data stream"));
         if !metadata_only {
@@ -496,7 +496,7 @@ impl Findings {
         }
         let lost = self.lost.text(self.events);
         let problems = match (self.errors, self.warnings) {
-            (0, 0) if lost.is_some() => paint.warning("no problems in what was recorded"),
+            (0, 0) if lost.is_some() => paint.warning("no problems in the recorded data"),
             (0, 0) => paint.good("no problems"),
             (0, warnings) => paint.warning(&count(warnings, "warning")),
             (errors, warnings) => {
@@ -515,7 +515,7 @@ impl Findings {
     }
 }
 
-/// What to do about damage.
+/// Returns the remedy for damage.
 fn remedy(kind: &DamageKind) -> &'static str {
     limits::of_damage(kind).unwrap_or_else(|| kind.remedy())
 }

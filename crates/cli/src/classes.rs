@@ -1,4 +1,4 @@
-//! The classes of traces that are selected, and those that are only known once traces were read.
+//! Classes of the selected traces, including those only known after reading.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -12,9 +12,9 @@ use crate::progress::Progress;
 use crate::report::Report;
 use crate::selected::{Selected, count_selected};
 
-/// The classes of the traces with the selected data stream classes and event record classes only: where times are
-/// selected, those of which there are events then; where events are selected by an expression, those of which it can
-/// select some, and of classes that are only known by their events, those of which it does.
+/// Returns the traces' classes, reduced to the selected data stream and event record classes. A selection by
+/// time keeps classes with events in that time; a filter keeps classes of which it can select events and,
+/// among classes only known by their events, those of which it does.
 pub(crate) fn selected<'s>(
     session: &'s Session,
     selected: &Selected,
@@ -27,9 +27,10 @@ pub(crate) fn selected<'s>(
     let of_trace = |(number, trace): (usize, &'s dyn TraceInput)| {
         let streams = trace.data_streams();
         let wanted = streams.iter().map(|stream| selected.wants_stream(&stream.name));
-        // By data stream class: by event record class, whether there is an event.
+        // By data stream class: for each event record class, `true` if it has an event.
         let mut occurring: HashMap<usize, Vec<bool>> = HashMap::new();
-        // By data stream class: of which event record classes, by their indexes, no data stream can have a selected event.
+        // By data stream class: for each data stream, the event record classes without selected events, by
+        // index.
         let mut excluded: HashMap<usize, Vec<Option<Arc<ExcludedClasses>>>> = HashMap::new();
         let selects_each = has_filter && trace.has_dynamic_classes();
         let mut selection = selected.selection.clone();
@@ -82,10 +83,10 @@ pub(crate) fn selected<'s>(
     session.traces().iter().map(|trace| &**trace).enumerate().map(of_trace).collect()
 }
 
-/// How many events are read before progress is shown.
+/// Number of events read between progress updates.
 const AT_ONCE: u32 = 1 << 14;
 
-/// Reads those traces whose event record classes are only known then.
+/// Reads the traces whose event record classes are only known after reading.
 pub(crate) fn meet(session: &Session, global: &Global, report: Report) {
     let dynamic: Vec<_> = session.traces().iter().filter(|trace| trace.has_dynamic_classes()).collect();
     if dynamic.is_empty() {

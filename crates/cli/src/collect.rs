@@ -1,4 +1,4 @@
-//! `ichnos collect`: reports that programs send, into a directory.
+//! `ichnos collect`: stores reports that programs send in a directory.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use crate::output;
 use crate::report::Report;
 use crate::style::{count, grouped, size};
 
-/// How long it takes at most until it is seen that it is to end.
+/// Maximum time until a signal to end is noticed.
 const LOOK: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(args: &Collect, report: Report) -> Result<Exit, Failure> {
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Collect, report: Report) -> Result<Exit, Failure> {
     options.idle = args.idle;
     options.segment_bytes = args.segment_size;
     options.segment_age = args.segment_age;
-    // A signal while it starts ends it properly, too.
+    // A signal during the start also ends it properly.
     interrupt::watch();
     let begun = Instant::now();
     let collector = Collector::start(&args.output, format, collect, options, notify).map_err(failure)?;
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Collect, report: Report) -> Result<Exit, Failure> {
     Ok(if has_failed || statistics.not_written > 0 { Exit::Damaged } else { Exit::Success })
 }
 
-/// The format of the reports.
+/// Returns the format of the reports.
 fn format(args: &Collect) -> Result<(&'static str, ichnos::io::Collect), Failure> {
     let mut formats = ichnos::collect::formats();
     if let Some(wanted) = &args.from {
@@ -74,7 +74,7 @@ fn format(args: &Collect) -> Result<(&'static str, ichnos::io::Collect), Failure
         [one] => Ok(one),
         _ => {
             let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
-            Err(Failure::new("there is not one format whose reports can be collected")
+            Err(Failure::new("the format of the reports is ambiguous")
                 .help(format!("choose one by --from: {}", names.join(", "))))
         }
     }
@@ -84,14 +84,17 @@ fn failure(error: CollectError) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {
         CollectError::NoCollection { .. } => {
-            failure.help("`ichnos collect -o DIR` writes to a directory that is new, or that it has made")
+            failure.help("`ichnos collect -o DIR` writes to a new directory, or one of an earlier collection")
         }
-        CollectError::Address { .. } => failure.help("--udp and --tcp say where to receive reports"),
+        CollectError::Address { .. } => failure.help(
+            "--udp and --tcp set the addresses for receiving \
+        reports",
+        ),
         _ => failure,
     }
 }
 
-/// Says where reports are received.
+/// Prints the addresses at which reports are received.
 fn print_addresses(collector: &Collector, args: &Collect, report: Report) -> Result<(), Failure> {
     let texts = |addresses: &[SocketAddr]| addresses.iter().map(ToString::to_string).collect::<Vec<_>>();
     let (udp, tcp) = (texts(collector.udp()), texts(collector.tcp()));
@@ -106,7 +109,7 @@ fn print_addresses(collector: &Collector, args: &Collect, report: Report) -> Res
             all.into_iter().map(move |it| format!("{protocol} {it}")).collect::<Vec<_>>()
         };
         let all = [of("UDP", udp), of("TCP", tcp)].concat();
-        report.notice(&format!("receives reports at {}; Ctrl-C ends it", all.join(", ")));
+        report.notice(&format!("receiving reports at {}; stop with Ctrl-C", all.join(", ")));
     }
     Ok(())
 }
@@ -172,7 +175,7 @@ fn print_index(tasks: u64, args: &Collect) -> Result<(), Failure> {
     Ok(output::print_as_it_is(&format!("the index has {}\n", count(tasks, "task")))?)
 }
 
-/// Prints an object of JSON in a line.
+/// Prints a JSON object in one line.
 fn print_line(object: &serde_json::Value, args: &Collect) -> Result<(), Failure> {
     let integers: Integers = args.report.integers.into();
     let line = with_integers(&object.to_string(), integers).into_owned();

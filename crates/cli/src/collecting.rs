@@ -1,4 +1,4 @@
-//! Reads the selected events of a session into a sink that makes something of all of them.
+//! Reads the selected events of a session into a sink that evaluates all of them.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -14,27 +14,27 @@ use crate::report::Report;
 use crate::selection::Selection;
 use crate::style::count;
 
-/// Reads into a sink.
+/// Reader that passes events to a sink.
 pub(crate) struct Collecting<S> {
     pub(crate) sink: S,
     pub(crate) selection: Selection,
     pub(crate) strict: bool,
-    /// Events that were selected.
+    /// Number of selected events.
     pub(crate) events: u64,
     damages: u64,
-    /// Events that were discarded by the tracer.
+    /// Number of events discarded by the tracer.
     lost: u64,
-    /// The damage that ended the pass.
+    /// Damage that ended the pass.
     refused: Option<String>,
 }
 
 impl<S: Sink> Collecting<S> {
-    /// Nothing was read yet.
+    /// Creates a reader before anything is read.
     pub(crate) fn new(sink: S, selection: Selection, strict: bool) -> Self {
         Self { sink, selection, strict, events: 0, damages: 0, lost: 0, refused: None }
     }
 
-    /// Reads everything in a window; None if it was interrupted, else whether something is damaged.
+    /// Reads a window completely; returns `None` if interrupted, else `true` if something is damaged.
     pub(crate) fn run(
         &mut self,
         session: &Session,
@@ -46,7 +46,7 @@ impl<S: Sink> Collecting<S> {
         progress.finish();
         if let Some(line) = self.refused.take() {
             return Err(Failure::new(line)
-                .help("without --strict, reading resumes at the next packet or record that can be read"));
+                .help("without --strict, reading resumes at the next readable packet or record"));
         }
         if interrupt::is_requested() && !session.is_live() {
             return Ok(None);
@@ -113,7 +113,7 @@ impl<S: Sink> Collecting<S> {
     }
 }
 
-/// How a verb ends that has read everything.
+/// Returns the exit code of a verb after reading everything.
 pub(crate) fn exit(is_damaged: bool, is_empty: bool) -> Exit {
     match (is_damaged, is_empty) {
         (true, _) => Exit::Damaged,

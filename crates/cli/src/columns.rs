@@ -1,4 +1,4 @@
-//! The columns of a table of events.
+//! Columns of a table of events.
 
 use std::collections::HashSet;
 
@@ -13,13 +13,13 @@ use crate::nearest::{alternatives, nearest};
 use crate::report::Report;
 use crate::selection::Selection;
 
-/// Whether a table is printed.
+/// Returns `true` if a table is printed.
 pub(crate) fn are_wanted(args: &Cat) -> bool {
     matches!(args.format(), CatFormat::Csv | CatFormat::Tsv)
 }
 
-/// The columns that are named, or those of all fields of the selected classes. Where the classes are only known once
-/// all is read, that is done if it has to be.
+/// Returns the named columns, or those of all fields of the selected classes. Reads all events first if the
+/// classes are only known then and needed.
 pub(crate) fn find(
     args: &Cat,
     session: &Session,
@@ -30,14 +30,14 @@ pub(crate) fn find(
     let is_dynamic = session.is_live() || session.traces().iter().any(|trace| trace.has_dynamic_classes());
     if args.fields.is_empty() {
         if session.is_live() {
-            return Err(Failure::new("which fields there will be is not known before events arrive")
+            return Err(Failure::new("the fields of live events are not known in advance")
                 .help("name the columns by `--fields time,event,FIELD,...`"));
         }
         classes::meet(session, global, report);
         let mut columns = CsvColumns::new(args.time.into());
         let mut last: Option<*const DataStreamClass> = None;
         for_each_class(session, Some(selection), |stream, record| {
-            // Classes stay where they are as long as the session is open.
+            // Classes keep their addresses while the session is open.
             if last.replace(stream) != Some(std::ptr::from_ref(stream)) {
                 columns.add_stream(stream);
             }
@@ -53,7 +53,7 @@ pub(crate) fn find(
     }
     let columns: Vec<CsvColumn> = args.fields.iter().map(|name| CsvColumn::new(name.trim())).collect();
     let mut unknown = unknown(&columns, session, Some(selection));
-    // Live ones are known when they arrive.
+    // Classes of live traces are known when their events arrive.
     if !unknown.is_empty() && is_dynamic && !session.is_live() {
         classes::meet(session, global, report);
         unknown = self::unknown(&columns, session, Some(selection));
@@ -65,18 +65,18 @@ pub(crate) fn find(
     for_each_class(session, Some(selection), |stream, record| {
         known.extend(CsvColumn::names_in(stream, record))
     });
-    // Without their scopes, too.
+    // Also without their scopes.
     let bare = known.iter().filter_map(|name| name.split_once('.')).map(|(_, rest)| rest.to_owned());
     let bare: Vec<String> = bare.collect();
     known.extend(bare);
-    // In an order that does not depend on that of the set.
+    // Sorted, so that the order does not depend on the set.
     let mut known: Vec<&str> = known.iter().map(String::as_str).collect();
     known.sort_unstable();
     let nowhere = self::unknown(&columns, session, None);
     let failures = unknown.into_iter().map(|name| {
         let near = nearest(name, known.iter().copied());
         let help = if !nowhere.contains(&name) {
-            "events have it that --event or --stream leaves out".to_owned()
+            "only events excluded by --event or --stream have it".to_owned()
         } else if near.is_empty() {
             "`ichnos schema` lists the fields of each event".to_owned()
         } else {
@@ -87,16 +87,17 @@ pub(crate) fn find(
     Err(Failure::all(failures).unwrap_or_else(|| Failure::new("`--fields`: there is no such field")))
 }
 
-/// The columns that are in no event.
+/// Returns the columns missing from all classes.
 fn unknown<'c>(columns: &'c [CsvColumn], session: &Session, selection: Option<&Selection>) -> Vec<&'c str> {
     let mut unknown: Vec<&CsvColumn> = columns.iter().collect();
     for_each_class(session, selection, |stream, record| {
-        unknown.retain(|column| !column.is_in(stream, record));
+        CsvColumn::remove_known(&mut unknown, stream, record);
     });
     unknown.into_iter().map(CsvColumn::name).collect()
 }
 
-/// All classes of selected events of selected data streams, as far as they are known; without a selection, all.
+/// Calls `take` for each known class of selected events in selected data streams; without a selection, for
+/// every class.
 fn for_each_class(
     session: &Session,
     selection: Option<&Selection>,

@@ -1,4 +1,4 @@
-//! Reads the command line: arguments, the habits of other programs, and to what options apply.
+//! Reads the command line: arguments, habits from other programs, and options that do not apply.
 
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Write as _};
@@ -11,10 +11,10 @@ use crate::exit::{Exit, Failure};
 use crate::style::{Paint, When, safe};
 use crate::{applicable, habits, limits, output};
 
-/// Reads the command line; ends the program if it is wrong or asks for help.
+/// Reads the command line; ends the program if it is invalid or asks for help.
 ///
 /// # Errors
-/// What clap does not find: habits of other programs, and options that do not apply.
+/// For errors that clap does not find: habits from other programs, and options that do not apply.
 pub(crate) fn parse() -> Result<LowArgs, Failure> {
     let mut command = LowArgs::command();
     command.build();
@@ -45,10 +45,10 @@ pub(crate) fn parse() -> Result<LowArgs, Failure> {
     }
 }
 
-/// Prints what is wrong with the command line, of which these are the arguments, and ends the program.
+/// Prints the error of this command line, and ends the program.
 fn end_by_usage(error: clap::Error, arguments: &[OsString]) -> ! {
-    // Arguments may come from the names of files. What is said about them is what would be said if they were
-    // printable, so that they need not be found in the message.
+    // Arguments may be file names. Report the error for their printable form, so that the message needs no
+    // escaping.
     let printable: Vec<OsString> =
         arguments.iter().map(|argument| safe(&argument.to_string_lossy()).into_owned().into()).collect();
     let error = match LowArgs::try_parse_from(&printable) {

@@ -1,4 +1,4 @@
-//! `ichnos convert` and the verbs that edit traces: what is read is written.
+//! `ichnos convert` and the verbs that edit traces: write traces.
 
 use std::io::IsTerminal as _;
 use std::path::Path;
@@ -35,7 +35,7 @@ pub(crate) fn cut(args: &Cut, global: &Global, report: Report) -> Result<Exit, F
             .help("`ichnos convert` writes all of a trace"));
     }
     if around.is_some() && args.align == Align::Packet {
-        return Err(Failure::new("--align packet writes all of a packet: it cannot cut around events")
+        return Err(Failure::new("--align packet writes whole packets: it cannot cut around events")
             .help("leave out --align packet"));
     }
     let edit = Edit { whole_packets: args.align == Align::Packet, around, ..Edit::KEEPING };
@@ -45,7 +45,7 @@ pub(crate) fn cut(args: &Cut, global: &Global, report: Report) -> Result<Exit, F
 /// `ichnos filter`.
 pub(crate) fn filter(args: &Filter, global: &Global, report: Report) -> Result<Exit, Failure> {
     if args.convert.selecting.filter.is_some() {
-        return Err(Failure::new("there are two expressions: one of them is that of --filter")
+        return Err(Failure::new("the expression is given twice: as an argument and by --filter")
             .help("join them with `&&`"));
     }
     write(&args.convert, Edit { expression: Some(&args.expression), ..Edit::KEEPING }, global, report)
@@ -56,14 +56,14 @@ pub(crate) fn merge(args: &Merge, global: &Global, report: Report) -> Result<Exi
     write(&args.convert, Edit { merges: true, ..Edit::KEEPING }, global, report)
 }
 
-/// What a verb does beside writing.
+/// Changes that a verb makes while writing.
 #[derive(Clone, Copy, Default)]
 struct Edit<'e> {
-    /// Keeps the format and the dialect of the input, if nothing else is named.
+    /// Keeps the format and the dialect of the input unless others are named.
     keeps_format: bool,
     /// Writes all traces as one.
     merges: bool,
-    /// Makes what is written valid.
+    /// Makes the output valid.
     repairs: bool,
     /// Writes whole packets.
     whole_packets: bool,
@@ -74,7 +74,7 @@ struct Edit<'e> {
 }
 
 impl Edit<'_> {
-    /// Keeps the format and the dialect, and does nothing else.
+    /// Keeps the format and the dialect, without other changes.
     const KEEPING: Self = Self {
         keeps_format: true,
         merges: false,
@@ -99,8 +99,10 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     let writing = &args.writing;
     let path = writing.output.as_deref();
     if path.is_none() && !writing.dry_run {
-        return Err(Failure::new("expected the name of the output, -o OUT")
-            .help("--dry-run only says what would be lost; `ichnos cat PATH` prints traces as `babeltrace2 convert` does"));
+        return Err(Failure::new("expected the name of the output, -o OUT").help(
+            "--dry-run only reports what would be lost; `ichnos cat PATH` prints traces as \
+            `babeltrace2 convert` does",
+        ));
     }
     let output_path = OutputPath::of_trace(writing);
     output_path.check_readable(writing.verify)?;
@@ -136,7 +138,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
             return Ok(interrupt::exit());
         };
         let Some(hull) = windows.hull() else {
-            report.notice("--around: there is no such event: nothing is written");
+            report.notice("--around: no event matches: nothing is written");
             return Ok(if damaged { Exit::Damaged } else { Exit::Nothing });
         };
         report.note(&format!("--around: {}", count_of(windows.count() as u64, "window")));
@@ -148,7 +150,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     }
     let read = if edit.whole_packets { Window::default() } else { window };
     let wants = |stream: &DataStream| selection.wants_file(&stream.name);
-    // Where nothing is put in order among data streams, their clocks need not be related.
+    // If data streams are not merged by time, their clocks may be unrelated.
     let by_stream = writer.order() == MessageOrder::ByStream && !edit.merges && !selection.times.is_some();
     let mut reader = match by_stream {
         true => session.stream_reader(read, wants),
@@ -165,13 +167,13 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     options.write.merge = edit.merges;
     options.write.repair = edit.repairs;
     options.packets_in = edit.whole_packets.then_some(window);
-    // Where something is left out, how much is written shows at the end.
+    // With a selection, the output size is only known at the end.
     let is_whole =
         selection.wants_all_events() && !selection.times.is_some() && !selection.stream_intersection;
     let total = is_whole.then(|| bytes_of(&session, wants));
     let on_terminal = writing.prints_trace() && std::io::stdout().is_terminal();
     let progress = WriteProgress::new(global.progress, total, on_terminal, report);
-    // Whether an event is selected, written or not.
+    // `true` if any event is selected, written or not.
     let is_any = AtomicBool::new(false);
     let make = || -> Select<'_> {
         let mut selection = selection.clone();
@@ -209,7 +211,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
     found.warn(report);
     let count = found.count;
-    // To leave out what is damaged is what is wanted of a repair.
+    // A repair is meant to drop damaged data.
     let damaged = damaged || count > 0 && !edit.repairs;
     let (written, failed) = match written {
         Ok(written) => (written, None),
@@ -217,8 +219,8 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
         Err(ConvertError::Losses(losses)) => {
             let mut written = WriteReport::default();
             written.losses = losses;
-            let failure = Failure::new("something would be lost, and nothing was written")
-                .help("--losses lists it; without --strict it is written all the same");
+            let failure = Failure::new("some data would be lost: nothing was written")
+                .help("--losses lists the losses; without --strict, the output is written anyway");
             (written, Some(failure))
         }
         Err(ConvertError::Create(CreateError::Mismatch(difference))) => {
@@ -231,7 +233,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     let read = InputReport { left_out, repeated_packets, reads_copied_packets };
     write_report::print(&args.writing, &written, &read, report)?;
     let is_empty = written.events == 0 && written.copied_packets == 0;
-    // Nothing of what there was is left.
+    // `true` if all events of the input were dropped.
     let mut lacks_all = false;
     if failed.is_none() {
         lacks_all = write_report::warn_of_missing_events(&written, "", report);
@@ -252,19 +254,19 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     }
 }
 
-/// Reports that the output is not what was written.
+/// Reports that the output differs from what was written.
 pub(crate) fn report_mismatch(difference: &str, report: Report) -> Exit {
-    report.error(&format!("the output is not what was written, and is removed: {}", safe(difference)));
+    report.error(&format!("the output differs from the written data and was removed: {}", safe(difference)));
     report.help("please report this as a bug of ichnos; without --verify, the output is kept");
     Exit::Damaged
 }
 
-/// How many packets of these data streams are in several files.
+/// Number of packets of these data streams that are in several files.
 pub(crate) fn repeated_packets(session: &Session, wants: impl Fn(&DataStream) -> bool) -> u64 {
     sum(session, wants, |summary| summary.repeated_packets)
 }
 
-/// How many bytes these data streams have.
+/// Size of these data streams in bytes.
 fn bytes_of(session: &Session, wants: impl Fn(&DataStream) -> bool) -> u64 {
     sum(session, wants, |summary| summary.bytes)
 }
@@ -281,7 +283,7 @@ fn sum(session: &Session, wants: impl Fn(&DataStream) -> bool, of: impl Fn(&Stre
     sum
 }
 
-/// Sets what does not depend on the verb.
+/// Sets the options that do not depend on the verb.
 pub(crate) fn set_options(options: &mut ConvertOptions<'_>, args: &Convert, target: Target) {
     let writing = &args.writing;
     options.write.dialect = writing.to_dialect.clone().or_else(|| target.dialect.map(str::to_owned));
@@ -299,7 +301,7 @@ pub(crate) fn set_options(options: &mut ConvertOptions<'_>, args: &Convert, targ
 /// Checks that whole packets can be written.
 fn check_packets(session: &Session, selection: &Selection) -> Result<(), Failure> {
     if selection.stream_intersection || !selection.wants_all_events() {
-        return Err(Failure::new("--align packet writes all of a packet: it cannot leave out events")
+        return Err(Failure::new("--align packet writes whole packets: it cannot select events")
             .help("select by --begin, --end and --stream, or cut the output once more"));
     }
     let summaries = session.traces().iter().flat_map(|trace| trace.streams());
@@ -323,14 +325,14 @@ fn convert(
     reader.convert(writer, path.map(Path::to_owned), options)
 }
 
-/// How many threads to use.
+/// Returns the number of threads to use.
 fn threads(args: &Convert) -> usize {
     let processors = || std::thread::available_parallelism().map_or(1, usize::from);
     args.writing.threads.map_or_else(processors, usize::from)
 }
 
-/// Output that the options or the extension of OUT name. With `keeps_format`, `None` if they name nothing: the
-/// output is what the input is then.
+/// Returns the output named by options or the extension of OUT. With `keeps_format`, returns `None` if they
+/// name nothing, so that the output is like the input.
 pub(crate) fn named_target(args: &Convert, keeps_format: bool) -> Result<Option<Target>, Failure> {
     let Writing { output, to, to_dialect, .. } = &args.writing;
     let path = output.as_deref();
@@ -341,7 +343,7 @@ pub(crate) fn named_target(args: &Convert, keeps_format: bool) -> Result<Option<
     let found = ichnos::convert::writer(to.as_deref(), named, to_dialect.as_deref());
     let (format, writer) = found.ok_or_else(|| {
         if let (None, Some(dialect)) = (to, to_dialect) {
-            return Failure::new(format!("there is no dialect `{}`", safe(dialect)))
+            return Failure::new(format!("unknown dialect `{}`", safe(dialect)))
                 .help("`ichnos formats` lists them");
         }
         let names: Vec<&str> = ichnos::FORMATS
@@ -350,27 +352,27 @@ pub(crate) fn named_target(args: &Convert, keeps_format: bool) -> Result<Option<
             .map(|format| format.name())
             .collect();
         let shown = path.map_or_else(String::new, |path| safe(&path.display().to_string()).into_owned());
-        Failure::new(format!("the name `{shown}` does not say which format to write"))
+        Failure::new(format!("cannot infer the output format from `{shown}`"))
             .help(format!("name it with --to: {}", names.join(", ")))
     })?;
     check_output(args, Target::new(format, writer)).map(Some)
 }
 
-/// The format and the dialect of the input, if that can be written; otherwise the default ones.
+/// Returns the format and the dialect of the input if they can be written, otherwise the default ones.
 pub(crate) fn kept_target(args: &Convert, session: &Session, report: Report) -> Result<Target, Failure> {
     let traces = || session.traces().iter().map(|trace| &**trace);
     if let Some(target) = ichnos::convert::common_target(traces()) {
         return check_output(args, target);
     }
     let target = ichnos::convert::writer(None, Path::new(""), None);
-    let (format, writer) = target.ok_or_else(|| Failure::new("there is no format that can be written"))?;
+    let (format, writer) = target.ok_or_else(|| Failure::new("no format can be written"))?;
     let mut kinds: Vec<&str> =
         traces().map(|trace| trace.dialect().unwrap_or_else(|| trace.format())).collect();
     kinds.sort_unstable();
     kinds.dedup();
     if kinds.len() > 1 {
         report.notice(&format!(
-            "the traces are of several kinds ({}): the output is {}",
+            "the traces have several dialects ({}): the output is {}",
             kinds.join(", "),
             default_dialect(writer)
         ));
@@ -378,7 +380,7 @@ pub(crate) fn kept_target(args: &Convert, session: &Session, report: Report) -> 
     check_output(args, Target::new(format, writer))
 }
 
-/// The dialect in which a writer writes if none is named, for people.
+/// Returns the default dialect of a writer, for display.
 pub(crate) fn default_dialect(writer: &dyn TraceWriter) -> String {
     writer
         .dialects()
@@ -391,7 +393,7 @@ fn check_output(args: &Convert, target: Target) -> Result<Target, Failure> {
     if target.writer.is_directory() && args.writing.prints_trace() {
         let format = target.format;
         let message =
-            format!("a trace of the format {format} is a directory: it cannot go to the standard output");
+            format!("a trace of the format {format} is a directory: it cannot be written to standard output");
         return Err(Failure::new(message).help("name a directory, or another format with --to"));
     }
     Ok(target)

@@ -1,4 +1,4 @@
-//! Damage, in the words that all verbs use.
+//! Texts about damage, shared by all verbs.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use crate::limits;
 use crate::report::Report;
 use crate::style::count;
 
-/// Damaged places: the first ones, and how many there are.
+/// Damaged places: the first ones, and their total number.
 #[derive(Default)]
 pub(crate) struct Damages {
     pub(crate) list: Vec<Damage>,
@@ -16,7 +16,7 @@ pub(crate) struct Damages {
 }
 
 impl Damages {
-    /// Adds a place, unless there are already `most` of them.
+    /// Adds a place, unless the list already has `most` of them.
     pub(crate) fn add(&mut self, damage: &Damage, most: u64) {
         if self.count < most {
             self.list.push(damage.clone());
@@ -33,19 +33,19 @@ impl Damages {
         }
     }
 
-    /// How many are not in the list.
+    /// Number of places that are not in the list.
     pub(crate) fn left_out(&self) -> u64 {
         self.count - self.list.len() as u64
     }
 }
 
-/// What is wrong, and what is skipped because of it.
+/// Returns the problem and the number of skipped bytes.
 pub(crate) fn message(damage: &Damage) -> String {
     let mut message = damage.kind.to_string();
     if damage.skipped > 0 {
         let skipped = count(damage.skipped.div_ceil(8), "byte");
         let _ = match damage.kind {
-            // The place is the end of the packet: what is skipped is not behind it.
+            // The position is the end of the packet: the skipped bytes precede it.
             DamageKind::CutOff { .. } | DamageKind::PacketWithin { .. } => {
                 let are = if damage.skipped > 8 { "are" } else { "is" };
                 write!(message, "; {skipped} of an event before that {are} skipped")
@@ -56,7 +56,7 @@ pub(crate) fn message(damage: &Damage) -> String {
     message
 }
 
-/// Both in one line.
+/// Returns position and message in one line.
 pub(crate) fn line(damage: &Damage) -> String {
     let line = format!("{}: {}", damage.location(), message(damage));
     match limits::of_damage(&damage.kind) {
@@ -76,7 +76,7 @@ mod tests {
             Damage { file: "a/b".to_owned(), stream: None, bit: 2400, kind: cut_off, skipped: 96 };
         assert_eq!(
             line(&damage),
-            "a/b: byte 300: the packet of 1056 bits is truncated after 288 bits; 12 bytes of an event before that \
+            "a/b: byte 300: packet ends after 288 of 1056 bits; 12 bytes of an event before that \
              are skipped"
         );
         damage.skipped = 3;

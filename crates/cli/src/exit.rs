@@ -1,22 +1,22 @@
-//! How the command ends.
+//! Exit codes and errors.
 
 use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
-/// What the exit code says.
+/// Exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Exit {
-    /// All is well.
+    /// Success.
     Success = 0,
     /// Nothing was found, or a check found problems.
     Nothing = 1,
-    /// Wrong usage, or it could not be done.
+    /// Invalid usage, or the operation failed.
     Failure = 2,
-    /// There is output, but the input is damaged, some of it cannot be read, or none of its events can be written.
+    /// There is output, but the input is damaged or partly unreadable, or no event could be written.
     Damaged = 3,
-    /// SIGHUP: the terminal is gone.
+    /// SIGHUP: the terminal was closed.
     HungUp = 129,
     /// SIGINT: Ctrl-C.
     Interrupted = 130,
@@ -30,18 +30,18 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why something could not be done, and what may help.
+/// An error, and possible fixes.
 #[derive(Debug)]
 pub(crate) struct Failure {
     /// One sentence without the final full stop.
     pub(crate) message: String,
-    /// More of the same, one line each.
+    /// Further details, one line each.
     pub(crate) details: Vec<String>,
-    /// What to try.
+    /// Suggested fix.
     pub(crate) help: Option<String>,
     /// The reader of the output has closed it, which is no error.
     pub(crate) broken_pipe: bool,
-    /// Other reasons.
+    /// Further errors.
     pub(crate) others: Vec<Self>,
 }
 
@@ -61,7 +61,7 @@ impl Failure {
         self
     }
 
-    /// All of them as one; None if there are none.
+    /// Combines all failures into one; returns `None` if there are none.
     pub(crate) fn all(failures: impl IntoIterator<Item = Self>) -> Option<Self> {
         let mut failures = failures.into_iter();
         let mut first = failures.next()?;

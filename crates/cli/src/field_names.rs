@@ -1,4 +1,4 @@
-//! Whether fields that options name are there, and what they may be called instead.
+//! Checks field names in options, and suggests others.
 
 use std::collections::BTreeSet;
 
@@ -10,16 +10,16 @@ use crate::nearest::{alternatives, list, nearest};
 use crate::selection::Selection;
 use crate::style::safe;
 
-/// How many names are listed where none is near.
+/// Number of names to list if none is similar.
 const LISTED: usize = 8;
-/// How many names are collected: of a name that is wrong, to find near ones.
+/// Maximum number of names to collect for suggestions.
 const COLLECTED: usize = 100_000;
 
-/// Checks that the traces declare all fields that options name: pairs of an option and the name of a field. With `after`,
-/// classes that were met while reading count; otherwise, all is well where there can be such.
+/// Checks that the traces declare all fields named by options, given as pairs of option and field. With
+/// `after`, classes found while reading count; without, everything passes if there may be such classes.
 ///
 /// # Errors
-/// If no event record class that is selected has such a field.
+/// If no selected event record class has such a field.
 pub(crate) fn check<'n>(
     session: &Session,
     selection: &Selection,
@@ -50,10 +50,10 @@ pub(crate) fn check<'n>(
     Failure::all(wrong).map_or(Ok(()), Err)
 }
 
-/// Checks that a field that an option names has numbers in some events. `after` is as for [`check`].
+/// Checks that a field named by an option is a number in some events. `after` is as for [`check`].
 ///
 /// # Errors
-/// If it is a string, or something else that is no number, wherever it is.
+/// If every field of this name is a string or another type that is not a number.
 pub(crate) fn check_numbers(
     session: &Session,
     option: &str,
@@ -82,7 +82,7 @@ pub(crate) fn check_numbers(
     Err(failure.help(instead))
 }
 
-/// Usual name of a field class that is not a number.
+/// Returns the usual name of a field class that is not a number.
 fn what_is_no_number(class: &FieldClass) -> Option<&'static str> {
     Some(match class.kind {
         FieldKind::String { .. } => "a string",
@@ -94,7 +94,7 @@ fn what_is_no_number(class: &FieldClass) -> Option<&'static str> {
     })
 }
 
-/// All event record classes, with those of their data streams.
+/// Returns all event record classes, with those of their data streams.
 pub(crate) fn events(class: &TraceClass) -> impl Iterator<Item = (&DataStreamClass, &EventRecordClass)> {
     let streams = class.data_streams.iter();
     streams.flat_map(|stream| stream.event_records.iter().map(move |event| (stream, &**event)))
@@ -111,7 +111,7 @@ fn failure<'c>(
         let some: Vec<String> = elsewhere.iter().take(LISTED).map(|name| safe(name).into_owned()).collect();
         let some = list(some.iter().map(String::as_str));
         return Failure::new(format!("{option}: no selected event has a field `{}`", safe(name)))
-            .help(format!("the field is in events that --event leaves out: {some}"));
+            .help(format!("only events excluded by --event have the field: {some}"));
     }
     let mut names = BTreeSet::new();
     for class in classes {
@@ -130,7 +130,7 @@ fn failure<'c>(
             scopes.into_iter().flatten().for_each(|class| collect(class, "", &mut names));
         }
     }
-    // The scope before a name is right, or the name of a field itself.
+    // Keep a valid scope before the name, or the name of a field.
     let rest = name.split_once('.').filter(|(scope, _)| scopes(scope).is_some()).map_or(name, |rest| rest.1);
     let near = nearest(rest, names.iter().map(String::as_str));
     let near: Vec<String> = near.into_iter().map(|name| safe(name).into_owned()).collect();
@@ -144,8 +144,8 @@ fn failure<'c>(
     Failure::new(message).help(help)
 }
 
-/// Which of the scopes of an event a name selects: payload, specific and common context, header, packet context,
-/// resource.
+/// Returns the range of an event's scopes that a name selects: payload, specific and common context, header,
+/// packet context, resource.
 fn scopes(name: &str) -> Option<std::ops::Range<usize>> {
     Some(match name {
         "payload" => 0..1,
@@ -157,7 +157,7 @@ fn scopes(name: &str) -> Option<std::ops::Range<usize>> {
     })
 }
 
-/// Whether events of a class have a field of this name, as [`ichnos::export::find_field`] has it.
+/// Returns `true` if events of a class have a field of this name, as for [`ichnos::export::find_field`].
 fn has_field(stream: &DataStreamClass, event: &EventRecordClass, name: &str) -> bool {
     let means = |meaning: Meaning| event.meanings.members(meaning).next().is_some();
     let has_processor = || {
@@ -169,7 +169,7 @@ fn has_field(stream: &DataStreamClass, event: &EventRecordClass, name: &str) -> 
         || name.parse().is_ok_and(means)
 }
 
-/// The fields of this name in the scopes of an event.
+/// Returns the fields of this name in the scopes of an event.
 fn fields<'c>(stream: &'c DataStreamClass, event: &'c EventRecordClass, name: &str) -> Vec<&'c FieldClass> {
     let all = [
         event.payload.as_deref(),
@@ -199,7 +199,8 @@ fn has_path(class: &FieldClass, path: &str) -> bool {
     has_path
 }
 
-/// Takes the fields that a path leads to, several if there are variants; see [`ichnos::model::FieldRef`] for paths.
+/// Calls `take` for the fields at a path, several if there are variants; [`ichnos::model::FieldRef`]
+/// describes paths.
 fn follow<'c>(class: &'c FieldClass, path: &str, take: &mut dyn FnMut(&'c FieldClass)) {
     match &class.kind {
         FieldKind::Optional { field, .. } => follow(field, path, take),
@@ -228,7 +229,7 @@ fn follow<'c>(class: &'c FieldClass, path: &str, take: &mut dyn FnMut(&'c FieldC
     }
 }
 
-/// Collects the paths of all fields that have no fields within them; of arrays those of the first element.
+/// Collects the paths of all fields without inner fields; for arrays, those of the first element.
 fn collect(class: &FieldClass, path: &str, names: &mut BTreeSet<String>) {
     if names.len() >= COLLECTED {
         return;

@@ -1,4 +1,4 @@
-//! Expressions that select events, with errors that help.
+//! Filter expressions, with helpful errors.
 
 use ichnos::model::Window;
 use ichnos::{Expression, Filter, FilterError, FilterErrorKind, FilterWarning, KnownName, Session};
@@ -9,7 +9,7 @@ use crate::nearest::{alternatives, nearest};
 use crate::report::Report;
 use crate::time::TimePoint;
 
-/// Checks an expression against what was opened; `gmt`: times of day are of GMT.
+/// Checks an expression against the opened traces; `gmt` if times of day are in GMT.
 pub(crate) fn filter(
     expression: &Expression,
     session: &Session,
@@ -20,7 +20,7 @@ pub(crate) fn filter(
     let (start, end) = (std::cell::OnceCell::new(), std::cell::OnceCell::new());
     let resolve = |text: &str| {
         let point: TimePoint = text.parse().map_err(|error: crate::time::NoTime| error.to_string())?;
-        // What arrives can only be read once.
+        // Live traces can only be read once.
         let is_known = !session.is_live();
         let needs_start = matches!(point, TimePoint::FromStart(_) | TimePoint::OfDay(_));
         let needs_end = matches!(point, TimePoint::BeforeEnd(_));
@@ -33,7 +33,8 @@ pub(crate) fn filter(
     Ok(filter)
 }
 
-/// Reports names and types that no class had of those that were met while reading; true if there are such.
+/// Reports names and types of the filter missing from all classes found while reading; returns `true` if
+/// there are any.
 pub(crate) fn review(filter: &Filter, option: &str, report: Report) -> bool {
     match filter.review() {
         Ok(warnings) => {
@@ -58,19 +59,19 @@ fn warn(warnings: &[FilterWarning], option: &str, report: Report) {
     }
 }
 
-/// Reads the expression of an option.
+/// Parses the expression of an option.
 pub(crate) fn parse(text: &str, option: &str) -> Result<Expression, Failure> {
     Expression::parse(text).map_err(|error| failure(&error, option))
 }
 
-/// The part of two windows that is in both.
+/// Returns the intersection of two windows.
 pub(crate) fn both(a: Window, b: Window) -> Window {
     let pick = |a: Option<i128>, b: Option<i128>, of: fn(i128, i128) -> i128| match (a, b) {
         (Some(a), Some(b)) => Some(of(a, b)),
         (a, b) => a.or(b),
     };
     let begin = pick(a.begin, b.begin, i128::max);
-    // Nothing is selected in the first time alone, if there is nothing in both.
+    // An empty intersection must not become the first window.
     Window { begin, end: pick(a.end, b.end, i128::min).map(|end| end.max(begin.unwrap_or(end))) }
 }
 
@@ -99,7 +100,7 @@ fn few(names: &[String]) -> Option<String> {
     are_few.then(|| format!("there are {}", crate::nearest::list(names.iter().map(String::as_str))))
 }
 
-/// Names of fields that may have been meant, and where there are such.
+/// Returns similar field names, and their scopes.
 fn near_names(name: &str, candidates: &[KnownName]) -> Option<String> {
     let near = nearest(name, candidates.iter().map(|known| known.name.as_str()));
     let shown: Vec<String> = near

@@ -1,4 +1,4 @@
-//! Options that single formats declare and that are written by their names alone: `--dialect` instead of
+//! Options of single formats that are written without the format's name: `--dialect` instead of
 //! `-O FORMAT.dialect=`.
 
 use std::ffi::OsString;
@@ -8,26 +8,26 @@ use clap::{Arg, ArgMatches, Command, ValueHint};
 use ichnos::io::OptionHint;
 use ichnos::{FORMATS, Format, FormatOption, OpenOptions, OptionError, OptionKind};
 
-/// Those that were given, by their names.
+/// Given options, by name.
 #[derive(Debug, Default)]
 pub(crate) struct FormatFlags {
     given: Vec<(&'static str, OsString)>,
 }
 
 impl FormatFlags {
-    /// The names of those that were given.
+    /// Returns the names of the given options.
     pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
         self.given.iter().map(|(name, _)| *name)
     }
 
-    /// Those of them which say what is found out without them.
+    /// Returns the names of those that set a value which is otherwise detected.
     pub(crate) fn choices(&self) -> impl Iterator<Item = &'static str> {
         let is_choice =
             |name: &&str| declared(name).any(|(_, option)| matches!(option.kind, OptionKind::Choice(_)));
         self.names().filter(is_choice)
     }
 
-    /// Sets the options of all formats that declare them and know the value.
+    /// Sets the options in all formats that declare them and accept the value.
     pub(crate) fn set(&self, options: &mut OpenOptions) -> Result<(), OptionError> {
         for (name, value) in &self.given {
             let mut set = |(format, option)| options.set(&full_name(format, option), value);
@@ -40,12 +40,12 @@ impl FormatFlags {
     }
 }
 
-/// The formats that declare the option which is written by this name, and how.
+/// Returns the formats that declare an option with this name, and the options.
 pub(crate) fn declared(name: &str) -> impl Iterator<Item = (&'static dyn Format, &'static FormatOption)> {
     all().filter(move |(_, option)| option.name == name)
 }
 
-/// How the command line has an option that may help.
+/// Returns a suggested option as written on the command line.
 pub(crate) fn written(hint: &OptionHint) -> String {
     let is_unprefixed = all().any(|(format, option)| full_name(format, option) == hint.option);
     let (option, value) = (hint.option, &hint.value);
@@ -57,7 +57,7 @@ pub(crate) fn written(hint: &OptionHint) -> String {
     format!("`{path}{option}` {}", hint.effect)
 }
 
-/// How the command line names an option, as `FORMAT.OPTION`.
+/// Returns the option `FORMAT.OPTION` as written on the command line.
 pub(crate) fn name(option: &str) -> String {
     let is_unprefixed = all().any(|(format, known)| full_name(format, known) == option);
     match option.split_once('.') {
@@ -92,7 +92,7 @@ fn argument(option: &'static FormatOption) -> Arg {
             argument.value_hint(ValueHint::FilePath).value_parser(parser)
         }
         _ => {
-            // Formats that share the option may know other values of it.
+            // Formats that share the option may have other values.
             let values = declared(name).flat_map(|(_, option)| option.values());
             let values = values.map(|value| {
                 PossibleValue::new(value.name).aliases(value.aliases.iter().copied()).help(value.about)
@@ -108,7 +108,7 @@ impl clap::Args for FormatFlags {
             let mut same = declared(option.name).map(|(format, _)| format.name());
             same.next() == Some(format.name())
         };
-        // A verb can have an option of the same name for what it writes.
+        // A verb can have an option of the same name for its output.
         let taken: Vec<String> =
             command.get_arguments().filter_map(|argument| argument.get_long().map(str::to_owned)).collect();
         let argument = |option: &'static FormatOption| {

@@ -1,4 +1,4 @@
-//! `ichnos formats`, `ichnos completions` and `ichnos man`: what the program itself can do.
+//! `ichnos formats`, `ichnos completions` and `ichnos man`: describe the program itself.
 
 use clap::CommandFactory;
 use ichnos::FORMATS;
@@ -60,8 +60,7 @@ pub(crate) fn run(args: &Formats, global: &Global) -> Result<Exit, Failure> {
                 root.add(branch);
             }
             if let Some(writer) = format.writer().filter(|writer| !writer.dialects().is_empty()) {
-                let mut branch =
-                    Branch::new(format!("{}: what it is written as", paint.name("convert --dialect")));
+                let mut branch = Branch::new(format!("{}: output dialects", paint.name("convert --dialect")));
                 for dialect in writer.dialects() {
                     branch.line(format!("{}: {}", paint.name(dialect.name), dialect.about));
                 }
@@ -122,11 +121,10 @@ pub(crate) fn man(args: &Man) -> Result<Exit, Failure> {
             None => {
                 let verbs = command.get_subcommands().map(clap::Command::get_name);
                 let verbs: Vec<&str> = verbs.filter(|name| *name != "help").collect();
-                return Err(Failure::new(format!("unknown command `{verb}`: there is no manual page of it"))
-                    .help(format!(
-                        "the commands are {}; without one: the page of ichnos",
-                        verbs.join(", ")
-                    )));
+                return Err(Failure::new(format!("unknown command `{verb}`")).help(format!(
+                    "the commands are {}; without a command: the page of ichnos",
+                    verbs.join(", ")
+                )));
             }
         },
     };

@@ -1,5 +1,4 @@
-//! What people write who are used to `babeltrace2`: what works is put in order, for the rest there is an
-//! answer that says how ichnos does it.
+//! Accepts babeltrace2 command lines, or explains the ichnos equivalent.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -12,11 +11,11 @@ use crate::args::{FieldName, NameScope};
 use crate::exit::Failure;
 use crate::nearest::{alternatives, nearest};
 
-/// Puts the words of a command line in the order that the parser expects: the verb first, which is `cat`
-/// where a path stands alone.
+/// Puts the words of a command line in the order that the parser expects: the verb first, which is `cat` if
+/// only a path is given.
 ///
 /// # Errors
-/// The answers to what only `babeltrace2` knows.
+/// Answers to options that only `babeltrace2` has.
 pub(crate) fn arrange(mut words: Vec<OsString>, command: &Command) -> Result<Vec<OsString>, Failure> {
     let Some(cat) = command.find_subcommand("cat") else { return Ok(words) };
     let scanned = scan(&words, cat);
@@ -62,7 +61,7 @@ pub(crate) fn arrange(mut words: Vec<OsString>, command: &Command) -> Result<Vec
     }
 }
 
-/// The command that may have been meant, or where they are listed.
+/// Suggests a command, or lists them.
 fn similar_command(name: &str, command: &Command) -> String {
     let commands = command.get_subcommands().map(Command::get_name);
     match nearest(name, commands).as_slice() {
@@ -71,7 +70,7 @@ fn similar_command(name: &str, command: &Command) -> String {
     }
 }
 
-/// Whether a word that is no verb can only be a path.
+/// Returns `true` if a word that is not a verb can only be a path.
 fn is_path(word: &OsStr) -> bool {
     let text = word.to_string_lossy();
     text == "-" || text.contains('/') || text.starts_with(['.', '~']) || Path::new(word).exists()
@@ -79,7 +78,7 @@ fn is_path(word: &OsStr) -> bool {
 
 /// A word of a command line.
 enum Word {
-    /// An option as it is written, `--begin` or `-b`, and its value.
+    /// An option as written, `--begin` or `-b`, and its value.
     Option {
         name: String,
         value: Option<String>,
@@ -87,7 +86,7 @@ enum Word {
     Path(OsString),
 }
 
-/// Takes a command line apart, with the places of its words, as far as that is possible without an error.
+/// Splits a command line into words with their positions, as far as possible without errors.
 fn scan(words: &[OsString], command: &Command) -> Vec<(usize, Word)> {
     let takes_value = |name: &str| {
         let argument = command.get_arguments().find(|argument| is_called(argument, name));
@@ -149,7 +148,7 @@ fn has_option(command: &Command, name: &str) -> bool {
     command.get_arguments().any(|argument| is_called(argument, name))
 }
 
-/// Options of `babeltrace2` with a value, which are none of ichnos.
+/// Options of `babeltrace2` with a value that ichnos lacks.
 const FOREIGN_WITH_VALUE: &[&str] = &[
     "--component",
     "-c",
@@ -166,7 +165,7 @@ const FOREIGN_WITH_VALUE: &[&str] = &[
     "--output-format",
 ];
 
-/// Looks for what only `babeltrace2` knows.
+/// Finds options that only `babeltrace2` has.
 fn answer_all(words: &[OsString], verb: &Command, cat: &Command) -> Result<(), Failure> {
     for (_, word) in scan(words, cat) {
         let answer = match &word {
@@ -190,7 +189,7 @@ fn answer_all(words: &[OsString], verb: &Command, cat: &Command) -> Result<(), F
     Ok(())
 }
 
-/// The answer to an option of `babeltrace2`.
+/// Returns the answer to an option of `babeltrace2`.
 fn option(name: &str, value: &str) -> Option<Failure> {
     let (message, help) = match name {
         "-c" | "--component" => ("ichnos has no components", component(value)),
@@ -206,10 +205,10 @@ fn option(name: &str, value: &str) -> Option<Failure> {
             "ichnos has no levels of logging",
             "leave it out, or use `-v` to see notes, and `-q` to see less",
         ),
-        "--retry-duration" => ("ichnos reads what is there, and tries nothing again", "leave it out"),
+        "--retry-duration" => ("ichnos reads existing data, without retries", "leave it out"),
         "--debug-info" | "--debug-info-dir" | "--debug-info-full-path" | "--debug-info-target-prefix" => (
-            "ichnos does not look up places of source code yet",
-            "leave it out: events are printed with the addresses that they have",
+            "ichnos does not look up source locations yet",
+            "leave it out: events are printed with their addresses",
         ),
         "--output-format" => return output_format(name, value, "cat"),
         _ => return None,
@@ -217,7 +216,7 @@ fn option(name: &str, value: &str) -> Option<Failure> {
     Some(Failure::new(format!("`{}`: {message}", written(name, value))).help(help))
 }
 
-/// An option with its value.
+/// Returns an option with its value, as written.
 fn written(name: &str, value: &str) -> String {
     match value {
         "" => name.to_owned(),
@@ -226,7 +225,7 @@ fn written(name: &str, value: &str) -> String {
     }
 }
 
-/// What does the same as a component of Babeltrace.
+/// Returns the equivalent of a Babeltrace component.
 fn component(value: &str) -> &'static str {
     let class = value.rsplit(':').next().unwrap_or_default();
     let class = class.replace("src.", "source.").replace("flt.", "filter.");
@@ -240,19 +239,17 @@ fn component(value: &str) -> &'static str {
         "sink.ctf.fs" => WRITING,
         "source.ctf.fs" => "name the paths: `ichnos cat PATH...`",
         "source.ctf.lttng-live" => NO_LIVE,
-        "source.text.dmesg" => {
-            "ichnos does not read the messages of a kernel; `ichnos formats` lists what it reads"
-        }
+        "source.text.dmesg" => "ichnos does not read kernel messages; `ichnos formats` lists what it reads",
         "filter.utils.muxer" => "leave it out: `ichnos cat` always puts events in the order of time",
         "filter.utils.trimmer" => {
-            "`ichnos cat --begin TIME --end TIME PATH` prints what lies between two times"
+            "`ichnos cat --begin TIME --end TIME PATH` prints the events between two times"
         }
-        "filter.lttng-utils.debug-info" => "leave it out: ichnos does not look up places of source code yet",
+        "filter.lttng-utils.debug-info" => "leave it out: ichnos does not look up source locations yet",
         _ => "`ichnos cat --format FORMAT PATH...` prints traces; `ichnos formats` lists the formats",
     }
 }
 
-/// What does the same as a parameter of a component.
+/// Returns the equivalent of a component's parameter.
 fn parameters(value: &str) -> &'static str {
     let name = value.split('=').next().unwrap_or_default().trim();
     match name {
@@ -274,7 +271,7 @@ const WRITING: &str = "`ichnos convert PATH -o OUT` writes traces";
 const NO_LIVE: &str =
     "let the tracer write to files, or read the output directory of the relay daemon: `ichnos cat PATH`";
 
-/// The answer to `-o FORMAT` of `babeltrace2`; `-o` of ichnos is the file to write.
+/// Returns the answer to `-o FORMAT` of `babeltrace2`; `-o` of ichnos is the output file.
 fn output_format(option: &str, value: &str, verb: &str) -> Option<Failure> {
     let help = match value {
         "text" if verb == "convert" => "`ichnos cat PATH` prints text",
@@ -282,9 +279,9 @@ fn output_format(option: &str, value: &str, verb: &str) -> Option<Failure> {
         "text" => "text is printed anyway: `--format pretty` is what `ichnos cat PATH` prints",
         "dummy" => "`--format null` reads everything and prints nothing",
         "ctf" => WRITING,
-        "ctf-metadata" => "`ichnos schema PATH` prints what the metadata says",
+        "ctf-metadata" => "`ichnos schema PATH` prints the contents of the metadata",
         _ if option == "-o" => return None,
-        _ => "`--format FORMAT` is how to print, and `--output FILE` where to",
+        _ => "`--format FORMAT` selects the format, `--output FILE` the file",
     };
     let (message, help) = if option == "-o" {
         let message = format!("`-o {value}`: `-o` is the file to write, not the format");
@@ -296,7 +293,7 @@ fn output_format(option: &str, value: &str, verb: &str) -> Option<Failure> {
     Some(Failure::new(message).help(help))
 }
 
-/// The answer to addresses of relay daemons.
+/// Returns the answer to addresses of relay daemons.
 fn address(path: &str) -> Option<Failure> {
     const SCHEMES: [&str; 8] =
         ["lttng-live://", "lttng-live:", "net://", "net4://", "net6://", "tcp://", "tcp4://", "tcp6://"];
@@ -308,14 +305,14 @@ fn live(what: &str) -> Failure {
     Failure::new(format!("`{what}`: ichnos does not read from a running relay daemon yet")).help(NO_LIVE)
 }
 
-/// What serves instead of a verb that other programs have.
+/// Returns the equivalent of a verb of other programs.
 fn foreign_verb(verb: &str) -> Option<&'static str> {
     Some(match verb {
-        "trim" => "`ichnos cut --begin TIME --end TIME PATH -o OUT` writes what is between two times",
+        "trim" => "`ichnos cut --begin TIME --end TIME PATH -o OUT` writes the events between two times",
         "run" => "ichnos has no components to connect: `ichnos cat PATH...` reads, merges and prints traces",
         "query" => {
-            "ichnos has no components to ask: `ichnos info PATH` says what is in a trace, `ichnos schema PATH` \
-             what its metadata says"
+            "ichnos has no components to query: `ichnos info PATH` describes a trace, \
+             `ichnos schema PATH` its event classes"
         }
         "list-plugins" => "ichnos has no plugins: `ichnos formats` lists what it reads and prints",
         _ if ["source.", "src.", "filter.", "flt.", "sink."].iter().any(|kind| verb.starts_with(kind)) => {
@@ -325,20 +322,20 @@ fn foreign_verb(verb: &str) -> Option<&'static str> {
     })
 }
 
-/// What helps with an option that is missing, where people look for it.
+/// Suggests a replacement for an option that people expect.
 fn missing_option(option: &str) -> Option<&'static str> {
     Some(match option {
         "--pid" | "--tid" | "--vpid" | "--vtid" | "--procname" | "--process" | "--cpu" | "--where"
         | "--field" => {
             "events are selected by --event, --stream, --begin and --end; by fields: --filter 'vpid == 5'"
         }
-        "--follow" => "what arrives is read by --listen; ichnos does not wait for files to grow",
+        "--follow" => "--listen reads live datagrams; ichnos does not wait for files to grow",
         "--text" | "--pretty" => "`--format pretty` is what `ichnos cat` prints anyway",
         _ => return None,
     })
 }
 
-/// Gives errors of the parser a better hint.
+/// Improves the hints in errors of the parser.
 pub(crate) fn improve(mut error: clap::Error) -> clap::Error {
     let text = |kind: ContextKind| match error.get(kind) {
         Some(ContextValue::String(text)) => text.clone(),
@@ -351,28 +348,28 @@ pub(crate) fn improve(mut error: clap::Error) -> clap::Error {
             if hint.is_some() {
                 error.remove(ContextKind::SuggestedSubcommand);
             }
-            // There is always a way to name a command as a value, which is not what was meant.
+            // The parser suggests passing a command as a value, which was not intended.
             Some(hint.unwrap_or("`ichnos --help` lists the commands").to_owned())
         }
         ErrorKind::UnknownArgument => {
-            // "To pass it as a value": no path is called like this.
+            // Remove "to pass it as a value": paths do not look like this.
             error.remove(ContextKind::Suggested);
             let hint = missing_option(&argument);
             if hint.is_some() {
-                // What is written alike does something else.
+                // Options with similar names do something else.
                 error.remove(ContextKind::SuggestedArg);
                 error.remove(ContextKind::Usage);
             }
             hint.map(str::to_owned)
         }
         ErrorKind::ArgumentConflict => {
-            // It would be that of the words as they were arranged.
+            // It would be the usage of the reordered words.
             error.remove(ContextKind::Usage);
             None
         }
         ErrorKind::InvalidValue if argument.starts_with("--format") && are_all::<FieldName>(&value) => {
             error.remove(ContextKind::SuggestedValue);
-            Some(format!("what to print of an event is chosen by `--fields {value}`"))
+            Some(format!("properties to print are selected by `--fields {value}`"))
         }
         ErrorKind::InvalidValue
             if argument.starts_with("--format")
@@ -380,12 +377,15 @@ pub(crate) fn improve(mut error: clap::Error) -> clap::Error {
                 && matches!(error.get(ContextKind::ValidValue), Some(ContextValue::Strings(formats)) if formats.iter().any(|format| format == "csv"))
                 && is_field_list(&value) =>
         {
-            Some(format!(
-                "columns of a table are named by `--fields`: `--format csv --fields time,event,{value}`"
-            ))
+            let fields = format!("`--format csv --fields time,event,{value}`");
+            // A single word may as well be a format that ichnos lacks.
+            Some(match value.contains([',', '.']) {
+                true => format!("columns of a table are named by `--fields`: {fields}"),
+                false => format!("if `{value}` is a field and no format, print its column by {fields}"),
+            })
         }
         ErrorKind::ValueValidation if argument.starts_with("--limit <") && are_all::<NameScope>(&value) => {
-            Some(format!("where to print names is chosen by `--names {value}`"))
+            Some(format!("scopes of printed names are selected by `--names {value}`"))
         }
         _ => None,
     };
@@ -395,19 +395,19 @@ pub(crate) fn improve(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Whether a list with commas has only these values.
+/// Returns `true` if a list separated by commas has only these values.
 fn are_all<T: ValueEnum>(list: &str) -> bool {
     !list.is_empty() && list.split(',').all(|value| T::from_str(value, true).is_ok())
 }
 
-/// Returns `true` if a value can only be names of fields, with commas between them.
+/// Returns `true` if a value can only be a list of field names separated by commas.
 fn is_field_list(list: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | ':' | '-');
     list.split(',')
         .all(|name| name.starts_with(|c: char| c.is_alphabetic() || c == '_') && name.chars().all(is_part))
 }
 
-/// The answer to `--pair BEGIN PATH`, where the path was taken for the second name and so is missing.
+/// Returns the answer to `--pair BEGIN PATH`, if the path was parsed as the second name.
 pub(crate) fn missing_pair(error: &clap::Error, words: &[OsString]) -> Option<Failure> {
     if error.kind() != ErrorKind::MissingRequiredArgument {
         return None;
@@ -454,7 +454,7 @@ mod tests {
             ("--format jsonl", "cat --format jsonl"),
             ("--format jsonl cat x", "cat --format jsonl x"),
             ("--count info x", "info --count x"),
-            // These are as they are.
+            // Unchanged command lines.
             ("info x", "info x"),
             ("-v info x", "-v info x"),
             ("dump x", "dump x"),
@@ -473,8 +473,8 @@ mod tests {
         assert!(failure.message.contains("neither a command nor"), "{failure}");
     }
 
-    /// Every option that `babeltrace2 convert` and its general options have, as its manual page lists
-    /// them: it is one of ichnos, or has an answer.
+    /// Every option of `babeltrace2 convert` and its general options, as in its manual page, exists in ichnos
+    /// or has an answer.
     #[test]
     fn every_option_of_babeltrace() {
         let mut command = LowArgs::command();

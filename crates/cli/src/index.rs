@@ -1,4 +1,4 @@
-//! `ichnos index`: indexes of packets beside the files of traces.
+//! `ichnos index`: writes packet indexes next to the files of traces.
 
 use ichnos::OpenOptions;
 use ichnos::index::index;

@@ -1,4 +1,4 @@
-//! `ichnos info`: what a trace is and what is in it.
+//! `ichnos info`: describes traces and their contents.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, 
         input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
     let mut damaged = input::report_problems(&session, report);
     let mut selected = Selected::new(&session, selection, report)?;
-    // Only reading shows what events of a time or a name there are.
+    // Events of a time or a name can only be counted by reading.
     let counted = args.count || selected.selection.has_times() || !selected.selection.wants_all_events();
     let mut progress = Progress::new(global.progress, &session, false, report);
     let mut traces = Vec::new();
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, 
             && let Some(damage) = found.damage.list.first()
         {
             return Err(
-                Failure::new(damage::line(damage)).help("without --strict, all that can be read is shown")
+                Failure::new(damage::line(damage)).help("without --strict, all readable data are shown")
             );
         }
         traces.push(found);
@@ -74,10 +74,10 @@ pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, 
     })
 }
 
-/// How many data streams of a trace are shown to people; the others are summed up.
+/// Number of data streams of a trace that are shown; the others are summed up.
 const SHOWN_STREAMS: usize = 10_000;
 
-/// What was found out about a data stream.
+/// Information about a data stream.
 struct Stream {
     summary: StreamSummary,
     events: u64,
@@ -86,17 +86,17 @@ struct Stream {
     discarded_events: u64,
     discarded_unknown: bool,
     discarded_packets: u64,
-    /// How many events there are of each class of its data stream class.
+    /// Number of events of each class of its data stream class.
     counts: Vec<u64>,
 }
 
-/// What was found out about a trace.
+/// Information about a trace.
 struct Summary<'a> {
     input: &'a dyn TraceInput,
     streams: Vec<Stream>,
     /// Sums of the data streams that are not shown, by class.
     rest: Vec<Stream>,
-    /// How many data streams there are.
+    /// Number of data streams.
     number: u64,
     counted: bool,
     damage: Damages,
@@ -143,7 +143,7 @@ impl<'a> Summary<'a> {
         found
     }
 
-    /// Adds a data stream: to those that are shown, or to the sum of the others of its class.
+    /// Adds a data stream to the shown ones, or to the sum of its class.
     fn add(&mut self, stream: Stream, shown: usize) {
         self.number += 1;
         if self.streams.len() < shown {
@@ -157,7 +157,7 @@ impl<'a> Summary<'a> {
         }
     }
 
-    /// The data streams that are shown, and the sums of the others.
+    /// Returns the data streams that are shown, and the sums of the others.
     fn all(&self) -> impl Iterator<Item = &Stream> {
         self.streams.iter().chain(&self.rest)
     }
@@ -172,23 +172,23 @@ impl<'a> Summary<'a> {
         Some((begin, end))
     }
 
-    /// Whether all times count from the Unix epoch.
+    /// Returns `true` if all times count from the Unix epoch.
     fn has_dates(&self) -> bool {
         self.streams.iter().all(Stream::has_dates)
     }
 
-    /// Name of the format, for people, and how it is recognised.
+    /// Returns the title of the format, and how it is recognised.
     fn format(&self) -> (&'static str, &'static str) {
         let format = FORMATS.iter().find(|format| format.name() == self.input.format());
         format.map_or((self.input.format(), ""), |format| (format.title(), format.recognised_by()))
     }
 }
 
-/// How many events are counted before progress is shown.
+/// Number of events counted between progress updates.
 const AT_ONCE: u32 = 1 << 14;
 
 impl Stream {
-    /// Whether all times count from the Unix epoch.
+    /// Returns `true` if all times count from the Unix epoch.
     fn has_dates(&self) -> bool {
         let clock = self.summary.stream.clock();
         clock.is_none_or(|clock| clock.origin == ClockOrigin::UnixEpoch)
@@ -207,7 +207,7 @@ impl Stream {
         }
     }
 
-    /// Adds what was found out about another data stream of the class.
+    /// Adds the information about another data stream of the class.
     fn join(&mut self, other: Self) {
         let earlier = |a: Option<i128>, b: Option<i128>| a.into_iter().chain(b).min();
         self.events += other.events;
@@ -219,7 +219,7 @@ impl Stream {
         sum.packets = sum.packets.saturating_add(more.packets);
         sum.bytes = sum.bytes.saturating_add(more.bytes);
         sum.padding = sum.padding.saturating_add(more.padding);
-        // Classes that are met while reading are more and more.
+        // The number of classes grows while reading.
         self.counts.resize(self.counts.len().max(other.counts.len()), 0);
         self.counts.iter_mut().zip(&other.counts).for_each(|(sum, more)| *sum += more);
     }
@@ -296,20 +296,20 @@ fn document(traces: &[Summary<'_>], session: &Session, counted: bool, form: Time
     object
 }
 
-/// First and last time, and what lies between; `has_dates`: they count from the Unix epoch.
+/// Adds first and last time, and the duration; `has_dates` if times count from the Unix epoch.
 fn range_json(object: &mut Object, range: Option<(i128, i128)>, has_dates: bool, form: TimeForm) {
     let times =
         [("begin_ns", "begin", range.map(|range| range.0)), ("end_ns", "end", range.map(|range| range.1))];
     for (number, text, time) in times {
         let date = time.filter(|_| has_dates && form != TimeForm::Ns).and_then(rfc3339);
-        // What has no date is not left out.
+        // Times without a date are kept as numbers.
         object.put_integer(number, time.filter(|_| form != TimeForm::Iso || date.is_none()));
         object.put_some(text, date);
     }
     object.put_integer("duration_ns", range.map(|range| range.1.saturating_sub(range.0)));
 }
 
-/// Problems of files that describe a trace.
+/// Returns the problems of files that describe a trace.
 pub(crate) fn problems_json(diagnostics: &[ichnos::model::FileDiagnostic]) -> Json {
     let problem = |problem: &ichnos::model::FileDiagnostic| {
         let mut object = Object::default();
@@ -321,7 +321,7 @@ pub(crate) fn problems_json(diagnostics: &[ichnos::model::FileDiagnostic]) -> Js
     Json::Array(diagnostics.iter().map(problem).collect())
 }
 
-/// A damaged place.
+/// Returns a damaged place.
 pub(crate) fn damage_json(damage: &Damage) -> Object {
     let mut object = Object::default();
     object.put("file", damage.file.as_str());
@@ -376,33 +376,33 @@ impl Summary<'_> {
         object
     }
 
-    /// How many events there are of a class, by its index and that of its data stream class.
+    /// Number of events of a class, by its index and that of its data stream class.
     fn count_of(&self, data_stream_class: usize, class: usize) -> u64 {
         let is_of = |stream: &Stream| stream.summary.stream.class_index == data_stream_class;
         self.sum(|stream| if is_of(stream) { stream.counts.get(class).copied().unwrap_or(0) } else { 0 })
     }
 
-    /// The event record classes that are known: id of their data stream class, the class, and how many
-    /// events there are of it.
+    /// Returns the known event record classes: the id of their data stream class, the class, and its number
+    /// of events.
     fn classes(&self) -> Vec<(u128, Arc<EventRecordClass>, u64)> {
         let trace = self.input.trace();
         let mut classes = Vec::new();
         let of_streams: HashSet<usize> = self.all().map(|stream| stream.summary.stream.class_index).collect();
         for (i, stream) in trace.class.data_streams.iter().enumerate() {
-            // Without a selection, those of which there is no data stream, too.
+            // Without a selection, also classes without a data stream.
             if self.selection.streams.is_some() && !of_streams.contains(&i) {
                 continue;
             }
             let wants = |record: &Arc<EventRecordClass>| self.selection.wants_class(record);
             let begin = classes.len() + stream.event_records.iter().filter(|record| wants(record)).count();
             let records = trace.event_records(i).enumerate().filter(|(_, record)| wants(record));
-            // Only what is shown of a class is kept: of those that are met while reading there may be many.
+            // Only keep what is shown: there may be many classes found while reading.
             let shown = |record: Arc<EventRecordClass>| {
                 let record = EventRecordClass::clone(&record);
                 Arc::new(EventRecordClass { specific_context: None, payload: None, log: None, ..record })
             };
             classes.extend(records.map(|(j, record)| (stream.id, shown(record), self.count_of(i, j))));
-            // Which of those that are met while reading comes first must not show.
+            // Hide the order in which classes were found while reading.
             if let Some(dynamic) = classes.get_mut(begin..) {
                 dynamic.sort_by_key(|(_, record, _)| record.id);
             }
@@ -518,7 +518,7 @@ impl Summary<'_> {
         root
     }
 
-    /// A path without that of the trace.
+    /// Returns a path without that of the trace.
     fn relative<'b>(&self, path: &'b str) -> &'b str {
         path.strip_prefix(self.input.path())
             .map(|rest| rest.trim_start_matches('/'))
@@ -573,12 +573,12 @@ impl Summary<'_> {
         let mut list = self.classes();
         let number = list.len();
         let mut branch = if self.input.has_dynamic_classes() && !self.counted {
-            Branch::new("event record classes are only met while reading: `--count` shows them")
+            Branch::new("event record classes are only known after reading: `--count` shows them")
         } else {
             Branch::new(count(number as u64, "event record class"))
         };
         if self.counted {
-            // Most frequent first; the order of the metadata among equals.
+            // Most frequent first; equal ones in the order of the metadata.
             list.sort_by_key(|entry| std::cmp::Reverse(entry.2));
             for (stream, record, number) in list.iter().filter(|entry| entry.2 > 0) {
                 let name = record.name.as_deref().map(safe);
@@ -586,7 +586,7 @@ impl Summary<'_> {
                     Some(name) => paint.name(name),
                     None => format!("class {} of data stream class {stream}", record.id),
                 };
-                let bytes = if record.is_undescribed { ", whose payload nothing describes" } else { "" };
+                let bytes = if record.is_undescribed { ", without a description of its payload" } else { "" };
                 branch.line(format!("{name}: {}{bytes}", count(*number, "event")));
             }
             let unused = list.iter().filter(|entry| entry.2 == 0).count();
@@ -639,8 +639,7 @@ impl Summary<'_> {
     }
 }
 
-/// How many events there are in a second, as the end of a line; empty if it is less than one, or their times do not
-/// say.
+/// Returns the events per second, as the end of a line; empty if below one, or if times are unknown.
 fn rate(events: u64, (begin, end): (i128, i128)) -> String {
     let duration = end.saturating_sub(begin);
     let events = i128::from(events).checked_mul(1_000_000_000);
@@ -650,11 +649,11 @@ fn rate(events: u64, (begin, end): (i128, i128)) -> String {
     }
 }
 
-/// What is missing, in one line; None if nothing is.
+/// Describes losses in one line; returns `None` if nothing was lost.
 pub(crate) fn losses(events: u64, unknown: bool, packets: u64) -> Option<String> {
     let mut parts = Vec::new();
     if events > 0 {
-        parts.push(format!("{} that the tracer discarded", count(events, "event")));
+        parts.push(format!("{} discarded by the tracer", count(events, "event")));
     }
     if unknown {
         parts.push("an unknown number of events before the first packet".to_owned());

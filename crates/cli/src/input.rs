@@ -1,4 +1,4 @@
-//! From paths to an open session, with errors that help.
+//! Opens sessions from paths, with helpful errors.
 
 use std::path::{Path, PathBuf};
 
@@ -17,10 +17,10 @@ use crate::nearest::{alternatives, nearest};
 use crate::report::Report;
 use crate::style::{self, count};
 
-/// How many problems an error shows; `ichnos check` shows all.
+/// Number of problems in an error; `ichnos check` shows all.
 const SHOWN: usize = 20;
 
-/// Opens what the command line names.
+/// Opens the traces named on the command line.
 pub(crate) fn open(
     reading: &Reading,
     arithmetic: Arithmetic,
@@ -30,7 +30,7 @@ pub(crate) fn open(
     open_checked(reading, arithmetic, false, progress, report)
 }
 
-/// The same; `all_problems`: to say all that is wrong, even what does not matter.
+/// Like [`open`]; `all_problems` to report all problems, even harmless ones.
 pub(crate) fn open_checked(
     reading: &Reading,
     arithmetic: Arithmetic,
@@ -48,7 +48,7 @@ pub(crate) fn open_checked(
             let failure = failure(&error);
             match reading.format_flags.choices().next() {
                 Some(name) if was_refused => {
-                    failure.help(format!("without --{name} the {name} is found out from the trace"))
+                    failure.help(format!("without --{name}, the {name} is detected from the trace"))
                 }
                 _ => failure,
             }
@@ -57,18 +57,18 @@ pub(crate) fn open_checked(
     Ok(session)
 }
 
-/// Checks that what was opened is what the options ask for.
+/// Checks the opened traces against the options.
 pub(crate) fn check(reading: &Reading, session: &Session, report: Report) -> Result<(), Failure> {
     if reading.strict
         && let Some(problem) = session.problems().first()
     {
-        return Err(Failure::new(problem.to_string()).help("without --strict, all that can be read is read"));
+        return Err(Failure::new(problem.to_string()).help("without --strict, all readable data are read"));
     }
     applicable::check_reading(reading, session, report)
 }
 
-/// Opens what the command line names, with this arithmetic of clocks unless it names another; `check`:
-/// to say all that is wrong, even what does not matter. The inner error is that of the traces.
+/// Opens the traces named on the command line; `arithmetic` is the clock arithmetic unless an option sets it,
+/// `check` to report all problems, even harmless ones. The inner error is that of the traces.
 pub(crate) fn try_open(
     reading: &Reading,
     arithmetic: Arithmetic,
@@ -80,10 +80,8 @@ pub(crate) fn try_open(
     }
     let reads_stdin = reading.paths.iter().any(|path| path.as_os_str() == "-");
     if reads_stdin && std::io::IsTerminal::is_terminal(&std::io::stdin()) {
-        return Err(Failure::new(
-            "the standard input (`-`) is a terminal: there is no trace to read from it",
-        )
-        .help("send an archive of a trace into it: `tar c TRACE | ichnos info -`"));
+        return Err(Failure::new("the standard input (`-`) is a terminal, not a trace")
+            .help("pipe an archive of a trace into it: `tar c TRACE | ichnos info -`"));
     }
     let manifest = reading.manifest.as_deref().map(Manifest::read).transpose()?.unwrap_or_default();
     let mut options = options(reading, &manifest, arithmetic)?;
@@ -107,7 +105,7 @@ pub(crate) fn try_open(
     Ok(opened)
 }
 
-/// Opens text that stands for what is at a path.
+/// Opens a text as if it were the file at a path.
 pub(crate) fn open_text(
     name: &str,
     text: &[u8],
@@ -121,7 +119,7 @@ pub(crate) fn open_text(
     ichnos::open_reader(name, text, &options).map_err(|error| failure(&error))
 }
 
-/// Opens no more than the first `beginning` bytes of each packed file; None if that cannot be.
+/// Opens only the first `beginning` bytes of each packed file; returns `None` if that is impossible.
 pub(crate) fn open_beginnings(
     reading: &Reading,
     arithmetic: Arithmetic,
@@ -134,7 +132,7 @@ pub(crate) fn open_beginnings(
     options.beginning = Some(beginning);
     match ichnos::open(&reading.paths, &options) {
         Ok(session) => Ok(Some(session)),
-        // That would not be different if all were read.
+        // The whole files would give the same error.
         Err(error @ OpenError::Io(_)) => Err(failure(&error)),
         Err(_) => Ok(None),
     }
@@ -160,7 +158,7 @@ fn options(reading: &Reading, manifest: &Manifest, arithmetic: Arithmetic) -> Re
         let named = all().filter(|path| glob.is_match(path) || path.as_os_str() == pattern.glob());
         options.clock_offsets.extend(named.map(|path| ClockOffset::new(path, *offset)));
         if options.clock_offsets.len() == before {
-            return Err(Failure::new(format!("--offset: none of the paths is `{}`", pattern.glob()))
+            return Err(Failure::new(format!("--offset: no path matches `{}`", pattern.glob()))
                 .help("the pattern is compared with the paths as they are written on the command line"));
         }
     }
@@ -181,7 +179,7 @@ fn options(reading: &Reading, manifest: &Manifest, arithmetic: Arithmetic) -> Re
     Ok(options)
 }
 
-/// An error of opening, with what may help.
+/// Returns an error of opening, with a suggested fix.
 pub(crate) fn failure(error: &OpenError) -> Failure {
     let message = error.to_string();
     let at_limit = limits::of_opening(error);
@@ -225,15 +223,15 @@ pub(crate) fn failure(error: &OpenError) -> Failure {
             Failure::new(message).help(format!("{}; or leave out {option}", conflict.help))
         }
         OpenError::Uncorrelated(_) => Failure::new(message).help(
-            "read the traces one by one, say where their clocks are with --offset PATH=TIME or --manifest FILE, or put them on one \
-             timeline all the same with --assume-correlated",
+            "read the traces one by one, set clock offsets with --offset PATH=TIME or --manifest FILE, or \
+            force one timeline with --assume-correlated",
         ),
         OpenError::NoClock { clock, known, .. } => {
             let near = nearest(clock, known.iter().map(String::as_str));
             let names =
                 if near.is_empty() { known.iter().map(String::as_str).take(SHOWN).collect() } else { near };
             match names.is_empty() {
-                true => Failure::new(message).help("there are no clocks at all"),
+                true => Failure::new(message).help("the traces have no clocks"),
                 false => Failure::new(message).help(format!("there is {}", alternatives(names))),
             }
         }
@@ -248,7 +246,7 @@ pub(crate) fn failure(error: &OpenError) -> Failure {
     }
 }
 
-/// Reports what was found besides the traces; true if something cannot be read.
+/// Reports problems other than the traces; returns `true` if something is unreadable.
 pub(crate) fn report_problems(session: &Session, report: Report) -> bool {
     for error in session.left_out() {
         report.failure(&failure(error));
@@ -280,7 +278,7 @@ pub(crate) fn report_problems(session: &Session, report: Report) -> bool {
     !session.problems().is_empty() || !session.refused().is_empty() || !session.left_out().is_empty()
 }
 
-/// What is wrong with paths, directories and archives, a sentence each.
+/// Returns the problems of paths, directories and archives, a sentence each.
 pub(crate) fn problems(session: &Session) -> Vec<String> {
     session
         .left_out()
@@ -290,12 +288,12 @@ pub(crate) fn problems(session: &Session) -> Vec<String> {
         .collect()
 }
 
-/// How many warnings of a trace are printed, unless more is asked for; `ichnos check` shows all.
+/// Number of warnings printed for a trace by default; `ichnos check` shows all.
 const MOST_WARNINGS: usize = 5;
 
-/// Warns of what is read only because it is clear what it means, and notes the rest.
+/// Prints warnings about tolerated errors, and notes for the rest.
 fn print_warnings(trace: &dyn TraceInput, report: Report) {
-    // An index that is not used makes no difference to what is read.
+    // An unused index does not change what is read.
     let is_warned_about = |problem: &&FileDiagnostic| {
         problem.diagnostic.severity == Severity::Warning && problem.role != FileRole::Index
     };
@@ -314,20 +312,20 @@ fn print_warnings(trace: &dyn TraceInput, report: Report) {
     }
 }
 
-/// Prints what people should know though nothing is wrong with it.
+/// Prints notices about valid but unexpected input.
 pub(crate) fn print_notices(session: &Session, report: Report) {
     session.notices().iter().for_each(|notice| report.notice(&notice.describe(format_flags::written)));
 }
 
-/// Reports which traces have no data streams at all: there is nothing wrong with that.
+/// Reports traces without data streams, which are valid.
 pub(crate) fn report_empty_traces(session: &Session, report: Report) {
     let is_empty = |trace: &dyn TraceInput| trace.data_streams().is_empty() && trace.damage().is_empty();
     for trace in session.traces().iter().filter(|trace| is_empty(trace.as_ref())) {
-        report.notice(&format!("{}: there are no data streams, only metadata", trace.path()));
+        report.notice(&format!("{}: no data streams, only metadata", trace.path()));
     }
 }
 
-/// When the first event may be: what times from the start count from.
+/// Returns the time of the first event, or an earlier bound, to which times from the start refer.
 pub(crate) fn start(session: &Session) -> Option<i128> {
     let begins = session.traces().iter().flat_map(|trace| trace.streams());
     begins.filter_map(|stream| stream.time_range.map(|(begin, _)| begin)).min().or_else(|| {
@@ -340,8 +338,8 @@ pub(crate) fn start(session: &Session) -> Option<i128> {
     })
 }
 
-/// When the last event may be: what times before the end count from. Data streams whose packets do not say it are read
-/// to their ends.
+/// Returns the time of the last event, or a later bound, to which times before the end refer. Data streams
+/// whose packets do not contain it are read to their ends.
 pub(crate) fn end(session: &Session) -> Option<i128> {
     let mut end: Option<i128> = None;
     for trace in session.traces() {
@@ -364,7 +362,7 @@ pub(crate) fn end(session: &Session) -> Option<i128> {
     end
 }
 
-/// What may help where there is no trace.
+/// Suggests a fix if no trace was found.
 fn where_a_trace_is(found: &NoTrace) -> String {
     if let Some(format) = found.recognised {
         return format!("leave out --from, or write `--from {format}`");
@@ -383,7 +381,7 @@ fn where_a_trace_is(found: &NoTrace) -> String {
     help
 }
 
-/// A name beside a path that is nearly the same.
+/// Returns a path in the same directory with a similar name.
 fn similar(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.to_string_lossy().into_owned();
     let above = path.parent()?;

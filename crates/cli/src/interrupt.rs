@@ -1,4 +1,4 @@
-//! Signals that ask the program to end: what is begun is ended properly.
+//! Signals that ask the program to end: work in progress is ended properly.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Once, OnceLock};
@@ -8,21 +8,21 @@ use crate::exit::Exit;
 use crate::report::Report;
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
-/// The signal that came first; 0 if none did.
+/// First signal received; 0 if none.
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
-/// Takes the notice that the output is still being removed.
+/// Report for the notice that the output is still being removed.
 static REMOVING: OnceLock<Report> = OnceLock::new();
-/// Time after a signal until a note says why the program continues.
+/// Time after a signal until a note explains why the program continues.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// From now on SIGINT (Ctrl-C), SIGTERM and SIGHUP do not end the program, but [`is_requested`] is
-/// true after them. The second one ends it immediately.
+/// Makes SIGINT (Ctrl-C), SIGTERM and SIGHUP set [`is_requested`] instead of ending the program. The second
+/// signal ends it immediately.
 pub(crate) fn watch() {
     static ONCE: Once = Once::new();
     ONCE.call_once(set_handlers);
 }
 
-/// The same for a verb that removes what it has written up to then, which can take long.
+/// Like [`watch`], for a verb that removes its partial output, which can take long.
 pub(crate) fn watch_writing(report: Report) {
     let _ = REMOVING.set(report);
     watch();
@@ -36,7 +36,7 @@ fn set_handlers() {
     use signal_hook::iterator::Signals;
 
     let mut signals = vec![SIGINT, SIGTERM];
-    // `nohup` starts programs that are to go on without a terminal.
+    // `nohup` starts programs that are to continue without a terminal.
     if !ichnos::io::ignores_signal(SIGHUP) {
         signals.push(SIGHUP);
     }
@@ -47,7 +47,7 @@ fn set_handlers() {
         let Ok(mut signals) = signals else { return };
         signals.forever().for_each(request);
     };
-    // Without a thread, signals do what the system does with them.
+    // Without a thread, signals keep their default effect.
     if std::thread::Builder::new().name("signals".to_owned()).spawn(wait).is_ok() {
         let _ = is_watching.recv();
     }
@@ -56,11 +56,11 @@ fn set_handlers() {
 #[cfg(not(unix))]
 fn set_handlers() {
     const SIGINT: i32 = 2;
-    // If no handler can be set, the system does what it does.
+    // If no handler can be set, signals keep their default effect.
     let _ = ctrlc::set_handler(|| request(SIGINT));
 }
 
-/// Takes a signal.
+/// Handles a signal.
 fn request(signal: i32) {
     let _ = SIGNAL.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed);
     if INTERRUPTED.swap(true, Ordering::Release) {
@@ -69,25 +69,25 @@ fn request(signal: i32) {
     if let Some(report) = REMOVING.get() {
         let explain = || {
             std::thread::sleep(PATIENCE);
-            report.notice("removing the unfinished output; interrupt again to end at once and leave it");
+            report.notice("removing the unfinished output; interrupt again to end immediately and keep it");
         };
-        // Without a thread, nothing is said.
+        // Without a thread, no note is printed.
         drop(std::thread::Builder::new().spawn(explain));
     }
 }
 
-/// What is set when the program is to end, for those who wait.
+/// Returns the flag that is set when the program has to end.
 pub(crate) fn flag() -> &'static AtomicBool {
     &INTERRUPTED
 }
 
-/// Whether the program is to end.
+/// Returns `true` if the program has to end.
 #[inline]
 pub(crate) fn is_requested() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }
 
-/// How the program ends after the signal that came.
+/// Returns the exit code for the received signal.
 pub(crate) fn exit() -> Exit {
     match SIGNAL.load(Ordering::Relaxed) {
         1 => Exit::HungUp,

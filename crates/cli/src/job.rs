@@ -1,4 +1,4 @@
-//! What `cat` is to do, made of its arguments.
+//! The job of `cat`, from its arguments.
 
 use ichnos::export::{
     CsvColumn, CsvForm, CsvOptions, DetailsOptions, JsonLinesOptions, LogForm, LogOptions, PrettyFields,
@@ -11,25 +11,25 @@ use crate::selection::Selection;
 use crate::style::Paint;
 use crate::tail::Tail;
 
-/// Bytes of the trace in a chunk, where nothing is printed.
+/// Bytes of trace data in a chunk if nothing is printed.
 const NULL_CHUNK: u64 = 16 << 20;
 
-/// What to print, and how.
+/// Output to print, with its options.
 pub(crate) struct Job {
     pub(crate) format: Format,
-    /// Without warnings.
+    /// `true` to print no warnings.
     pub(crate) quiet: bool,
     pub(crate) selection: Selection,
-    /// Whether to stop at the first damage.
+    /// `true` to stop at the first damage.
     pub(crate) strict: bool,
-    /// Where the last events begin, if only these are wanted.
+    /// Beginning of the last events, if only these are selected.
     pub(crate) tail: Option<Tail>,
-    /// Whether what is read arrives while it is printed.
+    /// `true` if input arrives while it is printed.
     pub(crate) is_live: bool,
     pub(crate) rendering: RenderOptions,
 }
 
-/// The format of output, with its options.
+/// Output format with its options.
 #[derive(Clone)]
 pub(crate) enum Format {
     Pretty(PrettyOptions),
@@ -40,7 +40,7 @@ pub(crate) enum Format {
     Null,
 }
 
-/// How text is to look.
+/// Style of text.
 #[derive(Clone, Copy)]
 struct Style {
     paint: Paint,
@@ -48,7 +48,7 @@ struct Style {
 }
 
 impl Job {
-    /// What the arguments ask for; `to_terminal`: the output is a terminal.
+    /// Creates the job for the arguments; `to_terminal` if the output is a terminal.
     pub(crate) fn new(
         args: &Cat,
         global: &Global,
@@ -67,7 +67,7 @@ impl Job {
             CatFormat::Null => Format::Null,
         };
         let mut rendering = RenderOptions::default();
-        // A chunk must not keep back what is refused or is beyond the limit.
+        // A chunk must not hold back events if reading may end early.
         let is_cut = selection.limit.is_some() || args.tail.is_some();
         rendering.threads = if is_cut { 1 } else { args.threads(rendering.threads) };
         rendering.chunk_bytes = args.chunk_size.or(matches!(format, Format::Null).then_some(NULL_CHUNK));
@@ -83,7 +83,7 @@ impl Job {
     }
 }
 
-/// Which text a terminal is to show.
+/// Returns the kind of text for a terminal.
 pub(crate) fn terminal_text(args: &Cat, global: &Global) -> TerminalText {
     match args.format() {
         CatFormat::Jsonl | CatFormat::LogJson => TerminalText::Json,
@@ -103,17 +103,20 @@ fn pretty_options(args: &Cat, style: Style, global: &Global) -> PrettyOptions {
     options.clock_date = args.clock_date;
     options.clock_gmt = args.selecting.clock_gmt;
     options.clock_seconds = args.clock_seconds;
+    if !(args.selecting.clock_gmt || args.clock_seconds || args.clock_cycles) {
+        crate::time::warn_of_zone();
+    }
     options.no_delta = args.no_delta;
     options.color = style.paint.is_on();
     options.color_warnings = Paint::stderr(global.color).is_on();
     options.verbose = global.verbose;
     options.stacks = args.stacks;
     options.printable_only = style.to_terminal;
-    // As `babeltrace2` has it: what is named is all that is printed.
+    // As in `babeltrace2`: only the named properties are printed.
     if !args.fields.is_empty() {
         options.fields = PrettyFields::NONE;
     }
-    // What is none was refused before.
+    // Invalid names were refused before.
     for field in args.properties().unwrap_or_default() {
         let fields = &mut options.fields;
         match field {

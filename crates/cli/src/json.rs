@@ -1,20 +1,20 @@
-//! JSON of what the model has: for `--json` of all verbs. `docs/cli-json.md` describes it.
+//! JSON of model types, for `--json` of all verbs; `docs/cli-json.md` describes it.
 
 use ichnos::export::{Integers, with_integers};
 use ichnos::model::{Attributes, Diagnostic, TextPosition, Value};
 use serde_json::{Map, Number, Value as Json, json};
 
-/// The version of all JSON that the command writes; only an incompatible change raises it.
+/// Version of all JSON that the command writes; only raised for incompatible changes.
 pub(crate) const VERSION: u32 = 1;
 
-/// The outermost object of a kind of output.
+/// Returns the outermost object of a kind of output.
 pub(crate) fn document(kind: &str) -> Object {
     let mut object = Object::default();
     object.put("ichnos", json!({ "output": kind, "version": VERSION }));
     object
 }
 
-/// An object that is filled from top to bottom; what is absent is left out.
+/// An object filled from top to bottom, without absent values.
 #[derive(Debug, Default)]
 pub(crate) struct Object(Map<String, Json>);
 
@@ -33,12 +33,12 @@ impl Object {
         self.put_some(name, value.map(integer));
     }
 
-    /// Moves all that `other` has to the end of this one.
+    /// Moves all members of `other` to the end of this object.
     pub(crate) fn append(&mut self, other: &mut Self) {
         self.0.append(&mut other.0);
     }
 
-    /// With one more member at its end.
+    /// Returns the object with another member at its end.
     pub(crate) fn with(mut self, name: &str, value: Json) -> Json {
         self.put(name, value);
         self.json()
@@ -55,12 +55,12 @@ impl From<Object> for Json {
     }
 }
 
-/// An integer of any size, as a JSON number.
+/// Returns an integer of any size as a JSON number.
 pub(crate) fn integer(value: i128) -> Json {
     Json::Number(Number::from_i128(value).unwrap_or_else(|| Number::from(0)))
 }
 
-/// A value of an attribute or of the environment.
+/// Returns a value of an attribute or of the environment.
 pub(crate) fn value(value: &Value) -> Json {
     match value {
         Value::Null => Json::Null,
@@ -76,17 +76,17 @@ pub(crate) fn value(value: &Value) -> Json {
     }
 }
 
-/// Names and values. Of those of one name the last one stays, as JSON readers do it.
+/// Returns names and values. The last of several equal names counts, as in JSON readers.
 pub(crate) fn map(entries: &[(String, Value)]) -> Json {
     Json::Object(entries.iter().map(|(name, value)| (name.clone(), self::value(value))).collect())
 }
 
-/// Attributes; None if there are none.
+/// Returns attributes, or `None` if there are none.
 pub(crate) fn attributes(attributes: &Attributes) -> Option<Json> {
     (!attributes.is_empty()).then(|| map(attributes.entries()))
 }
 
-/// A place in a metadata text; None if it is unknown.
+/// Returns a position in a metadata text, or `None` if it is unknown.
 pub(crate) fn place(place: TextPosition) -> Option<Json> {
     (!place.is_unknown()).then(|| {
         let mut object = Object::default();
@@ -97,7 +97,7 @@ pub(crate) fn place(place: TextPosition) -> Option<Json> {
     })
 }
 
-/// A problem of a metadata text.
+/// Returns a problem of a metadata text.
 pub(crate) fn diagnostic(diagnostic: &Diagnostic) -> Object {
     let mut object = Object::default();
     object.put("severity", diagnostic.severity.to_string());
@@ -112,7 +112,7 @@ pub(crate) fn diagnostic(diagnostic: &Diagnostic) -> Object {
     object
 }
 
-/// The text of a document, over several lines, with the final newline.
+/// Returns a document as text, over several lines, with the final newline.
 pub(crate) fn text(json: &Json, integers: Integers) -> String {
     let mut text = with_integers(&format!("{json:#}"), integers).into_owned();
     text.push('\n');

@@ -1,5 +1,5 @@
-//! The limits against hostile input that `--max NAME=VALUE` sets. This is the only table of them: the
-//! command line, `ichnos help limits` and what messages advise are made of it, and a test compares it with
+//! Limits against hostile input, set by `--max NAME=VALUE`. This is their only table: the command line,
+//! `ichnos help limits` and the advice in messages are generated from it, and a test compares it with
 //! docs/limits.md.
 
 use std::fmt::Write as _;
@@ -11,24 +11,24 @@ use ichnos::{OpenError, model};
 use crate::nearest::nearest;
 use crate::size;
 
-/// The values of all limits.
+/// Values of all limits.
 #[derive(Clone, Debug)]
 pub(crate) struct Limits {
-    /// Those of reading traces.
+    /// Limits for reading traces.
     pub(crate) model: model::Limits,
-    /// Those of reading files and archives.
+    /// Limits for reading files and archives.
     pub(crate) io: IoLimits,
     pub(crate) report: ReportLimits,
 }
 
-/// Limits of what is reported.
+/// Limits for reports.
 #[derive(Clone, Debug)]
 pub(crate) struct ReportLimits {
-    /// Most damaged places that are listed.
+    /// Maximum number of damaged places to list.
     pub(crate) damage: u64,
-    /// Most groups of events that are counted exactly.
+    /// Maximum number of groups of events to count exactly.
     pub(crate) groups: u64,
-    /// Most events that wait for another one.
+    /// Maximum number of events waiting for the end of their pair.
     pub(crate) open_pairs: u64,
 }
 
@@ -42,7 +42,7 @@ impl Default for Limits {
     }
 }
 
-/// Whose limit it is.
+/// Struct with the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Family {
     /// A member of [`model::Limits`].
@@ -56,17 +56,17 @@ enum Family {
 /// A limit that `--max` sets.
 #[derive(Debug)]
 pub(crate) struct Limit {
-    /// As in `--max NAME=VALUE`.
+    /// The name in `--max NAME=VALUE`.
     name: &'static str,
     family: Family,
     is_bytes: bool,
-    /// What there is at most of.
+    /// Description of what is limited.
     about: &'static str,
-    /// What is to be said about the default beside its number.
+    /// Remark about the default, after its number.
     default_note: &'static str,
-    /// Names of the members that it sets or is about.
+    /// Names of the members that it sets or describes.
     members: &'static [&'static str],
-    /// What helps if it was reached.
+    /// Advice if the limit was reached.
     remedy: &'static str,
     get: fn(&Limits) -> u64,
     set: fn(&mut Limits, u64),
@@ -75,7 +75,7 @@ pub(crate) struct Limit {
 /// A member of a struct of limits.
 trait Value: Copy {
     fn widen(self) -> u64;
-    /// The value, or the largest one.
+    /// Returns the value, or the largest one of the type.
     fn narrow(value: u64) -> Self;
 }
 
@@ -95,8 +95,8 @@ macro_rules! values {
 
 values!(u32, u64, usize);
 
-/// Makes the rows of the table: `name: sets first member, further members; about`, and names of members
-/// that it is about without setting them.
+/// Generates the rows of the table: `name: first member to set, further members; about`, and names of members
+/// that it describes without setting them.
 macro_rules! limits {
     ($($family:ident $of:ident $name:literal $is_bytes:literal
         [$first:ident $(, $member:ident)*] [$($further:literal)*] $about:literal $note:literal;)*) => {
@@ -117,8 +117,8 @@ macro_rules! limits {
     };
 }
 
-/// All limits, in the order in which they are listed. What is given holds for short metadata and small
-/// archives, too, which have less by default.
+/// All limits, in display order. A given limit also applies to short metadata and small archives, which have
+/// lower defaults.
 pub(crate) const LIMITS: &[Limit] = limits! {
     Model model "metadata" true [metadata_bytes] []
         "size of a metadata text" "";
@@ -141,13 +141,13 @@ pub(crate) const LIMITS: &[Limit] = limits! {
     Model model "packets" false [packets] []
         "packets of a trace" "";
     Model model "problems" false [diagnostics] []
-        "problems of a metadata text that are listed" "";
+        "listed problems of a metadata text" "";
     Report report "damage" false [damage] []
-        "damaged places that are listed" "";
+        "listed damaged places" "";
     Report report "groups" false [groups] []
         "groups that `stats` counts exactly" "";
     Report report "open-pairs" false [open_pairs] []
-        "events that wait for the other one of a pair in `stats`" "";
+        "events of `stats` waiting for the end of their pair" "";
     Io io "unpacked" true [decompressed_bytes] []
         "unpacked bytes of an archive or a compressed file" "";
     Io io "ratio" false [ratio, small_ratio] []
@@ -159,7 +159,7 @@ pub(crate) const LIMITS: &[Limit] = limits! {
 };
 
 impl Limit {
-    /// The default, as it is written on the command line.
+    /// Returns the default as written on the command line.
     fn default_text(&self) -> String {
         let value = (self.get)(&Limits::default());
         let text = match value {
@@ -171,7 +171,7 @@ impl Limit {
     }
 }
 
-/// A limit with the value that `--max` gives it.
+/// A limit with the value given by `--max`.
 #[derive(Clone, Debug)]
 pub(crate) struct Maximum {
     limit: &'static Limit,
@@ -179,7 +179,7 @@ pub(crate) struct Maximum {
 }
 
 impl Maximum {
-    /// Reads `NAME=VALUE`.
+    /// Parses `NAME=VALUE`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let (name, value) = text
             .split_once('=')
@@ -207,11 +207,10 @@ impl Maximum {
     }
 }
 
-/// What `ichnos help limits` prints.
+/// Returns the text of `ichnos help limits`.
 pub(crate) fn help() -> String {
     let mut text =
-        "Limits that protect against hostile input. What exceeds a limit is refused or skipped, and\n\
-                    reported.\n\n\
+        "Limits that protect against hostile input. Anything beyond a limit is refused or skipped, and\nreported.\n\n\
                     Set them with --max NAME=VALUE of info, cat, check and schema, for instance\n\
                     --max unpacked=32G. K, M, G and T are powers of 1024.\n\n"
             .to_owned();
@@ -228,27 +227,27 @@ fn find(family: Family, member: &str) -> Option<&'static str> {
     found.map(|limit| limit.remedy)
 }
 
-/// What helps if a problem of metadata is a limit that was reached.
+/// Returns advice if a metadata problem is a limit that was reached.
 pub(crate) fn of_diagnostic(diagnostic: &Diagnostic) -> Option<&'static str> {
     find(Family::Model, diagnostic.limit?)
 }
 
-/// What helps if damage is a limit that was reached.
+/// Returns advice if damage is a limit that was reached.
 pub(crate) fn of_damage(kind: &DamageKind) -> Option<&'static str> {
     find(Family::Model, kind.limit()?)
 }
 
-/// What helps if the input was refused because of a limit.
+/// Returns advice if the input was refused because of a limit.
 pub(crate) fn of_io(error: &IoError) -> Option<&'static str> {
     find(Family::Io, error.limit()?)
 }
 
-/// What helps if something of a tree of files was left out because of a limit.
+/// Returns advice if files of a tree were skipped because of a limit.
 pub(crate) fn of_problem(problem: &TreeProblem) -> Option<&'static str> {
     find(Family::Io, problem.limit?)
 }
 
-/// What helps if nothing could be opened because of a limit.
+/// Returns advice if opening failed because of a limit.
 pub(crate) fn of_opening(error: &OpenError) -> Option<&'static str> {
     match error {
         OpenError::Io(error) => of_io(error),
@@ -266,7 +265,7 @@ mod tests {
 
     use super::*;
 
-    /// Rows of a table of docs/limits.md: names of limits and their options.
+    /// Returns the rows of a table of docs/limits.md: names of limits and their options.
     fn documented(name: &str) -> BTreeSet<(String, String)> {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/limits.md");
         let text = std::fs::read_to_string(path).unwrap();
@@ -307,7 +306,7 @@ mod tests {
         assert!(set("damage=0").unwrap_err().contains("at least 1"));
     }
 
-    /// Every limit sets something, and its default is what the library has.
+    /// Every limit sets a member, and its default is the library's.
     #[test]
     fn every_limit_sets_something() {
         for limit in LIMITS {

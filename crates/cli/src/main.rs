@@ -1,8 +1,7 @@
 //! The `ichnos` command.
 //!
-//! `command_line` reads the arguments, which `args` declares; one module for each verb resolves them into
-//! what is to be done, and does it. `input` opens traces, `report` is the standard error output. Data go to
-//! the standard output only.
+//! `command_line` reads the arguments, which `args` declares; one module for each verb resolves and executes
+//! them. `input` opens traces, `report` writes to standard error. Data only go to standard output.
 #![forbid(unsafe_code)]
 
 mod applicable;
@@ -31,6 +30,7 @@ mod input;
 mod interrupt;
 mod job;
 mod json;
+mod json_indenter;
 mod limits;
 mod manifest;
 mod nearest;
@@ -70,7 +70,7 @@ use exit::{Exit, Failure};
 use report::Report;
 
 fn main() -> ExitCode {
-    // A system that refuses this refuses nothing else: files that are not shortened are read all the same.
+    // Not supported everywhere: files that do not shrink are read correctly without it.
     let _ = ichnos::io::handle_bus_errors();
     let mut args = match command_line::parse() {
         Ok(args) => args,
@@ -80,7 +80,7 @@ fn main() -> ExitCode {
     if args.global.quiet && args.global.progress == args::Progress::Plain {
         args.global.progress = args::Progress::Never;
     }
-    time::warn_of_zone(report);
+    time::report_zone_to(report);
     let result = match &args.verb {
         Verb::Info(verb) => info::run(verb, &args.global, report),
         Verb::Cat(verb) => cat::run(verb, &args.global, report),
@@ -107,7 +107,7 @@ fn main() -> ExitCode {
 fn end(result: Result<Exit, Failure>, report: Report) -> ExitCode {
     match result {
         Ok(exit) => exit.into(),
-        // The reader of the output has seen enough.
+        // The reader of the output has closed it.
         Err(failure) if failure.broken_pipe => Exit::Success.into(),
         Err(failure) => {
             report.failure(&failure);

@@ -1,4 +1,4 @@
-//! Manifests: files that list traces, and say where their clocks are.
+//! Manifests: files that list traces and the offsets of their clocks.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -15,25 +15,25 @@ use crate::exit::Failure;
 use crate::nearest::{alternatives, nearest};
 use crate::time;
 
-/// A longer one is refused, in bytes.
+/// Maximum size of a manifest in bytes.
 const LONGEST: u64 = 16 << 20;
-/// More paths than this are refused.
+/// Maximum number of paths.
 const MOST_PATHS: usize = 1_000_000;
 
-/// The keys of the file, and of a trace in it.
+/// Keys of the file, and of a trace in it.
 const KEYS: [&str; 1] = ["trace"];
 const KEYS_OF_TRACE: [&str; 3] = ["path", "offset", "clocks"];
 
-/// What a manifest says.
+/// Contents of a manifest.
 #[derive(Debug, Default)]
 pub(crate) struct Manifest {
-    /// What to open, in the order of the file; those of a pattern by name.
+    /// Paths to open, in the order of the file; matches of a pattern are sorted by name.
     pub(crate) paths: Vec<PathBuf>,
-    /// Where the clocks are of that.
+    /// Clock offsets of those paths.
     pub(crate) offsets: Vec<ClockOffset>,
-    /// At which byte clocks are named, by their names.
+    /// Byte offset of each clock name.
     clocks: HashMap<String, usize>,
-    /// Name of the file, for people, and its text.
+    /// Displayed name of the file, and its text.
     shown: String,
     text: String,
 }
@@ -48,7 +48,7 @@ impl Manifest {
         let file = File::open(path).map_err(|error| failed(&error))?;
         file.take(LONGEST + 1).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
         if bytes.len() as u64 > LONGEST {
-            return Err(failed(&"it is longer than 16 MiB, which no manifest is"));
+            return Err(failed(&"it is longer than 16 MiB, the maximum for manifests"));
         }
         let text = String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
@@ -61,13 +61,13 @@ impl Manifest {
         Ok(Self { shown, text, ..manifest })
     }
 
-    /// Where a clock is named.
+    /// Returns the position of a clock's name.
     pub(crate) fn place_of_clock(&self, name: &str) -> Option<String> {
         Some(place(&self.shown, &self.text, *self.clocks.get(name)?))
     }
 }
 
-/// `FILE:LINE:COLUMN` of a byte.
+/// Returns the position of a byte as `FILE:LINE:COLUMN`.
 fn place(shown: &str, text: &str, at: usize) -> String {
     let before = text.get(..at).unwrap_or_default();
     let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
@@ -82,12 +82,12 @@ fn line(text: &str, at: usize) -> usize {
 type Value<'i> = Spanned<DeValue<'i>>;
 
 struct Parser<'t> {
-    /// Name of the file, for people.
+    /// Displayed name of the file.
     shown: &'t str,
     text: &'t str,
-    /// What paths are relative to.
+    /// Base directory of relative paths.
     directory: &'t Path,
-    /// In which place of the file each path is, without links.
+    /// Byte offset of each path in the file, by the path without links.
     real: HashMap<PathBuf, usize>,
     manifest: Manifest,
 }
@@ -111,7 +111,7 @@ impl Parser<'_> {
         Ok(self.manifest)
     }
 
-    /// Adds a trace, or those of a pattern.
+    /// Adds a trace, or the matches of a pattern.
     fn add(&mut self, trace: &Value<'_>) -> Result<(), Failure> {
         let table = trace.get_ref().as_table().ok_or_else(|| self.wrong(trace, "a table"))?;
         self.check_keys(table, &KEYS_OF_TRACE)?;
@@ -153,13 +153,13 @@ impl Parser<'_> {
             .map_err(|error| self.failure(at, &format!("`{}` cannot be opened: {error}", path.display())))?;
         if let Some(before) = self.real.insert(real, at) {
             let line = line(self.text, before);
-            let what = format!("`{}` is there twice, first in line {line}", path.display());
-            return Err(self.failure(at, &what).help("each trace has one table with all that is said of it"));
+            let what = format!("duplicate path `{}`, first in line {line}", path.display());
+            return Err(self.failure(at, &what).help("join the tables: each trace has one"));
         }
         Ok(())
     }
 
-    /// Checks that no path lies in another one: it would be read with that, by the offsets of that.
+    /// Checks that no path is within another one, with which it would be read, using its offsets.
     fn check_nesting(&self) -> Result<(), Failure> {
         let nested = self.real.iter().filter_map(|(path, at)| {
             let (above, first) = path.ancestors().skip(1).find_map(|above| self.real.get_key_value(above))?;
@@ -169,14 +169,14 @@ impl Parser<'_> {
             Some((at, path, above, first)) => {
                 let (path, above) = (path.display(), above.display());
                 let line = line(self.text, first);
-                let what = format!("`{path}` lies in `{above}`, which line {line} names");
+                let what = format!("`{path}` is within `{above}` of line {line}");
                 Err(self.failure(at, &what).help("directories are searched at any depth"))
             }
             None => Ok(()),
         }
     }
 
-    /// Nanoseconds.
+    /// Parses an offset in nanoseconds.
     fn offset(&self, value: &Value<'_>) -> Result<i128, Failure> {
         let expected = "a time as text, such as \"-1.5s\", \"+250ms\" or \"+7ns\"";
         let text = value.get_ref().as_str().ok_or_else(|| self.wrong(value, expected))?;
@@ -185,7 +185,7 @@ impl Parser<'_> {
 
     fn check_keys(&self, table: &DeTable<'_>, known: &[&str]) -> Result<(), Failure> {
         let unknown = table.keys().filter(|key| !known.contains(&&**key.get_ref()));
-        // Tables are ordered by name, but people read from above.
+        // Tables are sorted by name; report the first key in the file.
         let Some(key) = unknown.min_by_key(|key| key.span().start) else { return Ok(()) };
         let name = key.get_ref();
         let expected = alternatives(known.iter().copied());
@@ -214,12 +214,12 @@ impl Parser<'_> {
     }
 }
 
-/// What is at a path, or at those that a pattern matches, sorted. Its last component and all before can be patterns;
-/// what has exactly that name comes first.
+/// Returns the file at a path or those that match a pattern, sorted. Every component can be a pattern, but an
+/// existing file with exactly this name takes precedence.
 fn find(directory: &Path, text: &str) -> Result<Vec<PathBuf>, String> {
     let path = directory.join(text);
     if path.symlink_metadata().is_ok() {
-        // `-` alone is the standard input.
+        // Only `-` alone is standard input.
         return Ok(vec![if path.as_os_str() == "-" { PathBuf::from("./-") } else { path }]);
     }
     if !is_pattern(text) {
@@ -240,17 +240,17 @@ fn find(directory: &Path, text: &str) -> Result<Vec<PathBuf>, String> {
             continue;
         }
         let glob = GlobBuilder::new(name).build();
-        let glob = glob.map_err(|error| format!("`{text}` cannot be used as a pattern: {error}"))?;
+        let glob = glob.map_err(|error| format!("invalid pattern `{text}`: {error}"))?;
         let glob = glob.compile_matcher();
         let mut next = Vec::new();
         for above in &found {
             let listed = if above.as_os_str().is_empty() { Path::new(".") } else { above };
-            // What is no directory has nothing in it.
+            // Skip anything that is not a directory.
             let Ok(items) = fs::read_dir(listed) else { continue };
             for item in items {
                 let item = item.map_err(|error| format!("`{}` cannot be read: {error}", listed.display()))?;
                 let name = item.file_name();
-                // As in a shell, `*` does not stand for hidden files.
+                // As in a shell, `*` does not match hidden files.
                 let is_hidden = name.as_encoded_bytes().starts_with(b".");
                 if glob.is_match(&name) && (!is_hidden || text_begins_hidden(component)) {
                     next.push(above.join(name));
@@ -263,7 +263,7 @@ fn find(directory: &Path, text: &str) -> Result<Vec<PathBuf>, String> {
         next.sort();
         found = next;
     }
-    // Opening a pipe that a pattern matches by chance would wait until somebody writes to it.
+    // Opening a pipe matched by chance would wait for a writer.
     found.retain(|path| path.metadata().is_ok_and(|found| found.is_file() || found.is_dir()));
     match found.is_empty() {
         true => Err(format!("no file or directory matches `{}`", path.display())),

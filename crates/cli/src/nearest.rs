@@ -1,16 +1,16 @@
-//! Names that are nearly the same as one that there is not.
+//! Suggestions for misspelt names.
 
 use strsim::osa_distance;
 
-/// How many names are given at most.
+/// Maximum number of suggestions.
 const MOST: usize = 3;
-/// Longer names are not compared: that takes the product of both lengths.
+/// Maximum length of names: comparing them takes the product of both lengths.
 const LONGEST: usize = 200;
-/// More names than this are not looked at.
+/// Maximum number of names to compare.
 const LOOKED_AT: usize = 100_000;
 
-/// The names that are nearest to the wanted one, the nearest first: those that differ in case only, that
-/// have it as a part, or that differ in up to a third of its characters.
+/// Returns the names most similar to `wanted`, best first: names that differ only in case, that contain it,
+/// or that differ in up to a third of its characters.
 pub(crate) fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     if wanted.is_empty() || wanted.len() > LONGEST {
         return Vec::new();
@@ -25,7 +25,7 @@ pub(crate) fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>
         if name == lower {
             return Some(0);
         }
-        // Two letters are in many names.
+        // Two letters occur in many names.
         let is_part = lower.len() > 2 && name.contains(&lower);
         let is_long_enough = name.chars().count().abs_diff(lower.chars().count()) <= most;
         let distance =
@@ -40,12 +40,12 @@ pub(crate) fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>
     found.into_iter().map(|(_, name)| name).collect()
 }
 
-/// Names in quotes, as in "`a`, `b` or `c`".
+/// Joins names in quotes, as in "`a`, `b` or `c`".
 pub(crate) fn alternatives<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     quoted(names, "or")
 }
 
-/// Names in quotes, as in "`a`, `b` and `c`".
+/// Joins names in quotes, as in "`a`, `b` and `c`".
 pub(crate) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     quoted(names, "and")
 }

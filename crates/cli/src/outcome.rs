@@ -1,4 +1,4 @@
-//! How printing went.
+//! Results of printing.
 
 use std::ops::AddAssign;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use ichnos::export::NullStatistics;
 use crate::report::Report;
 use crate::style::{count, grouped};
 
-/// What was printed.
+/// Numbers of printed messages.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) events: u64,
@@ -20,7 +20,7 @@ pub(crate) struct Tally {
 impl Tally {
     pub(crate) fn answer(&self, elapsed: Duration, report: Report) {
         let seconds = elapsed.as_secs_f64();
-        // What takes no time says nothing about how fast it is.
+        // No rate for times too short to measure.
         let rate = if seconds >= 0.1 {
             format!(" ({} per second)", grouped((self.events as f64 / seconds) as u64))
         } else {
@@ -45,34 +45,34 @@ impl AddAssign for Tally {
     }
 }
 
-/// Why a pass has ended.
+/// Reason for the end of a pass.
 #[derive(Debug)]
 pub(crate) enum Ended {
-    /// There are no more messages, or as many as were wanted.
+    /// No more messages, or the limit was reached.
     Over,
     /// The user pressed Ctrl-C.
     Interrupted,
-    /// Something is damaged, which is not to be tolerated: what it is.
+    /// Damage that is not tolerated, with its description.
     Refused(String),
 }
 
-/// What is reported beside what is printed.
+/// Reports in addition to the printed output.
 #[derive(Debug)]
 pub(crate) enum Note {
-    /// A warning of a sink, as it is to be printed.
+    /// A warning of a sink, ready to print.
     Warning(Vec<u8>),
-    /// Something is damaged.
+    /// Damage in the input.
     Damage(String),
-    /// Something was lost that is not printed otherwise.
+    /// A loss that is not printed otherwise.
     Loss(String),
 }
 
-/// How a pass went.
+/// Result of a pass.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) ended: Ended,
     pub(crate) tally: Tally,
     pub(crate) checked: Option<NullStatistics>,
-    /// How often something could not be decoded.
+    /// Number of values that could not be decoded.
     pub(crate) undecoded: u64,
 }

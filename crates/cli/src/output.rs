@@ -1,4 +1,4 @@
-//! What goes to the standard output, or to a file instead.
+//! Output to standard output, or to a file instead.
 
 use std::io::{self, BufWriter, IntoInnerError, Write};
 
@@ -8,10 +8,11 @@ use serde_json::Value as Json;
 
 use crate::charset::{self, Encoder};
 use crate::json::{self, Object};
+use crate::json_indenter::JsonIndenter;
 use crate::style::Paint;
 use crate::tree::Branch;
 
-/// Where data go. A terminal gets nothing but what is printable.
+/// Destination of data. A terminal only receives printable characters.
 pub(crate) enum Destination {
     Plain(Output),
     Terminal(TerminalWriter<Encoder<Output>>),
@@ -27,7 +28,7 @@ impl Destination {
         }
     }
 
-    /// Writes what is left and puts a file at its place.
+    /// Writes the rest, and moves a file to its final path.
     pub(crate) fn finish(self) -> io::Result<()> {
         match self {
             Self::Plain(output) => output.finish(),
@@ -35,7 +36,7 @@ impl Destination {
         }
     }
 
-    /// Leaves a file as it was; what is no plain file gets what is left.
+    /// Keeps an existing file unchanged; other outputs receive the rest.
     pub(crate) fn discard(self) -> io::Result<()> {
         match self {
             Self::Plain(output) => output.discard(),
@@ -65,7 +66,7 @@ impl Write for Destination {
     }
 }
 
-/// Prints a whole text for people, in which all texts of a trace are [safe](crate::style::safe).
+/// Prints a whole text for people; all texts of a trace in it must be [safe](crate::style::safe).
 pub(crate) fn print(text: &str, paint: Paint) -> io::Result<()> {
     let output = Output::standard()?;
     let mut output = Destination::new(output, TerminalText::Lines { colors: paint.is_on() });
@@ -73,7 +74,7 @@ pub(crate) fn print(text: &str, paint: Paint) -> io::Result<()> {
     output.finish()
 }
 
-/// Prints trees like [`print`], part by part, with an empty line between each two.
+/// Prints trees like [`print`], one at a time, separated by empty lines.
 pub(crate) fn print_trees(trees: impl IntoIterator<Item = Branch>, paint: Paint) -> io::Result<()> {
     let output = Output::standard()?;
     let output = Destination::new(output, TerminalText::Lines { colors: paint.is_on() });
@@ -101,26 +102,38 @@ pub(crate) fn print_json_list(
     elements: impl Iterator<Item = Json>,
     integers: Integers,
 ) -> io::Result<()> {
+    let write = |out: &mut dyn Write| {
+        let mut separator = "[";
+        for element in elements {
+            write!(out, "{separator}{element}")?;
+            separator = ",";
+        }
+        out.write_all(if separator == "[" { b"[]" } else { b"]" })
+    };
+    print_json_member(document, name, write, integers)
+}
+
+/// Prints a JSON document whose last member is written bit by bit, as JSON with any blanks.
+pub(crate) fn print_json_member(
+    document: Object,
+    name: &str,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    integers: Integers,
+) -> io::Result<()> {
     let output = Destination::new(Output::standard()?, TerminalText::Json);
     let mut output = BufWriter::with_capacity(64 << 10, output);
-    // The end is that of a list without elements.
-    let text = json::text(&document.with(name, Json::Array(Vec::new())), integers);
-    let (head, end) = text.rsplit_once(']').unwrap_or((&text, ""));
+    let text = json::text(&document.with(name, Json::Null), integers);
+    let (head, end) = text.rsplit_once("null").unwrap_or((&text, ""));
     output.write_all(head.as_bytes())?;
-    let mut is_empty = true;
-    for element in elements {
-        let text = json::text(&element, integers);
-        let separator = if std::mem::take(&mut is_empty) { "\n" } else { ",\n" };
-        output.write_all(separator.as_bytes())?;
-        let lines: Vec<String> = text.lines().map(|line| format!("    {line}")).collect();
-        output.write_all(lines.join("\n").as_bytes())?;
-    }
-    output.write_all(if is_empty { b"]" } else { b"\n  ]" })?;
+    let mut member = JsonIndenter::new(&mut output, 1, integers);
+    write(&mut member)?;
+    member.finish()?;
     output.write_all(end.as_bytes())?;
     output.into_inner().map_err(IntoInnerError::into_error)?.finish()
 }
 
-/// Prints lines for people, in which all texts of a trace are [safe](crate::style::safe), as they are made.
+/// Prints lines for people as they are generated; all texts of a trace in them must be
+/// [safe](crate::style::safe).
 pub(crate) fn print_lines(lines: impl IntoIterator<Item = String>, paint: Paint) -> io::Result<()> {
     let output = Output::standard()?;
     let output = Destination::new(output, TerminalText::Lines { colors: paint.is_on() });
@@ -131,14 +144,14 @@ pub(crate) fn print_lines(lines: impl IntoIterator<Item = String>, paint: Paint)
     output.into_inner().map_err(IntoInnerError::into_error)?.finish()
 }
 
-/// Prints a whole text that is all of the program itself, and for other programs.
+/// Prints a whole text by the program itself, for other programs.
 pub(crate) fn print_as_it_is(text: &str) -> io::Result<()> {
     let mut output = Output::standard()?;
     output.write_all(text.as_bytes())?;
     output.finish()
 }
 
-/// Prints a whole text for other programs that has texts of a trace in it.
+/// Prints a whole text for other programs that contains texts of a trace.
 pub(crate) fn print_source(text: &str) -> io::Result<()> {
     let mut output = Destination::new(Output::standard()?, TerminalText::Lines { colors: false });
     output.write_all(text.as_bytes())?;

@@ -1,4 +1,4 @@
-//! The paths of outputs: new, and apart from the input.
+//! Output paths: new, and outside of the input.
 
 use std::io;
 use std::path::Path;
@@ -11,27 +11,27 @@ use crate::args::{OutputFile, Writing};
 use crate::exit::Failure;
 use crate::style::safe;
 
-/// The path of an output.
+/// Path of an output.
 #[derive(Clone, Copy)]
 pub(crate) struct OutputPath<'a> {
-    /// None: the standard output, or nothing is written.
+    /// `None` for standard output, or if nothing is written.
     path: Option<&'a Path>,
     force: bool,
     kind: OutputKind,
 }
 
 impl<'a> OutputPath<'a> {
-    /// The file of an output that is not a trace.
+    /// Returns the file of an output that is not a trace.
     pub(crate) fn of_file(output: &'a OutputFile) -> Self {
         Self { path: output.path.as_deref(), force: output.force, kind: OutputKind::Other }.without_stdout()
     }
 
-    /// The file of an output that can be read as a trace.
+    /// Returns the file of an output that can be read as a trace.
     pub(crate) fn of_trace_file(output: &'a OutputFile) -> Self {
         Self { kind: OutputKind::Trace, ..Self::of_file(output) }
     }
 
-    /// The trace, or the traces, that a verb writes.
+    /// Returns the output of a verb that writes one or several traces.
     pub(crate) fn of_trace(writing: &'a Writing) -> Self {
         let path = writing.output.as_deref().filter(|_| !writing.dry_run);
         Self { path, force: writing.force, kind: OutputKind::Trace }.without_stdout()
@@ -41,12 +41,12 @@ impl<'a> OutputPath<'a> {
         Self { path: self.path.filter(|path| *path != Path::new("-")), ..self }
     }
 
-    /// Treatment of what is at the path.
+    /// Returns the treatment of an existing file.
     pub(crate) fn existing(self) -> Existing {
         if self.force { Existing::Replace } else { Existing::Refuse }
     }
 
-    /// Checks that the output can be read again, if it is to be.
+    /// Checks that the output can be read again if `verify` is set.
     pub(crate) fn check_readable(self, verify: bool) -> Result<(), Failure> {
         let is_special = |path: &Path| {
             std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
@@ -60,7 +60,7 @@ impl<'a> OutputPath<'a> {
         }
     }
 
-    /// Completes or undoes what a killed run has left there.
+    /// Completes or undoes the output of a killed run.
     pub(crate) fn recover(self) -> Result<(), Failure> {
         let Some(path) = self.path else { return Ok(()) };
         let list: ListWritten = Arc::new(|directory| {
@@ -74,7 +74,7 @@ impl<'a> OutputPath<'a> {
             .map_err(|error| Failure::new(safe(&format!("{}: {error}", path.display()))))
     }
 
-    /// Checks that nothing is at the path, before the input is read: that can take long.
+    /// Checks that the path does not exist, before reading the input, which can take long.
     pub(crate) fn check_new(self) -> Result<(), Failure> {
         let Some(path) = self.path.filter(|_| !self.force) else { return Ok(()) };
         let Ok(metadata) = std::fs::metadata(path) else { return Ok(()) };
@@ -93,7 +93,7 @@ impl<'a> OutputPath<'a> {
         }
     }
 
-    /// Checks that no input would change.
+    /// Checks that the output would not change the input.
     pub(crate) fn check_apart(self, session: &Session) -> Result<(), Failure> {
         let Some(path) = self.path else { return Ok(()) };
         session.check_output(path, self.kind).map_err(|conflict| {
@@ -101,7 +101,7 @@ impl<'a> OutputPath<'a> {
         })
     }
 
-    /// Creates a file.
+    /// Creates the file.
     pub(crate) fn create(self) -> Result<Output, Failure> {
         ichnos::io::create(self.path, self.existing())
             .map_err(|error: io::Error| Failure::new(format!("the output cannot be opened: {error}")))

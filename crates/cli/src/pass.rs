@@ -1,4 +1,4 @@
-//! One pass over messages: from a cursor to what prints them, with a look at each.
+//! A pass over messages: from a cursor to the printer, with checks on each.
 
 use std::io::{self, Write as _};
 use std::ops::ControlFlow;
@@ -44,7 +44,7 @@ impl RenderJob for Job {
             rejected: 0,
             ended: Ok(Ended::Over),
         };
-        // Those that begin before the last events do not begin again.
+        // Data streams that begin before the last events do not begin again.
         let streams = self.tail.iter().flat_map(|tail| &tail.streams);
         let mut wants_more = true;
         for stream in streams {
@@ -67,34 +67,34 @@ impl RenderJob for Job {
     }
 }
 
-/// Events between two looks at whether to end.
+/// Number of events between two checks for interruption.
 const STRIDE: u32 = 256;
 
-/// A pass that is going on.
+/// A pass in progress.
 struct Pass<'p, 't> {
     job: &'p Job,
     selection: Selection,
-    /// Most events to print.
+    /// Maximum number of events to print.
     limit: u64,
-    /// Events that are left out, and what comes before the last of them.
+    /// Number of events to skip before the last ones.
     skip: u64,
     tally: Tally,
     target: &'p mut Target<'t, Job>,
-    /// How many events are taken without a look; 0 where each of them needs one.
+    /// Number of events between two checks; 0 if each one needs a check.
     stride: u32,
-    /// How many of them are left.
+    /// Number of them left.
     left: u32,
-    /// How many there were.
+    /// Value of `left` when events were counted last.
     counted: u32,
-    /// Whether it has to be asked which events are wanted.
+    /// `true` if each event has to be checked against the selection.
     selects: bool,
-    /// How many were not wanted since the last look.
+    /// Number of rejected events since the last check.
     rejected: u32,
     ended: io::Result<Ended>,
 }
 
 impl Pass<'_, '_> {
-    /// Takes one message. What is not done for each event is elsewhere.
+    /// Handles a message quickly; everything not needed for each event is in `look`.
     #[inline(always)]
     fn take(&mut self, message: &Message<'_>) -> ControlFlow<()> {
         if self.left == 0 || !matches!(message, Message::Event(_)) {
@@ -114,7 +114,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Counts the events that were taken since the last look; returns how many.
+    /// Counts the events since the last check; returns their number.
     fn count(&mut self) -> u32 {
         let events = self.counted - self.left;
         self.tally.events += u64::from(events - std::mem::take(&mut self.rejected));
@@ -122,7 +122,7 @@ impl Pass<'_, '_> {
         events
     }
 
-    /// Takes one message, and looks at everything.
+    /// Handles a message with all checks.
     #[inline(never)]
     fn look(&mut self, message: &Message<'_>) -> ControlFlow<()> {
         let events = self.count() + u32::from(matches!(message, Message::Event(_)));
@@ -140,11 +140,11 @@ impl Pass<'_, '_> {
             Ok(ControlFlow::Break(())) => return ControlFlow::Break(()),
             Err(error) => return self.end(Err(error)),
         }
-        // Looking for one event more than is wanted could take to the end of the traces.
+        // Looking for one more event could take to the end of the traces.
         if self.tally.events >= self.limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// Whether a message is one of the last that are wanted.
+    /// Returns `true` if a message belongs to the last events.
     fn is_in_tail(&mut self, message: &Message<'_>) -> ControlFlow<(), bool> {
         if matches!(message, Message::StreamBegin(_)) {
             return ControlFlow::Continue(false);
@@ -166,9 +166,9 @@ impl Pass<'_, '_> {
         ControlFlow::Continue(false)
     }
 
-    /// Counts a message; returns whether it is to be printed.
+    /// Counts a message; returns `true` if it is to be printed.
     fn wants(&mut self, message: &Message<'_>) -> ControlFlow<(), bool> {
-        // What arrives has no other end.
+        // Live input has no other end.
         if interrupt::is_requested() && !self.job.is_live {
             return self.end(Ok(Ended::Interrupted));
         }
@@ -202,7 +202,7 @@ impl Pass<'_, '_> {
         ControlFlow::Continue(true)
     }
 
-    /// Reports a loss, unless the format does: `pretty` like `babeltrace2`, and logs.
+    /// Reports a loss unless the format prints it: `pretty`, like `babeltrace2`, and logs.
     fn note_loss(&mut self, discarded: &Discarded<'_>, what: &str) {
         if matches!(self.job.format, Format::Pretty(_) | Format::Log(_)) {
             return;
@@ -213,7 +213,7 @@ impl Pass<'_, '_> {
             .note(Note::Loss(format!("the tracer discarded {number} {what} in the data stream {stream}")));
     }
 
-    /// Writes what was printed: the user waits for it.
+    /// Flushes the output, for which the user is waiting.
     #[inline(never)]
     fn flush(&mut self) -> ControlFlow<()> {
         match self.target.flush() {
@@ -229,7 +229,7 @@ impl Pass<'_, '_> {
     }
 }
 
-/// Reports what happens, and adds up what was done.
+/// Reports events of a pass, and sums up its results.
 pub(crate) struct Follower {
     pub(crate) progress: Progress,
     report: Report,
@@ -272,6 +272,9 @@ impl RenderObserver<Job> for Follower {
     }
 
     fn without_threads(&mut self, error: io::Error) {
-        self.report.note(&format!("the system refuses further threads ({error}): reading goes on with one"));
+        self.report.note(&format!(
+            "the system refuses further threads ({error}): reading continues with \
+        one"
+        ));
     }
 }

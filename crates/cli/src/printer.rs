@@ -1,4 +1,4 @@
-//! The sinks of all formats as one.
+//! Sinks of all formats as one type.
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -15,7 +15,7 @@ use crate::outcome::{Note, Outcome};
 
 type Writer = ChunkWriter<Note, State, Outcome>;
 
-/// What takes the messages.
+/// Sink that receives the messages.
 pub(crate) enum Printer {
     Pretty(Box<Pretty<Writer>>),
     Details(Box<Details<Writer>>),
@@ -25,7 +25,7 @@ pub(crate) enum Printer {
     Null(Null),
 }
 
-/// What later text depends on.
+/// State on which later text depends.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum State {
     /// Nothing was printed.
@@ -36,7 +36,7 @@ pub(crate) enum State {
     Log(LogState),
 }
 
-/// What a fixup depends on.
+/// State on which a fixup depends.
 pub(crate) enum Cause {
     Pretty(DeltaCause),
     JsonLines(Introduction),
@@ -80,7 +80,7 @@ impl Write for Warnings {
 }
 
 impl Printer {
-    /// What prints in a format; without notes, warnings are left out.
+    /// Creates the sink of a format; without notes, warnings are dropped.
     pub(crate) fn new(format: &Format, writer: Writer, notes: Option<Notes<Note, State, Outcome>>) -> Self {
         let warnings: Box<dyn Write + Send> = match notes {
             Some(notes) => Box::new(Warnings(notes)),
@@ -100,14 +100,14 @@ impl Printer {
         }
     }
 
-    /// Takes an event as the one before the first that is printed.
+    /// Sets the event before the first printed one.
     pub(crate) fn precede(&mut self, event: &Event<'_>) {
         if let Self::Pretty(sink) = self {
             sink.precede(event);
         }
     }
 
-    /// What was counted, where nothing is printed.
+    /// Returns the counts if nothing is printed.
     pub(crate) fn checked(&self) -> Option<NullStatistics> {
         match self {
             Self::Null(null) => Some(null.statistics()),
@@ -116,7 +116,7 @@ impl Printer {
     }
 }
 
-/// Does the same with each of the sinks.
+/// Performs the same action on each type of sink.
 macro_rules! each {
     ($printer:expr, $sink:ident => $action:expr) => {
         match $printer {
@@ -168,7 +168,7 @@ impl ResumableSink for Printer {
             (Self::Log(sink), Some(State::Log(state))) => sink.resume(order, Some(state)),
             (Self::Details(sink), _) => sink.resume(order, Some(())),
             (Self::Csv(sink), _) => sink.resume(order, Some(())),
-            // The state of another format does not come here.
+            // States of other formats are not passed here.
             _ => {}
         }
     }

@@ -1,4 +1,4 @@
-//! How far the work is, for people who wait.
+//! Progress of reading.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -10,11 +10,11 @@ use crate::limits::Limits;
 use crate::report::Report;
 use crate::{args, charset};
 
-/// Nothing is shown before.
+/// Time until progress is shown.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
-/// Between two lines of plain progress.
+/// Time between two lines of plain progress.
 pub(crate) const PAUSE: Duration = Duration::from_secs(5);
-/// Messages between two looks at the clock.
+/// Number of messages between two looks at the clock.
 const STRIDE: u32 = 1 << 14;
 
 enum Kind {
@@ -23,23 +23,23 @@ enum Kind {
     Plain(Report),
 }
 
-/// Shows how far on the timeline the work is.
+/// Shows the progress on the timeline.
 pub(crate) struct Progress {
     kind: Kind,
     begin: i128,
     end: i128,
-    /// How far it was when it was last looked at.
+    /// Time of the traces at the last update.
     now: i128,
     started: Instant,
     next: Instant,
     until_look: u32,
     events: u64,
-    /// How many damaged places may still be reported.
+    /// Number of damaged places that may still be reported.
     damages_left: u64,
 }
 
 impl Progress {
-    /// `data_on_terminal`: data are printed where a bar would be.
+    /// `data_on_terminal` if data are printed where a bar would be.
     pub(crate) fn new(
         when: args::Progress,
         session: &Session,
@@ -83,7 +83,7 @@ impl Progress {
         }
     }
 
-    /// Prints at most this many damaged places.
+    /// Limits the number of damaged places to print.
     pub(crate) fn limit_damage(&mut self, most: u64) {
         self.damages_left = most;
     }
@@ -96,7 +96,7 @@ impl Progress {
         }
     }
 
-    /// A message is done, at this time of the traces, and this many events since the last one.
+    /// Adds a message at a time of the traces, with `events` events since the last one.
     #[inline]
     pub(crate) fn step(&mut self, events: u32, nanoseconds: impl FnOnce() -> Option<i128>) {
         self.events += u64::from(events);
@@ -107,7 +107,7 @@ impl Progress {
         }
     }
 
-    /// This many events more were done, up to this time of the traces.
+    /// Adds this many events, up to this time of the traces.
     #[cold]
     pub(crate) fn add(&mut self, nanoseconds: Option<i128>, events: u64) {
         self.events += events;
@@ -115,7 +115,7 @@ impl Progress {
         if now < self.next {
             return;
         }
-        // What has no time comes when the one before came.
+        // Messages without a time keep the previous one.
         self.now = nanoseconds.unwrap_or(self.now);
         let whole = self.end.saturating_sub(self.begin);
         let done = self.now.saturating_sub(self.begin);
@@ -142,7 +142,7 @@ impl Progress {
         }
     }
 
-    /// Prints something else than progress.
+    /// Prints something other than progress.
     pub(crate) fn suspend(&self, print: impl FnOnce()) {
         match &self.kind {
             Kind::Bar(bar) if !bar.is_hidden() => bar.suspend(print),
@@ -150,7 +150,7 @@ impl Progress {
         }
     }
 
-    /// Clears the bar; says how long it has taken.
+    /// Clears the bar; returns the elapsed time.
     pub(crate) fn finish(self) -> Duration {
         self.started.elapsed()
     }

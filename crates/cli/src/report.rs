@@ -1,4 +1,4 @@
-//! What goes to the standard error output.
+//! Output to standard error.
 
 use std::io::{IsTerminal as _, Write as _};
 
@@ -8,20 +8,25 @@ use crate::charset;
 use crate::exit::Failure;
 use crate::style::{Paint, When, safe};
 
-/// Prints what happens besides the data.
+/// Prints reports other than data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Report {
     paint: Paint,
     quiet: bool,
     is_terminal: bool,
-    /// How much more than usual is said.
+    /// `true` to print notes, too.
     pub(crate) verbose: bool,
 }
 
 impl Report {
-    /// `quiet`: without warnings and notices; `verbose`: with notes.
+    /// `quiet` to print no warnings and notices; `verbose` to print notes.
     pub(crate) fn new(color: When, quiet: bool, verbose: bool) -> Self {
         Self { paint: Paint::stderr(color), quiet, is_terminal: std::io::stderr().is_terminal(), verbose }
+    }
+
+    /// The same without warnings, notices and notes.
+    pub(crate) fn silenced(self) -> Self {
+        Self { quiet: true, verbose: false, ..self }
     }
 
     /// What reports before the command line is known.
@@ -29,14 +34,14 @@ impl Report {
         Self::new(When::Auto, false, false)
     }
 
-    /// Why it could not be done.
+    /// Prints an error, with help.
     pub(crate) fn failure(self, failure: &Failure) {
         self.error(&failure.message);
         self.advice(failure);
         failure.others.iter().for_each(|other| self.failure(other));
     }
 
-    /// Something that could be done, but probably not as it was meant.
+    /// Prints a warning that something probably has another effect than intended.
     pub(crate) fn doubt(self, failure: &Failure) {
         if self.quiet {
             return;
@@ -54,7 +59,7 @@ impl Report {
         }
     }
 
-    /// A warning, and what to try.
+    /// Prints a warning with help.
     pub(crate) fn warning_with_help(self, text: &str, help: &str) {
         if !self.quiet {
             self.warning(text);
@@ -76,21 +81,21 @@ impl Report {
         }
     }
 
-    /// Something that is right, but not what people may expect.
+    /// Prints a notice about something valid, but unexpected.
     pub(crate) fn notice(self, text: &str) {
         if !self.quiet {
             self.line(&format!("{}: {}", self.paint.title("note"), safe(text)));
         }
     }
 
-    /// Good to know: only if asked for.
+    /// Prints a note, only with `--verbose`.
     pub(crate) fn note(self, text: &str) {
         if self.verbose {
             self.line(&format!("{}: {}", self.paint.title("note"), safe(text)));
         }
     }
 
-    /// An answer to an option, for instance `--stats`.
+    /// Prints the answer to an option, for instance `--stats`.
     pub(crate) fn answer(self, text: &str) {
         self.line(text);
     }
@@ -102,9 +107,9 @@ impl Report {
         } else {
             text.to_owned()
         };
-        // Written at once, so that other output does not get between a line and its end.
+        // Written at once, so that other output does not split the line.
         line.push('\n');
-        // If the standard error output is closed, there is nowhere to report it.
+        // If standard error is closed, the error cannot be reported.
         let _ = std::io::stderr().lock().write_all(line.as_bytes());
     }
 }

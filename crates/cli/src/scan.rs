@@ -1,4 +1,4 @@
-//! How far the opening of traces is, for people who wait.
+//! Progress of opening traces.
 
 use std::io::IsTerminal;
 use std::sync::{Mutex, PoisonError};
@@ -12,7 +12,7 @@ use crate::report::Report;
 use crate::style::{count, size};
 use crate::{args, charset};
 
-/// Shows what is done before there are any events; what it shows goes away with it.
+/// Shows progress before the first event; the display disappears when dropped.
 pub(crate) fn progress(when: args::Progress, report: Report) -> ScanProgress {
     let kind = match when {
         args::Progress::Never => return ScanProgress::default(),
@@ -37,7 +37,7 @@ enum Kind {
 
 struct Shown {
     kind: Kind,
-    /// Nothing is shown before.
+    /// Time until progress is shown.
     next: Instant,
 }
 

@@ -1,4 +1,4 @@
-//! `ichnos schema`: what the events of a trace consist of.
+//! `ichnos schema`: describes the event classes of a trace.
 
 mod json;
 mod text;
@@ -67,12 +67,12 @@ pub(crate) fn run(args: &args::Schema, global: &Global, report: Report) -> Resul
     })
 }
 
-/// What a clock of a trace is called.
+/// Returns the id of a trace's clock.
 fn clock_id(index: u16, trace: &TraceClass) -> Option<&str> {
     trace.clocks.get(usize::from(index)).map(|clock| clock.id.as_str())
 }
 
-/// What an `i128` can be of a range, which is among the others, too.
+/// Clamps a range to `i128`; the exact one is among the wide ranges.
 fn clamped(range: &WideRange) -> IntegerRange {
     IntegerRange { lower: range.lower.clamped(), upper: range.upper.clamped() }
 }

@@ -1,4 +1,4 @@
-//! What of each trace is selected, where traces are read one by one.
+//! The selection applied to each trace, if traces are read one by one.
 
 use ichnos::Session;
 use ichnos::model::{BoxedCursor, EventCounts, Head, Message, MessageKind, StreamCursor, TraceInput, Window};
@@ -7,18 +7,18 @@ use crate::exit::Failure;
 use crate::report::Report;
 use crate::selection::Selection;
 
-/// What is selected of the traces of a session.
+/// Selection for the traces of a session.
 pub(crate) struct Selected {
     pub(crate) selection: Selection,
-    /// Of all traces.
+    /// Window of all traces.
     pub(crate) window: Window,
-    /// By trace.
+    /// Window of each trace.
     windows: Vec<Window>,
 }
 
 impl Selected {
     /// # Errors
-    /// If a time or the filter cannot be used, or a time is wanted of traces whose clocks have nothing in common.
+    /// If a time or the filter is invalid, or a time is selected of traces whose clocks are unrelated.
     pub(crate) fn new(session: &Session, mut selection: Selection, report: Report) -> Result<Self, Failure> {
         let window = selection.prepare(session, report)?;
         let mut windows = vec![window; session.traces().len()];
@@ -28,17 +28,18 @@ impl Selected {
         Ok(Self { selection, window, windows })
     }
 
-    /// The cursors of the data streams of the trace of this number, those that are not selected included.
+    /// Returns the cursors of a trace's data streams by the trace's number, including those that are not
+    /// selected.
     pub(crate) fn cursors(&self, number: usize, trace: &dyn TraceInput) -> Vec<BoxedCursor> {
         trace.cursors(self.windows.get(number).copied().unwrap_or_default())
     }
 
-    /// Whether the data stream of this name is selected.
+    /// Returns `true` if the data stream of this name is selected.
     pub(crate) fn wants_stream(&self, name: &str) -> bool {
         self.selection.wants_file(name)
     }
 
-    /// Moves on and counts selected events, at most `most`, up to the first message that is no event.
+    /// Advances and counts selected events, at most `most`, up to the first message that is not an event.
     pub(crate) fn count_events(
         &mut self,
         cursor: &mut dyn StreamCursor,
@@ -48,13 +49,14 @@ impl Selected {
         count_selected(&mut self.selection, cursor, most, counts)
     }
 
-    /// Whether an event or a message about the trace is selected.
+    /// Returns `true` if an event or a message about the trace is selected.
     pub(crate) fn wants(&mut self, message: &Message<'_>) -> bool {
         self.selection.wants(message)
     }
 }
 
-/// Moves on and counts the events of a selection, at most `most`, up to the first message that is no event.
+/// Advances and counts the events of a selection, at most `most`, up to the first message that is not an
+/// event.
 pub(crate) fn count_selected(
     selection: &mut Selection,
     cursor: &mut dyn StreamCursor,

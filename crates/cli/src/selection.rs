@@ -1,4 +1,4 @@
-//! Which data streams and events are wanted.
+//! Selection of data streams and events.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,16 +17,16 @@ use crate::report::Report;
 use crate::time_range::TimeRange;
 use crate::windows::Windows;
 
-/// Patterns, of which names match one or more.
+/// Patterns, one of which has to match a name.
 #[derive(Clone)]
 pub(crate) struct Patterns {
-    /// As they are written.
+    /// Patterns as written.
     pub(crate) texts: Arc<[String]>,
     set: GlobSet,
 }
 
 impl Patterns {
-    /// The patterns that an option has; `None` if it was not given.
+    /// Returns the patterns of an option, or `None` if it was not given.
     pub(crate) fn new(texts: &[String], option: &str) -> Result<Option<Self>, Failure> {
         if texts.is_empty() {
             return Ok(None);
@@ -34,47 +34,47 @@ impl Patterns {
         let mut builder = GlobSetBuilder::new();
         for text in texts {
             let glob = Glob::new(text).map_err(|error| {
-                Failure::new(format!("the pattern of {option} cannot be used: {error}"))
+                Failure::new(format!("invalid pattern of {option}: {error}"))
                     .help("`*` is any text, `?` any character, `[a-z]` one of them, `{a,b}` a or b")
             })?;
             builder.add(glob);
         }
         let set = builder
             .build()
-            .map_err(|error| Failure::new(format!("the patterns of {option} cannot be used: {error}")))?;
+            .map_err(|error| Failure::new(format!("invalid patterns of {option}: {error}")))?;
         Ok(Some(Self { texts: texts.into(), set }))
     }
 
-    /// Whether a name matches.
+    /// Returns `true` if a name matches.
     pub(crate) fn matches(&self, name: &str) -> bool {
         self.set.is_match(name)
     }
 }
 
-/// Which streams and events are printed.
+/// Data streams and events to read.
 #[derive(Clone)]
 pub(crate) struct Selection {
     pub(crate) streams: Option<Patterns>,
     pub(crate) events: Option<Patterns>,
     pub(crate) times: TimeRange,
     pub(crate) filter: Option<Expression>,
-    /// The option that has the filter, for messages.
+    /// Option of the filter, for messages.
     pub(crate) filter_option: &'static str,
-    /// The filter, once it is known what it is for.
+    /// The filter, once it is checked against the traces.
     selector: Option<Selector>,
-    /// Only events that lie in one of these.
+    /// Time windows that contain the selected events.
     pub(crate) windows: Option<Arc<Windows>>,
-    /// Only the time in which all data streams of a trace are active.
+    /// `true` to select the time in which all data streams of a trace are active.
     pub(crate) stream_intersection: bool,
-    /// Most events to print.
+    /// Maximum number of events to print.
     pub(crate) limit: Option<u64>,
-    /// Whether all that is selected is read.
+    /// `true` if the whole selection is read.
     pub(crate) reads_all: bool,
     known_classes: HashMap<usize, bool>,
 }
 
 impl Selection {
-    /// What options select; `gmt`: times of day are of GMT.
+    /// Creates the selection of the options.
     pub(crate) fn new(args: &Selecting, limit: Option<u64>) -> Result<Self, Failure> {
         Ok(Self {
             streams: Patterns::new(&args.stream, "--stream")?,
@@ -91,11 +91,11 @@ impl Selection {
         })
     }
 
-    /// Checks the filter against what was opened, and gives the window of its timeline in which all lies that
-    /// is wanted.
+    /// Checks the filter against the opened traces, and returns the window of the timeline that contains the
+    /// whole selection.
     ///
     /// # Errors
-    /// If a time cannot be used, or the filter.
+    /// If a time or the filter is invalid.
     pub(crate) fn prepare(&mut self, session: &Session, report: Report) -> Result<Window, Failure> {
         let window = self.times.window(session)?;
         let Some(expression) = &self.filter else { return Ok(window) };
@@ -107,13 +107,13 @@ impl Selection {
     /// Reads the selected data streams in a window.
     ///
     /// # Errors
-    /// If the clocks of the traces have nothing in common, or if there is no time in which all data streams of a trace
-    /// are active, and that is selected.
+    /// If the clocks of the traces are unrelated, or if the time in which all data streams of a trace are
+    /// active is selected but empty.
     pub(crate) fn reader<'s>(&self, session: &'s Session, window: Window) -> Result<Reader<'s>, Failure> {
         self.reader_of(session, window, |_| true)
     }
 
-    /// The same of those data streams of which `is_in` is true.
+    /// Like [`Selection::reader`], for data streams for which `is_in` is true.
     ///
     /// # Errors
     /// The same.
@@ -133,18 +133,20 @@ impl Selection {
     /// Restricts a reader to the time in which all data streams of a trace are active, if that is selected.
     ///
     /// # Errors
-    /// If it is not known.
+    /// If that time is unknown.
     pub(crate) fn intersect(&self, reader: &mut Reader<'_>) -> Result<(), Failure> {
         if !self.stream_intersection {
             return Ok(());
         }
         reader.intersect_streams().map_err(|error| {
-            Failure::new(format!("--stream-intersection: {error}"))
-                .help("leave it out, or leave out this trace; `ichnos info` says when each data stream begins and ends")
+            Failure::new(format!("--stream-intersection: {error}")).help(
+                "leave it out, or leave out this trace; `ichnos info` shows when each data stream \
+                begins and ends",
+            )
         })
     }
 
-    /// Has a reader leave out events of classes that are not selected.
+    /// Makes a reader skip events of classes that are not selected.
     pub(crate) fn exclude(&self, reader: &mut Reader<'_>) {
         let filter = self.selector.as_ref().map(Selector::filter);
         let mut by_name: HashMap<(usize, usize), Option<Arc<ExcludedClasses>>> = HashMap::new();
@@ -162,7 +164,7 @@ impl Selection {
         reader.exclude(|stream| unnamed(stream).or_else(|| filter.as_ref()?.excluded_classes(stream)));
     }
 
-    /// Whether something may be left out.
+    /// Returns `true` if anything may be skipped.
     pub(crate) fn is_some(&self) -> bool {
         self.times.is_some()
             || self.stream_intersection
@@ -172,53 +174,53 @@ impl Selection {
             || self.windows.is_some()
     }
 
-    /// Whether something may be left out because of its time.
+    /// Returns `true` if anything may be skipped because of its time.
     pub(crate) fn has_times(&self) -> bool {
         self.times.is_some() || self.stream_intersection
     }
 
-    /// Whether there is nothing to ask about events.
+    /// Returns `true` if no event has to be checked.
     #[inline(always)]
     pub(crate) fn wants_all_events(&self) -> bool {
         self.events.is_none() && self.filter.is_none() && self.windows.is_none()
     }
 
-    /// Whether a message is printed. Those of data streams that are not wanted never come here.
+    /// Returns `true` if a message is selected; its data stream must be.
     pub(crate) fn wants(&mut self, message: &Message<'_>) -> bool {
         match message {
             Message::Event(event) => self.wants_event(event),
-            // A file that is part of no data stream, since it cannot be read.
+            // A file that is not part of a data stream because it is unreadable.
             Message::Damage(damage) if damage.stream.is_none() => self.wants_file(&damage.file),
             _ => true,
         }
     }
 
-    /// Whether a data stream of this name is read.
+    /// Returns `true` if a data stream of this name is read.
     pub(crate) fn wants_file(&self, path: &str) -> bool {
         let Some(Patterns { set, .. }) = &self.streams else { return true };
         let name = path.rsplit('/').next().unwrap_or_default();
         set.is_match(path) || set.is_match(name)
     }
 
-    /// Whether events of a class can be wanted.
+    /// Returns `true` if events of a class may be selected.
     pub(crate) fn wants_class(&self, class: &EventRecordClass) -> bool {
         let Some(patterns) = &self.events else { return true };
         class.name.as_deref().is_some_and(|name| patterns.matches(name))
     }
 
-    /// The classes of a data stream of which the filter selects no event, whatever is in it.
+    /// Returns the classes of a data stream of which the filter never selects an event.
     pub(crate) fn excluded_by_filter(&self, stream: &DataStream) -> Option<Arc<ExcludedClasses>> {
         self.selector.as_ref()?.filter().excluded_classes(stream)
     }
 
-    /// Reports what no class had that the filter names, of those that were met while everything was read; true if
-    /// there are such.
+    /// Reports names in the filter missing from all classes found while reading everything; returns `true` if
+    /// there are any.
     pub(crate) fn review(&self, report: Report) -> bool {
         let selector = self.selector.as_ref().filter(|_| self.reads_all && !interrupt::is_requested());
         selector.is_some_and(|selector| filtering::review(&selector.filter(), self.filter_option, report))
     }
 
-    /// Whether an event is wanted.
+    /// Returns `true` if an event is selected.
     #[inline]
     pub(crate) fn wants_event(&mut self, event: &Event<'_>) -> bool {
         debug_assert!(self.filter.is_none() || self.selector.is_some(), "the filter was not prepared");
@@ -229,7 +231,7 @@ impl Selection {
 
     fn wants_name(&mut self, event: &Event<'_>) -> bool {
         let Some(Patterns { set, .. }) = &self.events else { return true };
-        // Classes stay where they are as long as their trace is open.
+        // Classes keep their addresses while their trace is open.
         let address = std::ptr::from_ref(event.class) as usize;
         *self
             .known_classes

@@ -1,6 +1,6 @@
-//! Numbers of bytes, as they are written on the command line.
+//! Sizes in bytes on the command line.
 
-/// A number of bytes, with K, M, G or T for powers of 1024.
+/// Parses a size in bytes, with K, M, G or T for powers of 1024.
 pub(crate) fn parse(text: &str) -> Result<u64, String> {
     let upper = text.trim().to_ascii_uppercase();
     let number = upper.trim_end_matches("IB").trim_end_matches('B');
@@ -15,7 +15,7 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
         .trim()
         .parse()
         .map_err(|_| format!("expected a number of bytes such as 4096, 512M or 16G, found `{text}`"))?;
-    number.checked_mul(1 << shift).ok_or_else(|| format!("`{text}` is more than there can be"))
+    number.checked_mul(1 << shift).ok_or_else(|| format!("`{text}` is too large"))
 }
 
 #[cfg(test)]

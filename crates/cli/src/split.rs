@@ -1,4 +1,4 @@
-//! `ichnos split`: one trace for each part.
+//! `ichnos split`: writes a trace for each part.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -23,18 +23,18 @@ use crate::write_progress::WriteProgress;
 use crate::write_report::{self, InputReport};
 use crate::{convert, input, interrupt, scan};
 
-/// More parts are not written: each one takes a directory, and some hundred bytes of memory.
+/// Maximum number of parts: each one takes a directory, and some hundred bytes of memory.
 const MOST_PARTS: usize = 100_000;
 
-/// The part of what has no time, and the one of losses of data streams without events.
+/// Names of the part for events without a time, and for losses of data streams without events.
 const WITHOUT_TIME: &str = "without-time";
 const WITHOUT_EVENT: &str = "without-event";
 
-/// The data streams that are read.
+/// Data streams to read.
 #[derive(Clone, Copy)]
 enum Streams {
     All,
-    /// Those with a clock, or without one.
+    /// Data streams with a clock, or without one.
     Clocked(bool),
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit,
         return Err(Failure::new("expected the name of the directory to write, -o OUT"));
     }
     if writing.output.as_deref() == Some(Path::new("-")) {
-        return Err(Failure::new("several traces cannot go to the standard output")
+        return Err(Failure::new("several traces cannot be written to standard output")
             .help("name the directory to write, -o OUT"));
     }
     let output_path = OutputPath::of_trace(writing);
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit,
     let session =
         input::open_checked(&args.convert.reading, Arithmetic::Exact, writing.verify, progress, report)?;
     if session.is_live() {
-        return Err(Failure::new("what arrives now cannot be split: it can be read once only"));
+        return Err(Failure::new("live input cannot be split: it can only be read once"));
     }
     output_path.check_apart(&session)?;
     let damaged = input::report_problems(&session, report);
@@ -92,7 +92,7 @@ pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit,
         && target.dialect.take().is_some()
     {
         report.notice(&format!("{error}; the output is {}", convert::default_dialect(writer)));
-        // What was written up to now is removed before.
+        // Remove the partial output first.
         drop(directory.take());
         directory = create()?;
         parts = Parts::new(&args.by, &times, writer);
@@ -107,8 +107,10 @@ pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit,
         Err(Problem::Failure(failure)) => return Err(failure),
         Err(Problem::Convert(ConvertError::Stopped)) => return Ok(interrupt::exit()),
         Err(Problem::Convert(ConvertError::Losses(_))) => {
-            return Err(Failure::new("something would be lost, and nothing was written")
-                .help("`--dry-run --losses` lists it; without --strict it is written all the same"));
+            return Err(Failure::new("some data would be lost: nothing was written").help(
+                "`--dry-run --losses` lists the losses; without --strict, the output is written \
+                anyway",
+            ));
         }
         Err(Problem::Convert(ConvertError::Create(CreateError::Mismatch(difference)))) => {
             return Ok(convert::report_mismatch(&difference, report));
@@ -153,7 +155,7 @@ enum Problem {
     Convert(ConvertError),
 }
 
-/// Begin times of all parts but the first one, and the parts that have events; the last one is that of data streams
+/// Begin times of all parts except the first one, and the parts with events; the last one is for data streams
 /// without a clock.
 #[derive(Default)]
 struct Times {
@@ -167,7 +169,7 @@ impl Times {
     }
 }
 
-/// The parts that were met, with their names.
+/// Parts found so far, with their names.
 struct Parts<'a> {
     by: &'a SplitBy,
     digits: usize,
@@ -175,11 +177,11 @@ struct Parts<'a> {
     writer: &'a dyn TraceWriter,
     keys: Keys<'a>,
     names: RefCell<FileNames>,
-    /// The names of the parts that exist, by number.
+    /// Names of the existing parts, by number.
     created: RefCell<HashMap<usize, String>>,
-    /// Data streams, by their numbers.
+    /// Data streams, by number.
     streams: Vec<String>,
-    /// Parts of whose events none could be written.
+    /// Parts of which no event could be written.
     without_events: Vec<(String, WriteReport)>,
     too_many: Cell<bool>,
 }
@@ -204,7 +206,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Property that the events of a part have in common.
+    /// Returns the property that the events of a part have in common.
     fn label(&self, number: usize) -> String {
         match self.by {
             SplitBy::Size(_) | SplitBy::Time(_) if number > self.begins => WITHOUT_TIME.to_owned(),
@@ -221,7 +223,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// The name that the trace of a part gets.
+    /// Creates the name of a part's trace.
     fn create(&self, number: usize) -> String {
         let name = self.names.borrow_mut().add(&self.label(number));
         let name = match self.writer.extensions().first().filter(|_| !self.writer.is_directory()) {
@@ -232,7 +234,7 @@ impl<'a> Parts<'a> {
         name
     }
 
-    /// The names of all that exist, in order.
+    /// Returns the names of all existing parts, in order.
     fn names(self) -> Vec<String> {
         let keys = &self.keys;
         let mut created: Vec<_> = self.created.into_inner().into_iter().collect();
@@ -251,7 +253,7 @@ struct Splitter<'a> {
     session: &'a Session,
     selection: Selection,
     window: Window,
-    /// What could not be read.
+    /// Damage in the input.
     damages: Mutex<Damages>,
     most_damages: u64,
 }
@@ -261,7 +263,7 @@ impl Splitter<'_> {
         self.damages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A reader of some of the selected data streams in a time.
+    /// Returns a reader of some selected data streams in the selected time.
     fn reader(&self, streams: Streams) -> Result<Reader<'_>, Failure> {
         self.selection.reader_of(self.session, self.window, |stream| match streams {
             Streams::All => true,
@@ -269,7 +271,7 @@ impl Splitter<'_> {
         })
     }
 
-    /// Passes all events that are selected to a function, until that gives false.
+    /// Passes all selected events to a function, until it returns `false`.
     fn for_each_event(
         &self,
         streams: Streams,
@@ -290,7 +292,7 @@ impl Splitter<'_> {
         Ok(())
     }
 
-    /// The parts that times make.
+    /// Returns the parts by time.
     fn times(&self, by: &SplitBy) -> Result<Times, Failure> {
         let mut times = match by {
             SplitBy::Size(size) => self.times_by_size(*size)?,
@@ -310,7 +312,7 @@ impl Splitter<'_> {
 
     fn times_by_duration(&self, duration: i128) -> Result<Times, Failure> {
         let (mut first, mut last) = (None::<i128>, None::<i128>);
-        // Events come in order of time, unless the trace is not.
+        // Events are in the order of time, unless the trace is not.
         let (mut slices, mut slice) = (HashSet::new(), None);
         let mut origin = None;
         self.for_each_event(Streams::Clocked(true), |event| {
@@ -344,7 +346,7 @@ impl Splitter<'_> {
         Ok(times)
     }
 
-    /// Finds out which parts have events.
+    /// Finds the parts with events.
     fn note_events(&self, times: &mut Times) -> Result<(), Failure> {
         let Times { begins, have_events } = times;
         let mut current = 0..0;
@@ -371,14 +373,14 @@ impl Splitter<'_> {
         if total / size >= MOST_PARTS as u64 {
             return Err(too_many(&format!("about {}", grouped(total / size))));
         }
-        // Between packets, these stay as they are.
+        // Split between packets, which are kept unchanged.
         let times = reader.chunks(size);
         if !times.is_empty() || total <= size {
             let mut times = Times::new(times);
             self.note_events(&mut times)?;
             return Ok(times);
         }
-        // There are none that are small enough: as many events as take about as much.
+        // No packets are small enough: use the number of events with about this size.
         let mut events = 0u64;
         let all = Streams::Clocked(true);
         self.for_each_event(all, |_| {
@@ -413,7 +415,7 @@ impl Splitter<'_> {
         progress: &WriteProgress,
     ) -> Result<WriteReport, Problem> {
         let reader = match args.by {
-            // Nothing is put in order among data streams: their clocks need not be related.
+            // Data streams are not merged: their clocks may be unrelated.
             SplitBy::Stream => {
                 let wants = |stream: &DataStream| self.selection.wants_file(&stream.name);
                 let mut reader = self.session.stream_reader(self.window, wants);
@@ -446,7 +448,7 @@ impl Splitter<'_> {
         }
         let show = |bytes: u64| progress.written(bytes);
         options.progress = Some(&show);
-        // Both of the functions below use them, one after the other.
+        // Used by both functions below, one after the other.
         let parts = RefCell::new(parts);
         let mut counter = progress.counter();
         let mut part_of = |event: &Event<'_>| {
@@ -487,20 +489,20 @@ impl Splitter<'_> {
 }
 
 fn too_many(parts: &str) -> Failure {
-    Failure::new(format!("there would be {parts} parts, and {} is the limit", grouped(MOST_PARTS as u64)))
+    Failure::new(format!("{parts} parts would exceed the limit of {}", grouped(MOST_PARTS as u64)))
         .help("make the parts larger, or select fewer events by --event, --filter, --begin and --end")
 }
 
-/// Numbers of the values by which events are divided, in the order in which these are met.
+/// Numbers of the values by which events are split, in the order in which they are found.
 struct Keys<'a> {
-    /// None: the names of events.
+    /// `None` to split by the names of events.
     field: Option<&'a str>,
-    /// By class: where the field is, or the number of the name.
+    /// By class: the position of the field, or the number of the name.
     classes: HashMap<usize, Class>,
     numbers: HashMap<String, usize>,
-    /// By number; None: the events have no such field.
+    /// By number; `None` for events without the field.
     labels: Vec<Option<String>>,
-    /// The number of those.
+    /// Number of events without a value.
     without: Option<usize>,
     text: String,
 }
@@ -526,7 +528,7 @@ impl<'a> Keys<'a> {
         self.labels.get(number)?.as_deref()
     }
 
-    /// The number of what has no value.
+    /// Returns the number for events without a value.
     fn without(&mut self) -> usize {
         *self.without.get_or_insert_with(|| {
             self.labels.push(None);
@@ -534,9 +536,9 @@ impl<'a> Keys<'a> {
         })
     }
 
-    /// The number of the part that an event is in.
+    /// Returns the number of an event's part.
     fn number(&mut self, event: &Event<'_>) -> usize {
-        // Classes stay where they are as long as their trace is open.
+        // Classes keep their addresses while their trace is open.
         let address = std::ptr::from_ref(event.plans).addr();
         if !self.classes.contains_key(&address) {
             let class = match self.field {
@@ -572,11 +574,11 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// Appends a value as a text; false if there is none.
+/// Appends a value as text; returns `false` if it has none.
 fn put_text(text: &mut String, value: FieldValue<'_>) -> bool {
     let mut hexadecimal = |bytes: &mut dyn Iterator<Item = u8>| {
         text.push_str("0x");
-        // To write into memory cannot fail.
+        // Writing into memory cannot fail.
         bytes.for_each(|byte| {
             let _ = write!(text, "{byte:02x}");
         });

@@ -1,4 +1,4 @@
-//! `ichnos stacks`: the call stacks of events as a profile.
+//! `ichnos stacks`: writes the call stacks of events as a profile.
 
 use std::io::{BufWriter, Write as _};
 
@@ -26,7 +26,7 @@ use crate::terminal_width;
 use crate::unmatched;
 
 pub(crate) fn run(args: &Stacks, global: &Global, report: Report) -> Result<Exit, Failure> {
-    // Before anything is read: mistakes in patterns should not take an hour to be reported.
+    // Before reading anything: errors in patterns should not take an hour to be reported.
     let mut selection = Selection::new(&args.selecting, None)?;
     let threads = ThreadSelection::new(args)?;
     let output = OutputPath::of_file(&args.output);
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Stacks, global: &Global, report: Report) -> Result<Exit
     let profile = pass.sink.finish();
     report_left_out(&profile, args, report);
     if args.cpu && profile.samples() > 0 && !profile.has_states() {
-        report.notice("no sample says whether its thread ran: --cpu changes nothing");
+        report.notice("no sample has the state of its thread: --cpu has no effect");
     }
     if profile.weight() == 0 {
         unmatched::explain(&session, &pass.selection, window, pass.events, report);
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Stacks, global: &Global, report: Report) -> Result<Exit
     Ok(collecting::exit(damaged, false))
 }
 
-/// Checks the fields that options name.
+/// Checks the fields named by options.
 fn check_fields(args: &Stacks, session: &Session, selection: &Selection, after: bool) -> Result<(), Failure> {
     let weight = match args.weight.as_str() {
         "samples" | "time" | "time-before" => None,
@@ -77,14 +77,14 @@ fn check_fields(args: &Stacks, session: &Session, selection: &Selection, after: 
     field_names::check(session, selection, names.chain(weight.map(|field| ("--weight", field))), after)?;
     match weight {
         Some(field) => {
-            let instead = "samples count one each, or by a field of numbers";
+            let instead = "by default, each sample counts one";
             field_names::check_numbers(session, "--weight", field, instead, after)
         }
         None => Ok(()),
     }
 }
 
-/// Which processes and threads are wanted.
+/// Selected processes and threads.
 struct ThreadSelection {
     processes: Option<Patterns>,
     threads: Option<Patterns>,
@@ -217,12 +217,12 @@ fn print_top(profile: &StackProfile, most: usize, args: &Stacks, global: &Global
     Ok(())
 }
 
-/// Nanoseconds as milliseconds.
+/// Formats nanoseconds as milliseconds.
 fn milliseconds(nanoseconds: u64) -> String {
     format!("{}.{:03}", grouped(nanoseconds / 1_000_000), nanoseconds / 1_000 % 1_000)
 }
 
-/// Says which samples count nothing.
+/// Reports samples that count nothing.
 fn report_left_out(profile: &StackProfile, args: &Stacks, report: Report) {
     let LeftOut { without_frames, without_time, without_weight, .. } = profile.left_out();
     for (name, number) in profile.not_counted() {
@@ -233,19 +233,18 @@ fn report_left_out(profile: &StackProfile, args: &Stacks, report: Report) {
     }
     if without_frames > 0 {
         let samples = count(without_frames, "sample");
-        report.notice(&format!("{samples} without a frame that is kept: left out"));
+        report.notice(&format!("skipped {samples}: no frame matched"));
     }
     if without_time > 0 {
-        report.warning(&format!("{} without a time: left out", count(without_time, "sample")));
+        report.warning(&format!("skipped {}: no time", count(without_time, "sample")));
     }
     if without_weight > 0 {
         let samples = count(without_weight, "sample");
-        report
-            .warning(&format!("{samples} without a number in the field `{}`: left out", safe(&args.weight)));
+        report.warning(&format!("skipped {samples}: no number in the field `{}`", safe(&args.weight)));
     }
 }
 
-/// Says why there is nothing to write.
+/// Reports why there is nothing to write.
 fn report_nothing(profile: &StackProfile, args: &Stacks, report: Report) {
     if profile.samples() > 0 {
         let samples = count(profile.samples(), "sample");
@@ -255,9 +254,9 @@ fn report_nothing(profile: &StackProfile, args: &Stacks, report: Report) {
             }
             _ => "choose another field by --weight",
         };
-        report.warning_with_help(&format!("{samples} that count nothing: nothing is written"), help);
+        report.warning_with_help(&format!("no weight in {samples}: nothing is written"), help);
     } else if profile.left_out() == LeftOut::default() {
-        let help = "`ichnos cat --format jsonl` shows which members of events mean a stack";
-        report.warning_with_help("no event has a call stack that is wanted: nothing is written", help);
+        let help = "`ichnos cat --format jsonl` shows the members of events";
+        report.warning_with_help("no selected event has a call stack: nothing is written", help);
     }
 }

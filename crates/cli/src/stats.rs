@@ -24,7 +24,7 @@ use table::Times;
 
 pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit, Failure> {
     check(args)?;
-    // Before anything is read: mistakes in patterns should not take an hour to be reported.
+    // Before reading anything: errors in patterns should not take an hour to be reported.
     let mut selection = Selection::new(&args.selecting, None)?;
     let mut pairs = pair_options(args)?;
     let session =
@@ -61,13 +61,13 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
         Ended::Interrupted => return Ok(interrupt::exit()),
         Ended::Refused(line) => {
             return Err(Failure::new(line)
-                .help("without --strict, reading resumes at the next packet or record that can be read"));
+                .help("without --strict, reading resumes at the next readable packet or record"));
         }
     }
     damaged |= damages > 0;
     if let Some(more) = damages.checked_sub(limits.report.damage).filter(|more| *more > 0) {
         let more = count(more, "more damaged place");
-        report.warning(&format!("{more}; `--max damage=N` lists more of them"));
+        report.warning(&format!("{more}; `--max damage=N` lists more"));
     }
     let is_unknown = |name: &str| !stats.knows_field(name) && !known_fields.iter().any(|known| known == name);
     if events > 0 {
@@ -107,7 +107,7 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
     })
 }
 
-/// Checks what options have to do with each other.
+/// Checks combinations of options.
 fn check(args: &Stats) -> Result<(), Failure> {
     let needs = match args.sort {
         SortBy::P50 | SortBy::P99 | SortBy::Max if !args.has_numbers() => "--histogram or --pair",
@@ -127,14 +127,14 @@ fn check(args: &Stats) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Checks that there are numbers in the field of the histogram.
+/// Checks that the field of the histogram has numbers.
 fn check_histogram(args: &Stats, session: &ichnos::Session, after: bool) -> Result<(), Failure> {
     let Some(name) = &args.histogram else { return Ok(()) };
     let instead = format!("`--by {}` counts its values", safe(name));
     field_names::check_numbers(session, "--histogram", name, &instead, after)
 }
 
-/// The fields that options name, with these options.
+/// Returns the fields named by options, with the options.
 fn field_names_of(args: &Stats) -> impl Iterator<Item = (&str, &str)> {
     let by = args.by.iter().filter_map(|by| match by {
         GroupBy::Field(name) => Some(("--by", name.as_str())),
@@ -173,19 +173,18 @@ fn pair_options(args: &Stats) -> Result<Option<PairOptions>, Failure> {
     Ok(Some(options))
 }
 
-/// Pairs events by their thread or processor if no key is named and they begin and end something; true if so.
+/// Pairs events of each trace by their thread or processor if no key is named and they begin and end something; `true` if
+/// so.
 fn take_default_key(pairs: &mut PairOptions, session: &ichnos::Session) -> bool {
     if !pairs.keys.is_empty() {
         return false;
     }
     let traces: Vec<_> = session.traces().iter().map(|trace| trace.trace().class_with_dynamic()).collect();
     let classes = traces.iter().flat_map(|class| field_names::events(class));
-    let key = pairs.default_key(classes);
-    pairs.keys.extend(key.map(str::to_owned));
-    key.is_some()
+    pairs.use_default_key(classes)
 }
 
-/// Warns of names of pairs that no event has.
+/// Warns about names of pairs that no event has.
 fn warn_of_names(
     args: &Stats,
     session: &ichnos::Session,

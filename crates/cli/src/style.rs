@@ -1,14 +1,14 @@
-//! How text looks on a terminal.
+//! Appearance of text on a terminal.
 
 use std::io::IsTerminal;
 
 use anstyle::{AnsiColor, Style};
 use clap::ValueEnum;
-/// Text from a trace, a path or the command line, made safe for terminals and for lines of a log: what is not
-/// printable is escaped, line feeds included.
+/// Makes text from a trace, a path or the command line safe for terminals and log lines: escapes unprintable
+/// characters, including line feeds.
 pub(crate) use ichnos::export::printable as safe;
 
-/// When to use colors.
+/// Use of colors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum When {
     /// On a terminal, unless the variable NO_COLOR is set.
@@ -19,19 +19,19 @@ pub(crate) enum When {
     Never,
 }
 
-/// Paints text, or leaves it as it is.
+/// Paints text, or leaves it unchanged.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Paint(bool);
 
 impl Paint {
     pub(crate) const PLAIN: Self = Self(false);
 
-    /// Whether anything is painted.
+    /// Returns `true` if text is painted.
     pub(crate) fn is_on(self) -> bool {
         self.0
     }
 
-    /// For the standard output.
+    /// For standard output.
     pub(crate) fn stdout(when: When) -> Self {
         Self(resolve(
             when,
@@ -40,7 +40,7 @@ impl Paint {
         ))
     }
 
-    /// For the standard error output.
+    /// For standard error.
     pub(crate) fn stderr(when: When) -> Self {
         Self(resolve(
             when,
@@ -78,7 +78,7 @@ impl Paint {
     }
 }
 
-/// `auto` follows NO_COLOR, CLICOLOR, CLICOLOR_FORCE, TERM and whether it is a terminal.
+/// Resolves `auto` by NO_COLOR, CLICOLOR, CLICOLOR_FORCE, TERM, and by the output being a terminal.
 fn resolve(when: When, auto: impl Fn() -> anstream::ColorChoice, terminal: bool) -> bool {
     match when {
         When::Always => true,
@@ -91,7 +91,7 @@ fn resolve(when: When, auto: impl Fn() -> anstream::ColorChoice, terminal: bool)
     }
 }
 
-/// "1 packet", "2 packets", "1,234,567 packets".
+/// Formats a count: "1 packet", "2 packets", "1,234,567 packets".
 pub(crate) fn count(number: u64, noun: &str) -> String {
     let plural = match noun {
         noun if number == 1 => noun.to_owned(),
@@ -101,7 +101,7 @@ pub(crate) fn count(number: u64, noun: &str) -> String {
     format!("{} {plural}", grouped(number))
 }
 
-/// A number with commas between groups of three digits.
+/// Formats a number with commas between groups of three digits.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
@@ -114,7 +114,7 @@ pub(crate) fn grouped(number: u64) -> String {
     grouped
 }
 
-/// "512 bytes", "1.5 MiB".
+/// Formats a size: "512 bytes", "1.5 MiB".
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if bytes < 1024 {

@@ -1,4 +1,4 @@
-//! Where the last events begin.
+//! Finds the last events.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -10,21 +10,21 @@ use crate::interrupt;
 use crate::progress::Progress;
 use crate::selection::Selection;
 
-/// Bytes of the trace that are read first, from its end.
+/// Bytes of trace data read first, from the end.
 const STEP: u64 = 1 << 20;
 
 /// The last events of a trace.
 pub(crate) struct Tail {
-    /// How many of the selected events from there on are not among the last ones.
+    /// Number of selected events to skip, after which the last ones begin.
     pub(crate) skip: u64,
-    /// All data streams, in their order.
+    /// All data streams, in order.
     pub(crate) streams: Vec<Arc<DataStream>>,
 }
 
 impl Tail {
-    /// Finds the last `wanted` of the selected events, and has the reader begin there; None if the user has pressed
-    /// Ctrl-C. Goes back from the end in growing steps, to where the events are enough and one more, so that what the
-    /// first line has of the event before is known.
+    /// Finds the last `wanted` selected events, and makes the reader begin there; returns `None` after
+    /// Ctrl-C. Goes back from the end in growing steps until there is one event more than needed, as the
+    /// first line depends on the event before.
     pub(crate) fn find(
         reader: &mut Reader<'_>,
         selection: &Selection,
@@ -38,13 +38,13 @@ impl Tail {
     }
 }
 
-/// A part of the timeline up to its end, which was counted.
+/// A counted section of the timeline, up to its end.
 struct Counted {
-    /// Number of the part; the first one has the number 0.
+    /// Number of the section; the first one is 0.
     part: usize,
-    /// Where the cursors begin, if they know it.
+    /// Initial states of the cursors, if known.
     checkpoints: Option<Vec<Checkpoint>>,
-    /// Selected events from there on.
+    /// Number of selected events in the section.
     events: u64,
 }
 
@@ -70,7 +70,7 @@ impl Counting<'_> {
             cursor.pause_at(counted.as_ref().and_then(|counted| begin_of(counted.part)));
             let mut events = self.count(&mut cursor)?;
             if let Some(later) = &counted {
-                // Where a part begins is right if that is where the part before it ends.
+                // The beginning of a section is valid if the previous one ends in the same state.
                 if later.checkpoints.is_some() && cursor.checkpoints() == later.checkpoints {
                     if later.events > wanted {
                         return Some((begin_of(later.part), later.events - wanted));

@@ -1,4 +1,4 @@
-//! `ichnos task`: which operations caused which.
+//! `ichnos task`: shows tasks, with the causes of their operations.
 
 mod collected;
 mod diff;
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Task, global: &Global, report: Report) -> Result<Exit, 
     }
 }
 
-/// Tasks that were read, and whether something of them is damaged.
+/// Tasks that were read, and `true` if the input is damaged.
 struct Found {
     tasks: Tasks,
     damaged: bool,
@@ -44,14 +44,19 @@ struct Found {
 }
 
 impl Found {
+    /// Returns `true` if the reading had nothing to report.
+    fn is_clean(&self) -> bool {
+        !self.damaged && self.tasks.left_out() == 0 && self.tasks.too_long() == 0 && !self.tasks.is_empty()
+    }
+
     /// How a verb ends that has shown something of them.
     fn exit(&self) -> Exit {
         collecting::exit(self.damaged, self.tasks.is_empty())
     }
 }
 
-/// Reads tasks; Err with how to end if the reading was interrupted. `ids` are those that are wanted, if not all are.
-/// `with_events`: also events that belong to operations.
+/// Reads tasks; returns `Err` with the exit code if interrupted. `ids` are the requested tasks, if not all.
+/// `with_events` to include other events that belong to operations.
 fn read(
     args: &TaskReading,
     ids: &[&str],
@@ -71,7 +76,8 @@ fn read(
     read_session(args, &session, with_events, global, report)
 }
 
-/// Reads tasks by the index of a directory that was collected; None if that is not possible.
+/// Reads tasks by the index of a directory that was collected; None if that is not possible, or something is to be
+/// reported: then all is read, which names its place.
 fn read_indexed(
     args: &TaskReading,
     ids: &[&str],
@@ -81,7 +87,9 @@ fn read_indexed(
 ) -> Result<Option<Result<Found, Exit>>, Failure> {
     let read = |operations: &[Identifier]| {
         let session = collected::open(args, ids, operations, global.progress, report)?;
-        session.map(|session| read_session(args, &session, with_events, global, report)).transpose()
+        let read = |session| read_session(args, &session, with_events, global, report.silenced());
+        let found = session.map(read).transpose()?;
+        Ok(found.filter(|found| found.as_ref().map_or(true, Found::is_clean)))
     };
     let found = read(&[])?;
     let Some(Ok(known)) = &found else { return Ok(found) };
@@ -94,12 +102,12 @@ fn read_indexed(
     }
 }
 
-/// Limit of operations that are searched for in all reports; with more of them, all is read.
+/// Maximum number of operations to search for in all reports; with more, everything is read.
 const MOST_SEARCHED: usize = 16;
 
-/// The operations that edges of tasks dangle from.
+/// Returns the operations at which dangling edges of tasks begin.
 fn dangling(tasks: &Tasks, ids: &[&str]) -> Vec<Identifier> {
-    // More than one task for an identifier are an error anyway.
+    // Several tasks with one identifier are an error anyway.
     let found = ids.iter().filter_map(|id| tasks.find(id).first().copied());
     let graphs = found.map(|task| tasks.graph(task));
     let mut all: Vec<_> =
@@ -138,32 +146,32 @@ fn read_session(
     pass.selection.review(report);
     let tasks = pass.sink.finish();
     if tasks.left_out() > 0 {
-        report.warning(&format!("{} left out: there are too many", count(tasks.left_out(), "event")));
+        report.warning(&format!("skipped {}: there are too many", count(tasks.left_out(), "event")));
     }
     if tasks.too_long() > 0 {
         let identifiers = count(tasks.too_long(), "identifier");
-        report.warning(&format!("{identifiers} of more than 20 bytes left out"));
+        report.warning(&format!("skipped {identifiers} of more than 20 bytes"));
     }
     if tasks.is_empty() {
-        let help = "`ichnos cat --format jsonl` shows which members of events mean an operation";
-        report.warning_with_help("no event says of which task or operation it is", help);
+        let help = "`ichnos cat --format jsonl` shows the members of events";
+        report.warning_with_help("no event has the identifier of a task or operation", help);
     }
     Ok(Ok(Found { tasks, damaged, corrects_clocks: !args.no_correct_clocks }))
 }
 
-/// The task that an identifier on the command line stands for.
+/// Returns the task for an identifier on the command line.
 fn find(tasks: &Tasks, id: &str) -> Result<usize, Failure> {
     if id == "latest" {
         return tasks
             .in_order(false, interrupt::is_requested)
             .last()
             .copied()
-            .ok_or_else(|| Failure::new("there is no task"));
+            .ok_or_else(|| Failure::new("no task found"));
     }
     match &tasks.find(id)[..] {
         [task] => Ok(*task),
-        [] => Err(Failure::new(format!("there is no task `{}`", safe(id)))
-            .help("`ichnos task list PATH...` lists those that there are")),
+        [] => Err(Failure::new(format!("unknown task `{}`", safe(id)))
+            .help("`ichnos task list PATH...` lists the tasks")),
         several => {
             let ids = several.iter().filter_map(|task| tasks.id(*task)).map(|id| id.to_string());
             let mut ids: Vec<String> = ids.take(1_000).collect();
@@ -181,11 +189,20 @@ fn find(tasks: &Tasks, id: &str) -> Result<usize, Failure> {
     }
 }
 
-/// The graph of a task. Warns of edges that go back in time on clocks that cannot be corrected.
+/// The graph of a task. Warns of clocks that cannot be corrected.
 fn graph(found: &Found, task: usize, report: Report) -> TaskGraph<'_> {
     let graph = found.tasks.graph(task);
     warn_of_unknown_machines(found, 1, graph.backward_edges_without_machine(), report);
+    if graph.is_correction_incomplete() {
+        let id = found.tasks.id(task).map_or(String::new(), |id| id.to_string());
+        warn_of_uncorrected_clocks(&format!("task {id}"), report);
+    }
     graph
+}
+
+/// Warns of tasks for which the search for corrections of clocks was ended.
+fn warn_of_uncorrected_clocks(tasks: &str, report: Report) {
+    report.warning(&format!("clocks of {tasks} not corrected: too many machines with edges between them"));
 }
 
 /// Warns of edges that go back in time between operations without a machine.
@@ -194,12 +211,12 @@ fn warn_of_unknown_machines(found: &Found, tasks: u64, edges: u64, report: Repor
         let edges = count(edges, "edge");
         let of = if tasks > 1 { format!(" of {}", count(tasks, "task")) } else { String::new() };
         report.warning(&format!(
-            "clocks not corrected: {edges}{of} back in time between operations that do not name a machine"
+            "clocks not corrected: {edges}{of} back in time between operations without a machine"
         ));
     }
 }
 
-/// The machines whose clocks were corrected, and by how much; None if there are none.
+/// Returns the machines with corrected clocks and their offsets, or `None` if there are none.
 fn clock_corrections(graph: &TaskGraph<'_>) -> Option<String> {
     const MOST: usize = 8;
     let corrections = graph.clock_corrections();
@@ -241,7 +258,7 @@ fn write_graph(args: &TaskGraphArgs, global: &Global, report: Report) -> Result<
     Ok(found.exit())
 }
 
-/// Text of a trace in a line of a table, shortened if it is very long.
+/// Returns text of a trace for a line of a table, shortened if it is very long.
 fn text(bytes: &[u8]) -> String {
     const MOST: usize = 400;
     let text = String::from_utf8_lossy(bytes);

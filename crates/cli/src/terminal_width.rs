@@ -1,4 +1,4 @@
-//! The width of the terminal: tables are no wider, as far as texts can be cut.
+//! Width of the terminal, to which tables are cut as far as possible.
 
 use std::borrow::Cow;
 use std::io::IsTerminal as _;
@@ -6,11 +6,11 @@ use std::sync::OnceLock;
 
 use crate::charset::ellipsis;
 
-/// The least width of a column of texts.
+/// Minimum width of a column of texts.
 const LEAST: usize = 8;
 
-/// The columns of the terminal that is the standard output: what COLUMNS says, or the terminal itself. None: it is no
-/// terminal, and nothing is cut.
+/// Returns the number of columns of the terminal, from COLUMNS or the terminal itself; `None` if standard
+/// output is no terminal, and nothing is cut.
 fn width() -> Option<usize> {
     static WIDTH: OnceLock<Option<usize>> = OnceLock::new();
     *WIDTH.get_or_init(|| {
@@ -24,7 +24,7 @@ fn width() -> Option<usize> {
     })
 }
 
-/// Shortens columns of texts, the widest first, so that a table of `all` columns of characters fits into the terminal.
+/// Shortens columns of texts, widest first, so that a table of `all` characters fits into the terminal.
 pub(crate) fn shorten(texts: &mut [usize], all: usize) {
     if let Some(width) = width() {
         shorten_by(texts, all.saturating_sub(width));
@@ -32,7 +32,7 @@ pub(crate) fn shorten(texts: &mut [usize], all: usize) {
 }
 
 fn shorten_by(texts: &mut [usize], mut beyond: usize) {
-    // A table that does not fit anyway is not worth names that cannot be read.
+    // If the table cannot fit, keep the texts readable.
     if texts.iter().map(|text| text.saturating_sub(LEAST)).sum::<usize>() < beyond {
         return;
     }
@@ -43,7 +43,7 @@ fn shorten_by(texts: &mut [usize], mut beyond: usize) {
     }
 }
 
-/// A text that is no longer than a column.
+/// Cuts a text to the width of a column.
 pub(crate) fn cut(text: &str, width: usize) -> Cow<'_, str> {
     if text.chars().count() <= width {
         return Cow::Borrowed(text);
@@ -53,7 +53,7 @@ pub(crate) fn cut(text: &str, width: usize) -> Cow<'_, str> {
     Cow::Owned(text.chars().take(kept).chain(end.chars()).collect())
 }
 
-/// A text that is the rest of a line of which so many characters are there.
+/// Cuts a text to the rest of a line that already has `before` characters.
 pub(crate) fn cut_after(text: &str, before: usize) -> Cow<'_, str> {
     match width() {
         Some(width) => cut(text, width.saturating_sub(before).max(LEAST)),

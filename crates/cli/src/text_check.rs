@@ -1,40 +1,40 @@
-//! Looks for texts that are not valid in their encoding.
+//! Finds texts with an invalid encoding.
 
 use ichnos::model::plan::Plan;
 use ichnos::model::{Event, Field, FieldKind, Packet, Scope, Text, Visitor};
 
-/// The invalid texts of a data stream.
+/// Invalid texts of a data stream.
 #[derive(Default)]
 pub(crate) struct TextCheck {
-    /// How many there are.
+    /// Number of invalid texts.
     pub(crate) count: u64,
-    /// The name of the first one, and of what it is in.
+    /// First invalid text.
     pub(crate) first: Option<First>,
-    /// Which event record classes have texts, by their index: in the header, or behind it.
+    /// For each event record class, by index: `true` if it has texts in the header, and in other scopes.
     classes: Vec<Option<[bool; 2]>>,
 }
 
 /// An invalid text.
 pub(crate) struct First {
-    /// "the packet header", or the name of an event.
+    /// `the packet header`, or the name of an event.
     pub(crate) within: String,
-    /// The field; empty if it has no name.
+    /// Name of the field; empty if it has none.
     pub(crate) field: String,
-    /// The name of the encoding.
+    /// Name of the encoding.
     pub(crate) encoding: &'static str,
 }
 
 impl TextCheck {
-    /// Looks at the texts of a packet header and context.
+    /// Checks the texts of a packet header and context.
     pub(crate) fn packet(&mut self, packet: &Packet<'_>) {
         for scope in [Scope::PacketHeader, Scope::PacketContext] {
             let mut finder = Finder { check: self, within: &|| scope.to_string() };
-            // A packet that a cursor gives can be read.
+            // Packets from a cursor are readable.
             let _ = packet.visit(scope, &mut finder);
         }
     }
 
-    /// Looks at the texts of an event.
+    /// Checks the texts of an event.
     pub(crate) fn event(&mut self, event: &Event<'_>) {
         let [header, body] = self.scopes_with_texts(event);
         if !header && !body {

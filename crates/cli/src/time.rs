@@ -1,7 +1,8 @@
-//! Points in time as people write them: all that `babeltrace2` knows, and some more.
+//! Points in time in human notation: everything that `babeltrace2` accepts, and more.
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::OnceLock;
 
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, Time};
@@ -11,7 +12,7 @@ use crate::report::Report;
 
 const BILLION: i128 = 1_000_000_000;
 
-/// A point in time, as it was written.
+/// A point in time, as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimePoint {
     /// Nanoseconds from the origin of the clock.
@@ -26,7 +27,7 @@ pub(crate) enum TimePoint {
     OfDay(Time),
 }
 
-/// The notations, for help texts and errors.
+/// Notations, for help texts and errors.
 pub(crate) const NOTATIONS: &str = "\
 a time is one of: `2026-05-22 13:45:10.25` (seconds and fraction may be left out; also \
 with `T`, `Z` or an offset as in RFC 3339), `2026-05-22`, `13:45[:10[.25]]` (on the day \
@@ -34,7 +35,7 @@ the trace begins), `1779457510.25` (seconds from the clock's origin, may be nega
 `@1779457510250000000` (nanoseconds), `+3s` (from the beginning of the trace; units: ns, us, ms, \
 s, min, h), `-3s` (before the end of the trace; always with a unit)";
 
-/// A text that is no time.
+/// Error for an invalid time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NoTime(String);
 
@@ -93,11 +94,10 @@ impl FromStr for TimePoint {
 }
 
 impl TimePoint {
-    /// Nanoseconds from the origin of the clock. `start` and `end` are those of the trace.
+    /// Returns nanoseconds from the origin of the clock. `start` and `end` are those of the trace.
     pub(crate) fn resolve(self, gmt: bool, start: Option<i128>, end: Option<i128>) -> Result<i128, String> {
-        let zone = if gmt { TimeZone::UTC } else { TimeZone::system() };
         let start = || {
-            start.ok_or("the trace does not say when it begins, so only times with a date or in seconds work")
+            start.ok_or("the beginning of the trace is unknown, so only times with a date or in seconds work")
         };
         match self {
             Self::Nanoseconds(nanoseconds) => Ok(nanoseconds),
@@ -105,30 +105,51 @@ impl TimePoint {
                 start()?.checked_add(duration).ok_or_else(|| "the time is out of range".to_owned())
             }
             Self::BeforeEnd(duration) => end
-                .ok_or("the trace does not say when it ends, so only times with a date or in seconds work")?
+                .ok_or("the end of the trace is unknown, so only times with a date or in seconds work")?
                 .checked_sub(duration)
                 .ok_or_else(|| "the time is out of range".to_owned()),
-            Self::Civil(date_time) => instant(date_time, &zone),
+            Self::Civil(date_time) => instant(date_time, &zone(gmt)),
             Self::OfDay(time) => {
                 let begin = Timestamp::from_nanosecond(start()?).map_err(|error| {
                     format!("the begin time of the trace is not a calendar date: {error}")
                 })?;
+                let zone = zone(gmt);
                 instant(begin.to_zoned(zone.clone()).date().to_datetime(time), &zone)
             }
         }
     }
 }
 
-/// Warns of a time zone in the environment that is unknown, unless times are in UTC anyway.
-pub(crate) fn warn_of_zone(report: Report) {
-    let Some(name) = std::env::var_os("TZ") else { return };
-    if TimeZone::try_system().is_ok() || std::env::args_os().any(|word| word == "--clock-gmt") {
-        return;
+/// Destination of the warning about the time zone.
+static REPORT: OnceLock<Report> = OnceLock::new();
+
+/// Takes the destination of the warning about the time zone.
+pub(crate) fn report_zone_to(report: Report) {
+    let _ = REPORT.set(report);
+}
+
+/// The time zone of times that are printed and read. Warns once of one in the environment that is unknown.
+fn zone(gmt: bool) -> TimeZone {
+    if gmt {
+        return TimeZone::UTC;
     }
-    report.warning_with_help(
-        &format!("TZ: the time zone `{}` is unknown: times are in UTC", name.to_string_lossy()),
-        "time zones are named as in `Europe/Berlin`, or described as in `CET-1CEST,M3.5.0,M10.5.0/3`; `--clock-gmt` prints times in UTC",
-    );
+    warn_of_zone();
+    TimeZone::system()
+}
+
+/// Warns of a time zone in the environment that is unknown: for those who print local times. Only the first call does.
+pub(crate) fn warn_of_zone() {
+    static WARNED: OnceLock<()> = OnceLock::new();
+    WARNED.get_or_init(|| {
+        if let (Some(report), Some(name)) = (REPORT.get(), std::env::var_os("TZ"))
+            && TimeZone::try_system().is_err()
+        {
+            report.warning_with_help(
+                &format!("TZ: the time zone `{}` is unknown: times are in UTC", name.to_string_lossy()),
+                "time zones are named as in `Europe/Berlin`, or described as in `CET-1CEST,M3.5.0,M10.5.0/3`; `--clock-gmt` prints times in UTC",
+            );
+        }
+    });
 }
 
 fn instant(date_time: DateTime, zone: &TimeZone) -> Result<i128, String> {
@@ -141,7 +162,7 @@ fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// `YYYY-MM-DD`; None if it does not look like it.
+/// Parses `YYYY-MM-DD`; returns `None` for other forms.
 fn date_from(text: &str) -> Option<Result<Date, NoTime>> {
     let mut parts = text.split('-');
     let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
@@ -153,7 +174,7 @@ fn date_from(text: &str) -> Option<Result<Date, NoTime>> {
     Some(date.map_err(|_| NoTime(format!("`{text}` is not a calendar date"))))
 }
 
-/// `hh:mm[:ss[.n]]`; None if it does not look like it.
+/// Parses `hh:mm[:ss[.n]]`; returns `None` for other forms.
 fn time_from(text: &str) -> Option<Result<Time, NoTime>> {
     let (whole, fraction) = match text.split_once('.') {
         Some((whole, fraction)) => (whole, fraction_from(fraction)?),
@@ -169,7 +190,7 @@ fn time_from(text: &str) -> Option<Result<Time, NoTime>> {
     Some(time.map_err(|_| NoTime(format!("`{text}` is not a time of day"))))
 }
 
-/// Up to nine digits after a point, as nanoseconds.
+/// Parses up to nine decimals as nanoseconds.
 fn fraction_from(digits: &str) -> Option<i32> {
     if digits.len() > 9 || !is_digits(digits) {
         return None;
@@ -177,7 +198,7 @@ fn fraction_from(digits: &str) -> Option<i32> {
     format!("{digits:0<9}").parse().ok()
 }
 
-/// `[-]s[.n]`, as nanoseconds.
+/// Parses `[-]s[.n]` as nanoseconds.
 fn seconds_from(text: &str) -> Option<i128> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -194,7 +215,7 @@ fn seconds_from(text: &str) -> Option<i128> {
     Some(if negative { -value } else { value })
 }
 
-/// `1.5s`, `2min30s`, `3` (seconds), as nanoseconds.
+/// Parses `1.5s`, `2min30s` or `3` (seconds) as nanoseconds.
 fn duration_from(text: &str) -> Option<i128> {
     if let Some(nanoseconds) = seconds_from(text) {
         return (!text.starts_with('-')).then_some(nanoseconds);
@@ -226,7 +247,7 @@ fn duration_from(text: &str) -> Option<i128> {
     (!text.is_empty()).then_some(total)
 }
 
-/// A time, or how far it is from the origin, in nanoseconds: `-3s`, `+3s`, `3s`, or whatever is a time.
+/// Parses a time, or a distance from the origin, in nanoseconds: `-3s`, `+3s`, `3s`, or any time.
 pub(crate) fn offset_from(text: &str) -> Result<i128, String> {
     if let Some(duration) = text.trim().strip_prefix('-').and_then(duration_from) {
         return Ok(-duration);
@@ -240,7 +261,7 @@ pub(crate) fn offset_from(text: &str) -> Result<i128, String> {
     }
 }
 
-/// Both ends of `BEGIN,END`, which may be in brackets.
+/// Parses both ends of `BEGIN,END`, which may be in brackets.
 pub(crate) fn range_from(text: &str) -> Result<(TimePoint, TimePoint), String> {
     let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
     let Some((begin, end)) = inner.split_once(',') else {
@@ -250,20 +271,19 @@ pub(crate) fn range_from(text: &str) -> Result<(TimePoint, TimePoint), String> {
     Ok((point(begin)?, point(end)?))
 }
 
-/// A date and time of day, for people.
+/// Formats a date and time of day, for people.
 pub(crate) fn show(nanoseconds: i128, gmt: bool) -> String {
     let fraction = nanoseconds.rem_euclid(BILLION);
     match Timestamp::from_nanosecond(nanoseconds) {
         Ok(instant) => {
-            let zone = if gmt { TimeZone::UTC } else { TimeZone::system() };
-            let zoned = instant.to_zoned(zone);
+            let zoned = instant.to_zoned(zone(gmt));
             format!("{}.{fraction:09} {}", zoned.strftime("%Y-%m-%d %H:%M:%S"), zoned.strftime("%Z"))
         }
         Err(_) => show_seconds(nanoseconds),
     }
 }
 
-/// Seconds and nanoseconds.
+/// Formats seconds and nanoseconds.
 pub(crate) fn show_seconds(nanoseconds: i128) -> String {
     let sign = if nanoseconds < 0 { "-" } else { "" };
     let (whole, fraction) =
@@ -312,7 +332,7 @@ mod tests {
         assert_eq!(resolve("-200ms"), end - 200_000_000);
         assert_eq!(resolve("-1m"), end - 60 * BILLION);
         assert_eq!(resolve("-1min0.5s"), end - 60_500_000_000);
-        // Without a unit it is a time before the origin, as Babeltrace has it.
+        // Without a unit it is a time before the origin, as in Babeltrace.
         assert_eq!(resolve("-5"), -5 * BILLION);
     }
 

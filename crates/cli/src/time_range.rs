@@ -1,4 +1,4 @@
-//! The range of time that is wanted.
+//! Selected time range.
 
 use ichnos::Session;
 use ichnos::model::Window;
@@ -7,30 +7,30 @@ use crate::exit::Failure;
 use crate::input;
 use crate::time::{TimePoint, show_seconds};
 
-/// From when until when events are wanted, as it is written.
+/// Begin and end of the selection, as written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TimeRange {
     pub(crate) begin: Option<TimePoint>,
     pub(crate) end: Option<TimePoint>,
-    /// Whether dates and times of day are of GMT instead of the local time zone.
+    /// `true` if dates and times of day are in GMT instead of the local time zone.
     pub(crate) gmt: bool,
 }
 
 impl TimeRange {
-    /// Whether it is not all of the time.
+    /// Returns `true` if the time is limited.
     pub(crate) fn is_some(&self) -> bool {
         self.begin.is_some() || self.end.is_some()
     }
 
-    /// Whether it depends on when the trace ends.
+    /// Returns `true` if it depends on the end of the trace.
     pub(crate) fn needs_end(&self) -> bool {
         [self.begin, self.end].iter().any(|point| matches!(point, Some(TimePoint::BeforeEnd(_))))
     }
 
-    /// The window of the timeline of what was opened.
+    /// Returns the window on the timeline of the opened traces.
     ///
     /// # Errors
-    /// If a time cannot be used, or the first one is after the last one.
+    /// If a time is invalid, or the begin is after the end.
     pub(crate) fn window(&self, session: &Session) -> Result<Window, Failure> {
         if !self.is_some() {
             return Ok(Window::default());
@@ -38,7 +38,7 @@ impl TimeRange {
         let needs_start = [self.begin, self.end]
             .iter()
             .any(|point| matches!(point, Some(TimePoint::FromStart(_) | TimePoint::OfDay(_))));
-        // What arrives can only be read once.
+        // Live traces can only be read once.
         let is_known = needs_start && !session.is_live();
         let start = if is_known { input::start(session) } else { None };
         let end = if self.needs_end() && !session.is_live() { input::end(session) } else { None };

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// A line and what belongs below it.
+/// A line and the lines below it.
 // Of environments and enumerations there can be millions of lines.
 #[derive(Debug, Default)]
 pub(crate) struct Branch {
@@ -29,17 +29,17 @@ impl Branch {
 
     /// Appends the tree to `out`.
     pub(crate) fn render(self, out: &mut String) {
-        // A text takes all that is written.
+        // Writing into a string cannot fail.
         let _ = self.write(&mut |text| {
             out.push_str(text);
             Ok(())
         });
     }
 
-    /// Writes the tree in parts, none of which has to be kept for that.
+    /// Writes the tree in pieces, without keeping all of it in memory.
     ///
     /// # Errors
-    /// Those of `put`.
+    /// Errors of `put`.
     pub(crate) fn write(self, put: &mut dyn FnMut(&str) -> io::Result<()>) -> io::Result<()> {
         put(&self.text)?;
         put("\n")?;

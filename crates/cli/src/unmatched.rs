@@ -1,4 +1,4 @@
-//! Why nothing was selected: which option matched nothing, and what there is instead.
+//! Explains empty selections: options that matched nothing, and alternatives.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::selection::{Patterns, Selection};
 use crate::style::count;
 use crate::time::{show, show_seconds};
 
-/// How many names are listed at most where none is near.
+/// Maximum number of names to list if none is similar.
 const LISTED: usize = 8;
 
-/// Says which patterns matched nothing and, if no event was printed, why that may be.
+/// Reports patterns that matched nothing and, if no event was printed, the likely reason.
 pub(crate) fn explain(session: &Session, selection: &Selection, window: Window, events: u64, report: Report) {
     let has_patterns =
         selection.streams.is_some() || selection.events.is_some() || selection.filter.is_some();
@@ -34,19 +34,19 @@ pub(crate) fn explain(session: &Session, selection: &Selection, window: Window, 
     }
 }
 
-/// Says which patterns of names of events that another option than `--event` has match no event record class.
+/// Reports event name patterns of another option than `--event` that match no event record class.
 pub(crate) fn explain_events(session: &Session, selection: &Selection, option: &str, report: Report) {
     let streams: Vec<StreamSummary> = session.traces().iter().flat_map(|trace| trace.streams()).collect();
     warn_of_events(session, selection, &streams, 1, option, report);
 }
 
-/// The patterns with what they match.
+/// Returns the patterns and their matchers.
 fn matchers(patterns: Option<&Patterns>) -> impl Iterator<Item = (&str, GlobMatcher)> {
     let texts = patterns.map_or(&[][..], |patterns| &patterns.texts);
     texts.iter().filter_map(|pattern| Some((pattern.as_str(), Glob::new(pattern).ok()?.compile_matcher())))
 }
 
-/// Says which patterns match no data stream; true if there are such.
+/// Reports patterns that match no data stream; returns `true` if there are any.
 fn warn_of_streams(
     session: &Session,
     selection: &Selection,
@@ -54,7 +54,7 @@ fn warn_of_streams(
     report: Report,
 ) -> bool {
     let of_streams = streams.iter().map(|summary| &*summary.stream.name);
-    // Files that cannot be read can be selected, too.
+    // Unreadable files can be selected, too.
     let damage = session.traces().iter().flat_map(|trace| trace.damage());
     let names: Vec<&str> = of_streams.chain(damage.map(|damage| damage.file.as_str())).collect();
     let mut is_explained = false;
@@ -70,7 +70,7 @@ fn warn_of_streams(
     is_explained
 }
 
-/// Says which patterns match no event record class; true if there are such.
+/// Reports patterns that match no event record class; returns `true` if there are any.
 fn warn_of_events(
     session: &Session,
     selection: &Selection,
@@ -79,7 +79,7 @@ fn warn_of_events(
     option: &str,
     report: Report,
 ) -> bool {
-    // Classes that are only met while reading are not known where it was not read to the end.
+    // Classes found while reading are incomplete unless everything was read.
     let is_partial = !selection.reads_all && session.traces().iter().any(|trace| trace.has_dynamic_classes());
     let selected: Vec<&StreamSummary> =
         streams.iter().filter(|summary| selection.wants_file(&summary.stream.name)).collect();
@@ -96,7 +96,7 @@ fn warn_of_events(
         let elsewhere = all.iter().any(|name| glob.is_match(name));
         let (text, help) = if elsewhere {
             let text = format!("no event of the selected data streams matches `{option} {pattern}`");
-            (text, "events of that name are in data streams that --stream leaves out".to_owned())
+            (text, "events of that name are in data streams excluded by --stream".to_owned())
         } else {
             let names = names.iter().map(String::as_str);
             let help = advice(pattern, names.clone(), "event record class", names);
@@ -108,13 +108,13 @@ fn warn_of_events(
     is_explained
 }
 
-/// The names of all event record classes of data streams, each once.
+/// Returns the names of all event record classes of data streams, each once.
 fn names_of<'a>(streams: impl Iterator<Item = &'a StreamSummary>) -> Vec<String> {
     let mut names = Vec::new();
     let mut known: HashSet<(usize, usize)> = HashSet::new();
     for summary in streams {
         let stream = &summary.stream;
-        // Classes stay where they are as long as their trace is open.
+        // Classes keep their addresses while their trace is open.
         if !known.insert((Arc::as_ptr(&stream.trace) as usize, stream.class_index)) {
             continue;
         }
@@ -127,7 +127,7 @@ fn names_of<'a>(streams: impl Iterator<Item = &'a StreamSummary>) -> Vec<String>
     names
 }
 
-/// What may have been meant, or what there is.
+/// Suggests similar names, or lists the existing ones.
 fn advice<'a>(
     pattern: &str,
     names: impl IntoIterator<Item = &'a str>,
@@ -143,7 +143,7 @@ fn advice<'a>(
     listed.sort_unstable();
     listed.dedup();
     match listed.as_slice() {
-        [] => format!("there is no {what} at all"),
+        [] => format!("the traces have no {what}"),
         [only] => format!("the only {what} is `{only}`"),
         few if few.len() <= LISTED => {
             format!("there are {}", list(few.iter().copied()))
@@ -152,16 +152,16 @@ fn advice<'a>(
     }
 }
 
-/// Says when there are events, if some time was asked for.
+/// Reports the time range of the events if a time was selected.
 fn warn_of_times(session: &Session, selection: &Selection, window: Window, report: Report) {
     if window == Window::default() {
         if selection.stream_intersection {
-            report.warning("no event lies in the time in which all data streams of its trace are active");
+            report.warning("no event is in the time in which all data streams of its trace are active");
         } else if selection.filter.is_some() {
-            report.warning("there are no events that --filter selects");
+            report.warning("no event matches --filter");
         } else if let Some(patterns) = &selection.events {
             report.warning_with_help(
-                &format!("there are no events that match {}", options("--event", patterns)),
+                &format!("no event matches {}", options("--event", patterns)),
                 "the traces have such event record classes, but no events of them",
             );
         }
@@ -177,12 +177,12 @@ fn warn_of_times(session: &Session, selection: &Selection, window: Window, repor
         (None, None) => String::new(),
     };
     let which = match &selection.events {
-        _ if selection.filter.is_some() => "no event that --filter selects lies".to_owned(),
-        None => "no event lies".to_owned(),
-        Some(patterns) => format!("no event that matches {} lies", options("--event", patterns)),
+        _ if selection.filter.is_some() => "no event that matches --filter is".to_owned(),
+        None => "no event is".to_owned(),
+        Some(patterns) => format!("no event that matches {} is", options("--event", patterns)),
     };
     let help = match times(session, selection) {
-        Some((begin, end)) => format!("the events lie between {} and {}", show(begin), show(end)),
+        Some((begin, end)) => format!("the events are between {} and {}", show(begin), show(end)),
         None => "the traces have no events with a time".to_owned(),
     };
     report.warning_with_help(&format!("{which} in the time {range}"), &help);
@@ -193,7 +193,7 @@ fn options(name: &str, patterns: &Patterns) -> String {
     alternatives(options.iter().map(String::as_str))
 }
 
-/// First and last time of data streams, by their packets, or else by their events.
+/// Returns the first and last time of data streams, by their packets or else their events.
 fn times(session: &Session, selection: &Selection) -> Option<(i128, i128)> {
     let mut range: Option<(i128, i128)> = None;
     let mut add = |begin: i128, end: i128| {
@@ -227,7 +227,7 @@ fn times(session: &Session, selection: &Selection) -> Option<(i128, i128)> {
     range
 }
 
-/// The last part of a path.
+/// Returns the last component of a path.
 fn last(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or_default()
 }

@@ -1,24 +1,24 @@
-//! Windows of time that are kept.
+//! Selected time windows.
 
 use ichnos::model::{Event, Window};
 
 use crate::exit::Failure;
 
-/// Windows that do not overlap, in order of time. Their ends belong to them.
+/// Windows that do not overlap, in the order of time, including their ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Windows(Vec<(i128, i128)>);
 
 impl Windows {
-    /// Most windows that are kept.
+    /// Maximum number of windows.
     const MOST: usize = 1_000_000;
 
-    /// Adds a window; mostly, windows come in order of time.
+    /// Adds a window; windows are usually added in the order of time.
     pub(crate) fn add(&mut self, begin: i128, end: i128) -> Result<(), Failure> {
         let count = self.0.len();
         match self.0.last_mut() {
             Some(last) if last.0 <= begin && begin <= last.1 => last.1 = last.1.max(end),
             _ if count >= Self::MOST => {
-                return Err(Failure::new("--around: there are more than a million windows")
+                return Err(Failure::new("--around: more than a million windows")
                     .help("a larger margin joins them; `ichnos filter` writes the events alone"));
             }
             _ => self.0.push((begin, end)),
@@ -43,13 +43,13 @@ impl Windows {
         self.0.len()
     }
 
-    /// The time from the first window to the last one; None if there are none.
+    /// Returns the time from the first window to the last one, or `None` if there are none.
     pub(crate) fn hull(&self) -> Option<Window> {
         let (first, last) = self.0.first().zip(self.0.last())?;
         Some(Window { begin: Some(first.0), end: Some(last.1) })
     }
 
-    /// Returns `true` if an event is in one of them; one without a time is not.
+    /// Returns `true` if an event is in one of them, `false` if it has no time.
     pub(crate) fn contain(&self, event: &Event<'_>) -> bool {
         event.nanoseconds().is_some_and(|time| self.contain_time(time))
     }

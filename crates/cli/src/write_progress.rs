@@ -1,4 +1,4 @@
-//! How far the writing of traces is, for people who wait.
+//! Progress of writing traces.
 
 use std::io::IsTerminal;
 use std::sync::{Mutex, PoisonError};
@@ -11,13 +11,13 @@ use crate::report::Report;
 use crate::style::{count, size};
 use crate::{args, charset};
 
-/// Events that are looked at before they are counted.
+/// Number of events examined before they are counted.
 const STRIDE: u32 = 1 << 14;
 
-/// Shows how much was read and written; what it shows goes away with it. Several threads can use it.
+/// Shows the amounts read and written; the display disappears when dropped. Can be used by several threads.
 pub(crate) struct WriteProgress(Option<Mutex<Shown>>);
 
-/// Counts the events that a thread looks at.
+/// Counts the events examined by a thread.
 pub(crate) struct EventCounter<'p> {
     progress: &'p WriteProgress,
     count: u32,
@@ -41,16 +41,17 @@ enum Kind {
 
 struct Shown {
     kind: Kind,
-    /// About how many bytes will be written, if that is known.
+    /// Approximate number of bytes to write, if known.
     total: Option<u64>,
     events: u64,
     written: u64,
-    /// Nothing is shown before.
+    /// Time until progress is shown.
     next: Instant,
 }
 
 impl WriteProgress {
-    /// `total`: about how many bytes will be written; `data_on_terminal`: data are printed where a bar would be.
+    /// `total` is the approximate number of bytes to write; `data_on_terminal` if data are printed where a
+    /// bar would be.
     pub(crate) fn new(
         when: args::Progress,
         total: Option<u64>,
@@ -77,14 +78,14 @@ impl WriteProgress {
         Self(Some(Mutex::new(Shown { kind, total, events: 0, written: 0, next })))
     }
 
-    /// What a thread counts the events with that it looks at.
+    /// Returns an event counter for a thread.
     pub(crate) fn counter(&self) -> EventCounter<'_> {
         EventCounter { progress: self, count: 0 }
     }
 
-    /// This many bytes were written in all.
+    /// Sets the total number of bytes written.
     pub(crate) fn written(&self, bytes: u64) {
-        // Threads say it in any order.
+        // Threads report in any order.
         self.change(|shown| shown.written = shown.written.max(bytes));
     }
 
@@ -104,7 +105,7 @@ impl Shown {
             return;
         }
         let message = message(self.events, self.written);
-        // How long the output gets is not known exactly.
+        // The exact length of the output is unknown.
         let permille = self.total.map(|total| {
             let done = u128::from(self.written) * 1000 / u128::from(total.max(1));
             u64::try_from(done.min(999)).unwrap_or_default()

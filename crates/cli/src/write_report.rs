@@ -1,4 +1,4 @@
-//! What a verb that writes says of it: what was written, and what was lost.
+//! Report of a verb that writes: output and losses.
 
 use std::fmt::Write as _;
 
@@ -15,18 +15,18 @@ use crate::output;
 use crate::report::Report;
 use crate::style::{Paint, count, grouped, safe};
 
-/// What is said of what was read.
+/// Report about the input.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct InputReport<'a> {
-    /// The damaged places that are left out, if that is said.
+    /// Damaged places that were skipped, if they are reported.
     pub(crate) left_out: Option<&'a [Damage]>,
-    /// How many packets are in several files, as those of overlapping snapshots.
+    /// Number of packets in several files, as in overlapping snapshots.
     pub(crate) repeated_packets: u64,
-    /// Set if the events of copied packets were read, too, so that damage in them is reported.
+    /// `true` if the events of copied packets were read, too, so that damage in them is reported.
     pub(crate) reads_copied_packets: bool,
 }
 
-/// Prints what was written, and what was lost.
+/// Prints a summary of the output and the losses.
 pub(crate) fn print(
     writing: &Writing,
     written: &WriteReport,
@@ -34,7 +34,7 @@ pub(crate) fn print(
     report: Report,
 ) -> Result<(), Failure> {
     let losses = &written.losses;
-    // On the standard output it would be in the trace.
+    // On standard output, the report would be inside the trace.
     let has_output = !writing.prints_trace();
     let is_listed = writing.report.json || writing.losses;
     if writing.report.json {
@@ -55,10 +55,9 @@ pub(crate) fn print(
     }
     match read.repeated_packets {
         0 => {}
-        1 => report
-            .notice("1 packet is in several files, as in those of overlapping snapshots: it is written once"),
+        1 => report.notice("1 packet is in several files, as in overlapping snapshots: it is written once"),
         several => report.notice(&format!(
-            "{} packets are in several files, as in those of overlapping snapshots: each is written once",
+            "{} packets are in several files, as in overlapping snapshots: each is written once",
             grouped(several)
         )),
     }
@@ -69,7 +68,7 @@ pub(crate) fn print(
             .map(|kind| format!("{} {kind}", grouped(losses.count(kind))))
             .collect();
         let more = if is_listed { "" } else { "; --losses lists them" };
-        report.notice(&format!("not carried over as it was: {}{more}", counts.join(", ")));
+        report.notice(&format!("not converted exactly: {}{more}", counts.join(", ")));
     }
     let is_unread = written.copied_packets > 0 && !read.reads_copied_packets;
     let line = format!(
@@ -87,7 +86,7 @@ pub(crate) fn print(
     Ok(())
 }
 
-/// Warns if none of the events there were is in the output, or in the part of it with this name; returns true then.
+/// Warns if all events are missing from the output, or from the part with this name; returns `true` then.
 pub(crate) fn warn_of_missing_events(written: &WriteReport, part: &str, report: Report) -> bool {
     if !written.lacks_all_events() {
         return false;
@@ -102,12 +101,12 @@ pub(crate) fn warn_of_missing_events(written: &WriteReport, part: &str, report: 
     };
     report.warning_with_help(
         &format!("{all} dropped: {place} has none"),
-        "--losses lists why; another format or dialect may hold them",
+        "--losses lists the reasons; another format or dialect may support them",
     );
     true
 }
 
-/// A line of the table of losses.
+/// Returns a line of the table of losses.
 fn line_of(loss: &Loss, count: u64) -> String {
     let place = match (loss.class.as_str(), loss.field.as_str()) {
         ("", "") => "trace".to_owned(),

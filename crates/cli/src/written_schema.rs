@@ -1,4 +1,4 @@
-//! `ichnos schema --as`: the schema of a trace in a language that a format declares.
+//! `ichnos schema --as`: prints the schema of a trace in a language declared by a format.
 
 use std::borrow::Cow;
 
@@ -11,10 +11,10 @@ use crate::exit::Failure;
 use crate::output;
 use crate::report::Report;
 
-/// How many things that cannot be expressed an error shows.
+/// Number of problems that an error shows.
 const SHOWN: usize = 20;
 
-/// The names of all languages.
+/// Returns a parser of all languages' names.
 pub(crate) fn parser() -> PossibleValuesParser {
     PossibleValuesParser::new(languages().map(|language| {
         PossibleValue::new(language.name).aliases(language.aliases.iter().copied()).help(language.title)
@@ -25,7 +25,7 @@ fn languages() -> impl Iterator<Item = &'static SchemaLanguage> {
     FORMATS.iter().flat_map(|format| format.schema_languages())
 }
 
-/// Prints the schema of the only trace: of `classes`, what is selected of those of all traces.
+/// Prints the schema of the only trace; `classes` are the selected classes of all traces.
 pub(crate) fn print(
     name: &str,
     session: &Session,
@@ -35,11 +35,11 @@ pub(crate) fn print(
 ) -> Result<(), Failure> {
     let is_named = |language: &&SchemaLanguage| language.name == name || language.aliases.contains(&name);
     let Some(language) = languages().find(is_named) else {
-        return Err(Failure::new(format!("there is no schema language `{name}`")));
+        return Err(Failure::new(format!("unknown schema language `{name}`")));
     };
     let ([trace], [class]) = (session.traces(), classes) else {
         let paths = session.traces().iter().map(|trace| trace.path().to_owned());
-        let message = format!("--as {name}: there are {} traces, not one", session.traces().len());
+        let message = format!("--as {name}: expected one trace, found {}", session.traces().len());
         return Err(Failure::new(message).details(paths.take(SHOWN).collect()).help("name one of them"));
     };
     let written = (language.write)(class, &limits).map_err(|mut unsupported| {

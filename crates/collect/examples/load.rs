@@ -1,8 +1,8 @@
-//! Sends X-Trace reports to a collector as fast as it takes them, and says how fast that was.
+//! Sends X-Trace reports to a collector as fast as possible, and prints the rate.
 //!
-//! `load tcp|udp ADDRESS REPORTS [CONNECTIONS [RATE]]`: RATE is how many reports are sent in a second, by all
-//! connections together; without it, as many as possible. Over TCP, each connection asks in the end how many of its reports are
-//! on the disk, and ends with an error if that is not all of them.
+//! `load tcp|udp ADDRESS REPORTS [CONNECTIONS [RATE]]`: RATE is the number of reports per second of all connections
+//! together; by default it is unlimited. Over TCP, each connection finally asks how many of its reports are on the
+//! disk, and fails if it is not all of them.
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -17,7 +17,7 @@ const REPORT: &str = "X-Trace Report ver 1.0\nX-Trace: 19AAAAAAAAAAAAAAAABBBBBBB
     Label: received block from upstream\nProcessID: 28108@node17\nThreadName: DataXceiver for client 4\n\
     Source: BlockReceiver.java:512\n";
 
-/// How many reports a task has.
+/// Number of reports per task.
 const REPORTS_OF_TASK: u64 = 100;
 
 /// Writes the digits of a number over a part of a text.
@@ -27,7 +27,7 @@ fn put(text: &mut [u8], at: usize, number: u64) {
     }
 }
 
-/// Reports that differ in their tasks and operations.
+/// Reports with different tasks and operations.
 struct Reports {
     text: Vec<u8>,
     task: usize,
@@ -52,7 +52,7 @@ impl Reports {
     }
 }
 
-/// Sees to it that a client does not send faster than it should.
+/// Limits the rate of a client.
 struct Pace {
     begun: Instant,
     /// Reports per second.

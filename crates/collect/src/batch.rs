@@ -1,36 +1,36 @@
-//! Reports on their way from the network to the disk.
+//! Batches of reports on their way from the network to the disk.
 
 use crate::statistics::Counters;
 use std::hash::{BuildHasher, RandomState};
 
 use ichnos_io::Collect;
 
-/// From how many bytes on a batch is full.
+/// Minimum size of a full batch, in bytes.
 pub(crate) const BATCH_BYTES: usize = 256 << 10;
 
-/// How many batches may wait to be written.
+/// Maximum number of batches that wait to be written.
 pub(crate) const WAITING_BATCHES: usize = 32;
 
 /// Reports on their way from the network to the disk.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
-    /// Reports as they are stored.
+    /// Reports in stored form.
     pub(crate) text: Vec<u8>,
-    /// A hash of each.
+    /// Hash of each report.
     pub(crate) hashes: Vec<u64>,
-    /// Those who want to know when it is on the disk.
+    /// Connections that asked for the state of their reports.
     pub(crate) syncs: Vec<Sync>,
 }
 
-/// A connection wants to know when its reports are on the disk: once or several times in a row.
+/// A question of a connection for the state of its reports, asked once or several times in a row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sync {
     pub(crate) connection: usize,
-    /// Reports that it has sent before.
+    /// Number of accepted reports before the question.
     pub(crate) reports: u64,
-    /// Those that were refused.
+    /// Number of refused reports.
     pub(crate) refused: u64,
-    /// How often it asked without sending anything in between.
+    /// Number of questions without reports in between.
     pub(crate) count: u32,
 }
 
@@ -44,11 +44,11 @@ impl Batch {
     }
 }
 
-/// Checks reports and puts them into batches.
+/// Checks reports and appends them to batches.
 #[derive(Debug)]
 pub(crate) struct Checker {
     collect: Collect,
-    /// The same for all checkers of a collector. It has a random key, so that a sender cannot make reports look alike.
+    /// Hasher shared by all checkers of a collector. Its key is random, so that a sender cannot forge duplicates.
     hashes: RandomState,
 }
 
@@ -57,7 +57,7 @@ impl Checker {
         Self { collect, hashes }
     }
 
-    /// Takes a report, unless it is none; whether it is one.
+    /// Takes a report if it is valid. Returns `true` if it is.
     pub(crate) fn take(&self, report: &[u8], batch: &mut Batch, counters: &Counters) -> bool {
         let from = batch.text.len();
         if (self.collect.store)(report, &mut batch.text).is_err() {

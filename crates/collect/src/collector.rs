@@ -1,4 +1,4 @@
-//! Collects reports.
+//! Collects reports from the network.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -22,10 +22,10 @@ use crate::udp::{self, Udp};
 use crate::writer::{AnswerSender, Writer};
 use crate::{CollectError, CollectorOptions, Notice};
 
-/// What no option goes beyond: a longer report could not be distinguished from damage.
+/// Upper limit of [`CollectorOptions::longest`], since longer reports cannot be distinguished from damage.
 const LONGEST: usize = 8 << 20;
 
-/// Collects reports, with threads of its own, until it is [stopped](Self::stop).
+/// Collects reports on threads of its own, until it is [stopped](Self::stop).
 #[derive(Debug)]
 pub struct Collector {
     shared: Arc<Shared>,
@@ -36,8 +36,8 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Brings a directory into order, and begins to collect reports of a format there. `notify` takes what people
-    /// should know; several threads call it.
+    /// Recovers a directory, and begins to collect reports of a format in it. `notify` receives messages for people;
+    /// several threads call it.
     ///
     /// # Errors
     /// If the directory cannot be written or belongs to another format or collector, or an address cannot be used.
@@ -91,7 +91,7 @@ impl Collector {
             let udp = Udp::new(Arc::clone(&shared), udp, batches.clone()).map_err(CollectError::Thread)?;
             collector.spawn("collect-udp", move || udp.run())?;
         }
-        // The writer ends when those who receive have ended.
+        // The writer ends when all receiving threads have ended.
         drop(batches);
         let writer = Writer::new(Arc::clone(&shared), directory, waiting, close, tell);
         collector.spawn("collect-write", move || writer.run())?;
@@ -99,26 +99,26 @@ impl Collector {
         Ok(collector)
     }
 
-    /// Where datagrams are received, with the ports that the system has chosen where 0 was given.
+    /// Returns the addresses for datagrams, with the ports that the system chose for port 0.
     #[must_use]
     pub fn udp(&self) -> &[SocketAddr] {
         &self.udp
     }
 
-    /// Where connections are accepted, with the ports that the system has chosen where 0 was given.
+    /// Returns the addresses for connections, with the ports that the system chose for port 0.
     #[must_use]
     pub fn tcp(&self) -> &[SocketAddr] {
         &self.tcp
     }
 
-    /// What was counted until now.
+    /// Returns the counts so far.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         self.shared.counters.statistics()
     }
 
-    /// Receives what has arrived, writes everything to the disk, answers those who have asked, and puts the last
-    /// segment into the index. What was counted.
+    /// Receives pending data, writes everything to the disk, answers pending questions, and adds the last segment to
+    /// the index. Returns the final counts.
     ///
     /// # Errors
     /// If a thread has panicked.
@@ -127,7 +127,7 @@ impl Collector {
         Ok(self.statistics())
     }
 
-    /// Whether all of it works: false after a thread has ended because the system refused something.
+    /// `true` if everything works; `false` after a thread has ended because of an error of the system.
     #[must_use]
     pub fn is_running(&self) -> bool {
         !self.threads.iter().any(std::thread::JoinHandle::is_finished)
@@ -144,7 +144,7 @@ impl Collector {
         let mut result = Ok(());
         for thread in self.threads.drain(..) {
             if thread.join().is_err() {
-                result = Err(CollectError::Thread(io::Error::other("it has panicked")));
+                result = Err(CollectError::Thread(io::Error::other("panicked")));
             }
         }
         result
@@ -153,13 +153,13 @@ impl Collector {
 
 impl Drop for Collector {
     fn drop(&mut self) {
-        // The error cannot be reported.
+        // The error cannot be reported here.
         let _ = self.end();
     }
 }
 
-/// Recovers segments that were not closed properly, and makes the index fit all segments. Those that it is to fit
-/// later, if that is not possible now.
+/// Recovers segments that were not closed properly, and updates the index. Returns the segments that could not be
+/// indexed yet.
 fn bring_into_order(
     path: &Path,
     indexer: &Indexer,
@@ -172,7 +172,7 @@ fn bring_into_order(
             Ok(Some(notice)) => shared.notice(&notice),
             Ok(None) => {}
             Err(error) => {
-                // New reports go to another one. It is tried again at the next start, as the index does not have it.
+                // New reports go to another segment. As it is not in the index, recovery is tried again at the next start.
                 shared.notice(&Notice::NotClosed { error: error.to_string() });
                 segments.remove(&number);
             }
@@ -187,14 +187,14 @@ fn bring_into_order(
     match result {
         Ok(()) => Ok(BTreeSet::new()),
         Err(error) => {
-            // Reports can be collected without it, and it can be made again.
+            // Collecting works without the index, which can be rebuilt.
             shared.notice(&Notice::Index { error: error.to_string() });
             Ok(segments)
         }
     }
 }
 
-/// Checks all segments of a directory, and makes its index again. How many tasks there are.
+/// Checks all segments of a directory, and rebuilds its index. Returns the number of tasks.
 ///
 /// # Errors
 /// If the directory cannot be written, or a collector writes to it.
@@ -204,7 +204,7 @@ pub fn rebuild_index(
     collect: &Collect,
     notify: impl Fn(&Notice),
 ) -> Result<u64, CollectError> {
-    // Not to make a directory where there is none.
+    // Do not create the directory if it is missing.
     crate::format_of(path)?;
     let _directory = Directory::open(path, format)?;
     let segments = directory::segments(path)?;

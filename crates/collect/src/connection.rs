@@ -1,34 +1,34 @@
-//! What comes over a connection.
+//! Protocol of connections.
 
 use crate::batch::{Batch, Checker, Sync};
 use crate::statistics::Counters;
 
-/// What a client sends instead of a length to ask how many of its reports are on the disk.
+/// Value that a client sends instead of a length to ask how many of its reports are on the disk.
 ///
-/// The answer has 16 bytes: two 64-bit numbers, most significant byte first. The first one says how many reports
-/// of this connection are on the disk, the second one how many were refused. Together they are all that were sent
+/// The answer has 16 bytes: two 64-bit numbers, most significant byte first. The first is the number of this
+/// connection's reports on the disk, the second the number of refused reports. Together they are all reports sent
 /// before the question.
 pub const SYNC: u32 = u32::MAX;
 
-/// The length before a report.
+/// Size of the length before a report, in bytes.
 const LENGTH: usize = size_of::<u32>();
 
-/// What comes over a connection: reports, each with its length before it in 32 bits, most significant byte first.
+/// Parser of a connection's reports, each preceded by its length in 32 bits, most significant byte first.
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
-    /// A report of which not all has come, with its length.
+    /// An incomplete report with its length.
     partial: Vec<u8>,
-    /// Reports that were taken.
+    /// Number of accepted reports.
     reports: u64,
-    /// Reports that were refused.
+    /// Number of refused reports.
     refused: u64,
 }
 
-/// A length that is 0, or more than is allowed: nothing behind it can be understood.
+/// Error for a length that is 0 or above the limit: later data cannot be parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BadLength;
 
-/// Where reports of a connection go.
+/// Destination of a connection's reports.
 #[derive(Debug)]
 pub(crate) struct Target<'a> {
     pub(crate) connection: usize,
@@ -39,14 +39,14 @@ pub(crate) struct Target<'a> {
 }
 
 impl Frames {
-    /// Takes what has come; how often it asked what is on the disk.
+    /// Parses received data. Returns the number of questions in it.
     pub(crate) fn take(&mut self, mut input: &[u8], target: &mut Target<'_>) -> Result<u32, BadLength> {
         let mut syncs = 0;
         while !input.is_empty() {
             if self.partial.is_empty()
                 && let Some((length, rest)) = input.split_first_chunk::<LENGTH>()
             {
-                // Most reports are here as a whole, and need not be copied.
+                // Most reports arrive complete, and need not be copied.
                 match u32::from_be_bytes(*length) {
                     SYNC => {
                         syncs += 1;
@@ -90,12 +90,12 @@ impl Frames {
         Ok(syncs)
     }
 
-    /// How many reports have come as a whole.
+    /// Returns the number of complete reports.
     pub(crate) fn whole(&self) -> u64 {
         self.reports + self.refused
     }
 
-    /// Whether a part of a report has come.
+    /// `true` if a report is incomplete.
     pub(crate) fn is_within_report(&self) -> bool {
         !self.partial.is_empty()
     }
@@ -109,7 +109,7 @@ impl Frames {
         let (reports, refused) = (self.reports, self.refused);
         let connection = target.connection;
         match target.batch.syncs.last_mut() {
-            // A client can ask again and again: that takes no memory.
+            // Repeated questions take no additional memory.
             Some(last) if (last.connection, last.reports, last.refused) == (connection, reports, refused) => {
                 last.count = last.count.saturating_add(1);
             }
@@ -133,7 +133,7 @@ mod tests {
 
     fn store(report: &[u8], buffer: &mut Vec<u8>) -> Result<TaskKey, &'static str> {
         if report.starts_with(b"no") {
-            // Must not matter.
+            // Must be ignored.
             buffer.extend_from_slice(report);
             return Err("no report");
         }
@@ -142,7 +142,7 @@ mod tests {
         TaskKey::new(b"task").ok_or("too long")
     }
 
-    /// Takes bytes in parts of a length: the result, the text, what syncs say.
+    /// Parses bytes in parts of a given length. Returns the result, the text and the questions.
     fn take(bytes: &[u8], part: usize) -> (Result<u32, BadLength>, String, Vec<(u64, u64)>) {
         let checker = Checker::new(Collect::new(1, 8, store), RandomState::new());
         let (mut batch, counters) = (Batch::default(), Counters::default());

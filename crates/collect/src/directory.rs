@@ -1,11 +1,11 @@
-//! The directory that a collector writes to.
+//! Directory of a collector.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ichnos_io::{COLLECTION, COLLECTION_HEAD};
+use ichnos_io::{COLLECTION, COLLECTION_HEAD, SEGMENT, numbered_file};
 
 use crate::{CollectError, files};
 
@@ -13,12 +13,11 @@ use crate::{CollectError, files};
 const ATTEMPTS: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(10);
 
-const SEGMENT: &str = "reports";
 const SUMS: &str = "sums";
 const DAMAGED: &str = "damaged";
 const INDEX: &str = "index.redb";
 
-/// The directory that a collector writes to, which no other process does as long as this is there.
+/// Directory of a collector, locked against other processes while this exists.
 #[derive(Debug)]
 pub(crate) struct Directory {
     path: PathBuf,
@@ -27,7 +26,7 @@ pub(crate) struct Directory {
 }
 
 impl Directory {
-    /// Makes the directory if it is not there, for reports of a format.
+    /// Opens the directory for reports of a format; creates it if it is missing.
     pub(crate) fn open(path: &Path, format: &str) -> Result<Self, CollectError> {
         let parents = parents_of_missing(path);
         fs::create_dir_all(path).map_err(CollectError::at(path))?;
@@ -38,12 +37,12 @@ impl Directory {
         let at = |error| CollectError::File { path: file.clone(), error };
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false);
-        let mut description = files::open_with(options, &file).map_err(at)?;
+        let mut description = ichnos_io::open_plain(options, &file).map_err(at)?;
         let mut attempts = ATTEMPTS;
         loop {
             match description.try_lock() {
                 Ok(()) => break,
-                // Somebody looks whether it is locked.
+                // Another process is checking the lock.
                 Err(TryLockError::WouldBlock) if attempts > 0 => attempts -= 1,
                 Err(TryLockError::WouldBlock) => return Err(CollectError::InUse { path: path.to_owned() }),
                 Err(TryLockError::Error(error)) => return Err(at(error)),
@@ -61,7 +60,7 @@ impl Directory {
                     wanted: format.to_owned(),
                 });
             }
-            // It is new, or the process that made it was killed at that moment.
+            // It is new, or the process that created it was killed in between.
             None if format!("{COLLECTION_HEAD}{format}\n").starts_with(&text) => {
                 write(&mut description, &text, format).map_err(at)?;
                 sync_directory(path).map_err(CollectError::at(path))?;
@@ -71,7 +70,7 @@ impl Directory {
         Ok(Self { path: path.to_owned(), description })
     }
 
-    /// Its path.
+    /// Returns the path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -87,7 +86,7 @@ impl Directory {
     }
 }
 
-/// The parents of a directory and its ancestors, as far as these do not exist.
+/// Returns the parents of a directory and its ancestors, if these do not exist.
 fn parents_of_missing(path: &Path) -> Vec<&Path> {
     let missing = path.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists());
     let parents = missing.filter_map(Path::parent);
@@ -104,10 +103,10 @@ fn parse(description: &str) -> Option<&str> {
     description.strip_prefix(COLLECTION_HEAD)?.strip_suffix('\n')
 }
 
-/// The name of the format whose reports were collected in a directory.
+/// Returns the name of the format whose reports were collected in a directory.
 ///
 /// # Errors
-/// If nothing was collected there, or it cannot be read.
+/// If the directory cannot be read, or was not made by a collector.
 pub fn format_of(directory: &Path) -> Result<String, CollectError> {
     let path = directory.join(COLLECTION);
     let mut text = String::new();
@@ -120,47 +119,45 @@ pub fn format_of(directory: &Path) -> Result<String, CollectError> {
     parse(&text).map(str::to_owned).ok_or_else(none)
 }
 
-/// The file of the index.
+/// Returns the path of the index.
 pub(crate) fn index(directory: &Path) -> PathBuf {
     directory.join(INDEX)
 }
 
-/// A segment.
+/// Returns the path of a segment.
 pub(crate) fn segment(directory: &Path, number: u32) -> PathBuf {
     directory.join(format!("{number:08}.{SEGMENT}"))
 }
 
-/// The checksums of a segment.
+/// Returns the path of a segment's checksums.
 pub(crate) fn sums(directory: &Path, number: u32) -> PathBuf {
     directory.join(format!("{number:08}.{SUMS}"))
 }
 
-/// What was found in a segment and is no report.
+/// Returns the path for data of a segment that is not a report.
 pub(crate) fn damaged(directory: &Path, number: u32) -> PathBuf {
     directory.join(format!("{number:08}.{DAMAGED}"))
 }
 
-/// The numbers of all segments, in order.
+/// Returns the numbers of all segments, in order.
 pub(crate) fn segments(directory: &Path) -> Result<Vec<u32>, CollectError> {
     numbers(directory, |extension| extension == SEGMENT)
 }
 
-/// The number of the next segment: one that no file has, not even one beside a segment that is gone.
+/// Returns the number of the next segment, not used by any file, including files of removed segments.
 pub(crate) fn next_number(directory: &Path) -> Result<u32, CollectError> {
     let all = numbers(directory, |extension| [SEGMENT, SUMS, DAMAGED].contains(&extension))?;
     Ok(all.last().map_or(1, |last| last.saturating_add(1)))
 }
 
-/// Returns `true` if a directory has nothing but segments, their checksums and the index.
+/// Returns `true` if a directory contains nothing but segments, their checksums and the index.
 pub(crate) fn is_plain(directory: &Path) -> io::Result<bool> {
     for item in fs::read_dir(directory)? {
         let name = item?.file_name();
         let Some(name) = name.to_str() else { return Ok(false) };
-        let is_segment = |end| {
-            let number = name.strip_suffix(end).and_then(|name| name.strip_suffix('.'));
-            number.is_some_and(|number| number.len() >= 8 && number.bytes().all(|byte| byte.is_ascii_digit()))
-        };
-        if !(name == COLLECTION || name == INDEX || is_segment(SEGMENT) || is_segment(SUMS)) {
+        let is_of_segment =
+            numbered_file(name).is_some_and(|(_, extension)| [SEGMENT, SUMS].contains(&extension));
+        if !(name == COLLECTION || name == INDEX || is_of_segment) {
             return Ok(false);
         }
     }
@@ -171,21 +168,17 @@ fn numbers(directory: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<u32
     let mut numbers = Vec::new();
     for item in fs::read_dir(directory).map_err(CollectError::at(directory))? {
         let name = item.map_err(CollectError::at(directory))?.file_name();
-        let found = name.to_str().and_then(|name| name.split_once('.'));
-        let Some((number, extension)) = found else { continue };
-        let is_number = number.len() >= 8 && number.bytes().all(|byte| byte.is_ascii_digit());
-        if is_number && is_wanted(extension) {
-            numbers.extend(number.parse::<u32>().ok());
-        }
+        let found = name.to_str().and_then(numbered_file);
+        numbers.extend(found.filter(|(_, extension)| is_wanted(extension)).map(|(number, _)| number));
     }
     numbers.sort_unstable();
     numbers.dedup();
     Ok(numbers)
 }
 
-/// Sees to it that files that were made in a directory are there after a power failure.
+/// Ensures that new files of a directory survive a power failure.
 pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
-    // Other systems do not let a directory be opened.
+    // Other systems do not allow opening a directory.
     if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
 }
 
@@ -204,7 +197,7 @@ mod tests {
         drop(first);
         let error = Directory::open(&path, "sundials").unwrap_err();
         assert!(matches!(error, CollectError::Format { .. }), "{error}");
-        // The process that made it was killed meanwhile.
+        // The process that made it was killed in between.
         fs::write(path.join(COLLECTION), "ichnos coll").unwrap();
         Directory::open(&path, "beats").unwrap();
         assert_eq!(format_of(&path).unwrap(), "beats");
@@ -212,7 +205,7 @@ mod tests {
         assert!(matches!(Directory::open(&path, "beats"), Err(CollectError::NoCollection { .. })));
     }
 
-    /// All directories in which one is made, and no other.
+    /// All directories that get a new entry, and no others.
     #[test]
     fn parents_of_what_is_made() {
         let directory = tempfile::tempdir().unwrap();

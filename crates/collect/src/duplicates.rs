@@ -1,12 +1,12 @@
-//! Reports that came before.
+//! Detects duplicates of recent reports.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// How many reports are remembered at least.
+/// Minimum number of remembered reports.
 const WINDOW: usize = 1 << 19;
 
-/// Hashes of reports that came lately: at least of the last [`WINDOW`], at most of twice as many.
+/// Hashes of recent reports: at least the last [`WINDOW`], at most twice as many.
 #[derive(Debug, Default)]
 pub(crate) struct Duplicates {
     recent: HashSet<u64, AsItIs>,
@@ -14,14 +14,14 @@ pub(crate) struct Duplicates {
 }
 
 impl Duplicates {
-    /// Remembers a report; whether it came before.
+    /// Remembers a report. Returns `true` if it is a duplicate.
     pub(crate) fn came_before(&mut self, hash: u64) -> bool {
         if self.recent.contains(&hash) {
             return true;
         }
         let before = self.older.contains(&hash);
         if self.recent.len() == WINDOW {
-            // The memory of the older ones is used again.
+            // Reuse the memory of the older ones.
             std::mem::swap(&mut self.recent, &mut self.older);
             self.recent.clear();
         }
@@ -32,7 +32,7 @@ impl Duplicates {
 
 type AsItIs = BuildHasherDefault<Identity>;
 
-/// What is hashed already.
+/// Hasher of values that are hashes already.
 #[derive(Debug, Default)]
 pub(crate) struct Identity(u64);
 

@@ -1,55 +1,55 @@
-//! Why it is not possible to collect, or to read what was collected.
+//! Errors of collecting, and of reading collected reports.
 
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-/// Why it is not possible to collect, or to read what was collected.
+/// Error of collecting, or of reading collected reports.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CollectError {
-    /// A file or the directory cannot be read, made or written.
+    /// A file or the directory cannot be read, created or written.
     #[error("{}: {error}", path.display())]
     File {
-        /// Where.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Error of the system.
         error: io::Error,
     },
-    /// Nothing can be received at an address.
+    /// An address cannot be used.
     #[error("{protocol} {address}: {error}")]
     Address {
         /// `UDP` or `TCP`.
         protocol: &'static str,
         /// The address.
         address: SocketAddr,
-        /// Why.
+        /// Error of the system.
         error: io::Error,
     },
-    /// Another collector writes there.
-    #[error("{}: another collector writes there", path.display())]
+    /// Another collector uses the directory.
+    #[error("{}: in use by another collector", path.display())]
     InUse {
         /// The directory.
         path: PathBuf,
     },
-    /// The directory is not where it was when the collector began to write to it.
-    #[error("{}: the directory was moved, replaced or removed: it has to be moved back", path.display())]
+    /// The directory was moved or replaced while the collector wrote to it.
+    #[error("{}: the directory was moved, replaced or removed: move it back", path.display())]
     Moved {
-        /// Its path.
+        /// Original path of the directory.
         path: PathBuf,
     },
-    /// The directory has reports of another format.
-    #[error("{}: has reports of the format {found}, not of {wanted}", path.display())]
+    /// The directory contains reports of another format.
+    #[error("{}: expected reports of the format {wanted}, found {found}", path.display())]
     Format {
         /// The directory.
         path: PathBuf,
-        /// The format of its reports.
+        /// Format of its reports.
         found: String,
-        /// The format that is wanted.
+        /// Requested format.
         wanted: String,
     },
-    /// The directory is none that was collected in.
-    #[error("{}: expected a directory that a collector has made", path.display())]
+    /// The directory was not made by a collector.
+    #[error("{}: expected a collector's directory", path.display())]
     NoCollection {
         /// The directory.
         path: PathBuf,
@@ -57,18 +57,18 @@ pub enum CollectError {
     /// The index cannot be read or written.
     #[error("{}: {error}", path.display())]
     Index {
-        /// Its file.
+        /// File of the index.
         path: PathBuf,
-        /// Why.
+        /// Error of the database.
         error: Box<redb::Error>,
     },
     /// A thread cannot be started, or has failed.
-    #[error("a thread of the collector: {0}")]
+    #[error("collector thread: {0}")]
     Thread(io::Error),
 }
 
 impl CollectError {
-    /// For errors of a file.
+    /// Returns a conversion for errors of a file.
     pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |error| Self::File { path, error }

@@ -1,4 +1,4 @@
-//! Which task has which reports, and where.
+//! Index of the reports of each task.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,61 +15,61 @@ use crate::pieces::{END, Pieces};
 use crate::sums::{self, Sum};
 use crate::{CollectError, directory, files};
 
-/// The segments that the index has: how many bytes and reports of each.
+/// Indexed segments: size in bytes, and number of reports.
 pub(crate) const SEGMENTS: TableDefinition<'_, u32, (u64, u64)> = TableDefinition::new("segments");
 
-/// How many reports a task has, and when the first and the last one came.
+/// Number of reports of a task, and times of the first and the last one.
 pub(crate) const TASKS: TableDefinition<'_, &[u8], (u64, u64, u64)> = TableDefinition::new("tasks");
 
-/// Where the reports of a task begin in a segment, and their lengths.
+/// Offsets of a task's reports in a segment, and their lengths.
 pub(crate) const REPORTS: TableDefinition<'_, TaskInSegment, Places> = TableDefinition::new("reports");
 
 type TaskInSegment = (&'static [u8], u32);
 type Places = Vec<(u64, u32)>;
 
-/// How much memory the database may take to keep pages.
+/// Size of the database's page cache, in bytes.
 pub(crate) const CACHE: usize = 32 << 20;
 
-/// How often, and after which time, it is tried to open the index that somebody else has open at the moment.
+/// Number of attempts to open an index that another process uses, and the pause between them.
 pub(crate) const ATTEMPTS: u32 = 100;
 pub(crate) const PAUSE: Duration = Duration::from_millis(20);
 
-/// A task whose reports were collected.
+/// A task with collected reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Task {
-    /// What distinguishes it from others.
+    /// Identifier of the task.
     pub key: TaskKey,
-    /// How many reports it has, duplicates included.
+    /// Number of reports, including duplicates.
     pub reports: u64,
-    /// When the first one was written, in milliseconds since 1970.
+    /// Time at which the first report was written, in milliseconds since 1970.
     pub first: u64,
-    /// When the last one was written, in milliseconds since 1970.
+    /// Time at which the last report was written, in milliseconds since 1970.
     pub last: u64,
 }
 
-/// Where a report is.
+/// Location of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct Location {
-    /// The number of the segment.
+    /// Number of the segment.
     pub segment: u32,
-    /// Where it begins in the segment, in bytes.
+    /// Offset in the segment, in bytes.
     pub offset: u64,
-    /// Its length in bytes, with the empty line at its end.
+    /// Length in bytes, with the empty line at its end.
     pub length: u32,
 }
 
-/// Which task has which reports in a directory, and where: of all that was there when this was opened.
+/// Index of the reports of each task in a directory, as of its opening.
 ///
-/// A collector may write to the directory meanwhile. It puts reports into the index when their segment is closed;
-/// those that are not in it yet are looked for in the segments by [`open`](Self::open), as are all of them if there
-/// is no index.
+/// A collector may write to the directory at the same time. It indexes reports when their segment is closed;
+/// [`open`](Self::open) searches the segments for reports that are not indexed yet, or for all reports if there is no
+/// index.
 pub struct Index {
     directory: PathBuf,
-    /// None if there is no index, or it cannot be used.
+    /// `None` if the index is missing or cannot be used.
     database: Option<ReadOnlyDatabase>,
-    /// What is not in the index.
+    /// Reports that are not in the index.
     rest: Contents,
 }
 
@@ -80,10 +80,10 @@ impl fmt::Debug for Index {
 }
 
 impl Index {
-    /// Reads the index of a directory. `collect` is of the [format](crate::format_of) of its reports.
+    /// Reads the index of a directory. `collect` belongs to the [format](crate::format_of) of its reports.
     ///
     /// # Errors
-    /// If it is no directory that a collector has made, or it cannot be read.
+    /// If the directory was not made by a collector, or cannot be read.
     pub fn open(directory: &Path, collect: &Collect) -> Result<Self, CollectError> {
         crate::format_of(directory)?;
         let mut database = open_database(&directory::index(directory));
@@ -92,11 +92,11 @@ impl Index {
         if let Some(opened) = &database {
             match covered(opened) {
                 Ok(covered) => known = covered,
-                // A damaged index is as good as none.
+                // A damaged index is ignored.
                 Err(_) => database = None,
             }
         }
-        // Segments that are gone or were changed are still in the index, until it is made again.
+        // Removed or changed segments stay in the index until it is rebuilt.
         let length = |number| {
             std::fs::metadata(directory::segment(directory, number)).map_or(u64::MAX, |status| status.len())
         };
@@ -105,13 +105,13 @@ impl Index {
         }
         let mut rest = Contents::default();
         for number in segments.into_iter().filter(|number| !known.contains_key(number)) {
-            // Nothing is added of one that was removed meanwhile.
+            // Segments removed in the meantime add nothing.
             rest.add(directory, number, collect)?;
         }
         Ok(Self { directory: directory.to_owned(), database, rest })
     }
 
-    /// The tasks, in the order of their keys.
+    /// Returns the tasks, sorted by key.
     ///
     /// # Errors
     /// If the index cannot be read.
@@ -141,7 +141,7 @@ impl Index {
         Ok(tasks.into_values().collect())
     }
 
-    /// The keys of all tasks, each once.
+    /// Returns the distinct keys of all tasks.
     ///
     /// # Errors
     /// If the index cannot be read.
@@ -162,13 +162,14 @@ impl Index {
         Ok(keys)
     }
 
-    /// Returns `true` if the directory has no files that the index does not cover, such as those of damaged reports.
+    /// Returns `true` if all files of the directory are covered by the index, unlike those of damaged reports.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         directory::is_plain(&self.directory).unwrap_or_default()
     }
 
-    /// Where the reports of a task are, in the order in which they were written. Empty if there is no such task.
+    /// Returns the locations of a task's reports, in the order in which they were written. Empty if the task is
+    /// unknown.
     ///
     /// # Errors
     /// If the index cannot be read.
@@ -194,7 +195,7 @@ impl Index {
         Ok(locations)
     }
 
-    /// Locations of the reports that contain one of these texts. All segments are read.
+    /// Returns the locations of reports that contain one of these texts. Reads all segments.
     ///
     /// # Errors
     /// If a segment cannot be read.
@@ -204,7 +205,7 @@ impl Index {
         for segment in directory::segments(&self.directory)? {
             let path = directory::segment(&self.directory, segment);
             let mut read = || -> io::Result<()> {
-                let file = match files::open_linked(&path) {
+                let file = match ichnos_io::open_linked(&path) {
                     // Closed segments may be removed at any time.
                     Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
                     result => result?,
@@ -225,10 +226,10 @@ impl Index {
         Ok(locations)
     }
 
-    /// Reads reports, one behind the other: together they are a text of the format.
+    /// Reads reports and concatenates them to a text of the format.
     ///
     /// # Errors
-    /// If a segment cannot be read, or is shorter than it was.
+    /// If a segment cannot be read, or was truncated.
     pub fn read(&self, locations: &[Location]) -> Result<Vec<u8>, CollectError> {
         let mut text = Vec::new();
         let mut open: Option<(u32, File)> = None;
@@ -236,7 +237,7 @@ impl Index {
             let path = directory::segment(&self.directory, location.segment);
             let mut read = || -> io::Result<()> {
                 if open.as_ref().is_none_or(|(number, _)| *number != location.segment) {
-                    open = Some((location.segment, files::open_linked(&path)?));
+                    open = Some((location.segment, ichnos_io::open_linked(&path)?));
                 }
                 let Some((_, file)) = &mut open else { return Ok(()) };
                 file.seek(SeekFrom::Start(location.offset))?;
@@ -251,7 +252,7 @@ impl Index {
         Ok(text)
     }
 
-    /// How many reports had to be looked for in segments, because the index does not have them.
+    /// Returns the number of reports that had to be searched in segments because they are not in the index.
     #[must_use]
     pub fn reports_without_index(&self) -> u64 {
         self.rest.reports
@@ -271,14 +272,14 @@ fn joined(one: Task, other: Task) -> Task {
     }
 }
 
-/// Opens the database; None if there is none that can be used.
+/// Opens the database; `None` if it is missing or cannot be used.
 fn open_database(path: &Path) -> Option<ReadOnlyDatabase> {
-    // A link is as good as none.
+    // A link is ignored.
     files::open(path).ok()?;
     for _ in 0..ATTEMPTS {
         match redb::Builder::new().set_cache_size(CACHE).open_read_only(path) {
             Ok(database) => return Some(database),
-            // The collector has it for a moment.
+            // The collector has opened it for a moment.
             Err(redb::DatabaseError::DatabaseAlreadyOpen) => std::thread::sleep(PAUSE),
             Err(_) => return None,
         }
@@ -286,7 +287,7 @@ fn open_database(path: &Path) -> Option<ReadOnlyDatabase> {
     None
 }
 
-/// The segments that the database has, with their lengths.
+/// Returns the indexed segments and their lengths.
 fn covered(database: &ReadOnlyDatabase) -> Result<BTreeMap<u32, u64>, redb::Error> {
     let table = database.begin_read()?.open_table(SEGMENTS)?;
     let mut covered = BTreeMap::new();
@@ -297,12 +298,12 @@ fn covered(database: &ReadOnlyDatabase) -> Result<BTreeMap<u32, u64>, redb::Erro
     Ok(covered)
 }
 
-/// The tasks of some segments.
+/// Tasks of some segments.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
     pub(crate) tasks: BTreeMap<TaskKey, Found>,
     pub(crate) reports: u64,
-    /// Where the last segment ended.
+    /// End of the last segment.
     pub(crate) length: u64,
 }
 
@@ -314,7 +315,7 @@ pub(crate) struct Found {
 }
 
 impl Contents {
-    /// Reads a segment; false if it is not there: closed segments may be removed at any time.
+    /// Reads a segment. Returns `false` if it is missing: closed segments may be removed at any time.
     pub(crate) fn add(
         &mut self,
         directory: &Path,
@@ -322,7 +323,7 @@ impl Contents {
         collect: &Collect,
     ) -> Result<bool, CollectError> {
         let path = directory::segment(directory, number);
-        match files::open_linked(&path) {
+        match ichnos_io::open_linked(&path) {
             Ok(file) => self.read(file, directory, number, collect).map_err(CollectError::at(&path))?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             Err(error) => return Err(CollectError::File { path, error }),
@@ -332,7 +333,7 @@ impl Contents {
 
     fn read(&mut self, file: File, directory: &Path, number: u32, collect: &Collect) -> io::Result<()> {
         let status = file.metadata()?;
-        // Behind the last checksum, for instance in a segment that is being written: the time of the file.
+        // Time of reports after the last checksum, for instance in an open segment: the time of the file.
         let modified =
             status.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
         let modified = modified.unwrap_or_default().as_millis().try_into().unwrap_or(u64::MAX);
@@ -346,7 +347,7 @@ impl Contents {
             stored.clear();
             let Ok(key) = (collect.store)(piece.text, &mut stored) else { continue };
             if !piece.text.ends_with(END) {
-                // The collector is writing it.
+                // The collector is still writing it.
                 continue;
             }
             while sums.next_if(|sum| sum.end() <= piece.offset).is_some() {}

@@ -1,4 +1,4 @@
-//! Puts segments that are closed into the index.
+//! Adds closed segments to the index.
 
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
@@ -13,13 +13,13 @@ use redb::{Database, ReadableDatabase, ReadableTable, ReadableTableMetadata};
 use crate::directory::Directory;
 use crate::index::{ATTEMPTS, CACHE, Contents, PAUSE, REPORTS, SEGMENTS, TASKS};
 use crate::shared::Shared;
-use crate::{CollectError, Notice, directory, files};
+use crate::{CollectError, Notice, directory};
 
-/// Puts segments that are closed into the index.
+/// Adds closed segments to the index.
 #[derive(Debug)]
 pub(crate) struct Indexer {
     directory: PathBuf,
-    /// The directory that a collector has opened, if it is checked that the path still leads to it.
+    /// The collector's directory, if the path must be checked to still lead to it.
     opened: Option<Arc<Directory>>,
     collect: Collect,
 }
@@ -29,7 +29,7 @@ impl Indexer {
         Self { directory: directory.to_owned(), opened: None, collect }
     }
 
-    /// Writes only as long as the path leads to this directory.
+    /// Restricts writing to the time while the path leads to this directory.
     pub(crate) fn only_in(self, directory: &Arc<Directory>) -> Self {
         Self { opened: Some(Arc::clone(directory)), ..self }
     }
@@ -38,13 +38,13 @@ impl Indexer {
         self.opened.as_ref().map_or(Ok(()), |directory| directory.check())
     }
 
-    /// Puts segments into the index as soon as they are named, until the sender is gone. `behind` are the
-    /// segments that the index does not fit yet.
+    /// Adds segments to the index as they are closed, until the sender is gone. `behind` are the segments that are
+    /// not indexed correctly yet.
     pub(crate) fn run(&self, mut behind: BTreeSet<u32>, closed: &Receiver<u32>, shared: &Arc<Shared>) {
         let mut waiting = BTreeSet::new();
         let mut tasks = shared.counters.tasks.get();
         while let Ok(number) = closed.recv() {
-            // Those that could not be put there before come along.
+            // Include those that failed before.
             waiting.insert(number);
             waiting.extend(closed.try_iter());
             let result = if behind.is_empty() {
@@ -60,7 +60,8 @@ impl Indexer {
         }
     }
 
-    /// The segments that the index does not have as they are: they may not have been closed properly.
+    /// Returns the segments that are not in the index with their current content; they may not have been closed
+    /// properly.
     pub(crate) fn unknown(&self, all: &BTreeSet<u32>) -> BTreeSet<u32> {
         match self.missing(all) {
             Ok(Some(missing)) => missing,
@@ -68,23 +69,23 @@ impl Indexer {
         }
     }
 
-    /// Puts segments into the index that are not there yet; makes it again if it does not fit the segments. `closed`
-    /// are all segments. `tasks` becomes how many tasks there are then.
+    /// Adds missing segments to the index, and rebuilds it if it contradicts the segments. `closed` are all segments.
+    /// Sets `tasks` to the number of tasks.
     pub(crate) fn catch_up(&self, closed: &BTreeSet<u32>, tasks: &mut u64) -> Result<(), CollectError> {
         match self.missing(closed) {
             Ok(Some(mut missing)) => self.add(&mut missing, tasks),
-            // Somebody reads it, for long: that is no damage.
+            // Another process has the index open for long; it is not damaged.
             Err(CollectError::Index { path, error })
                 if matches!(*error, redb::Error::DatabaseAlreadyOpen) =>
             {
                 Err(CollectError::Index { path, error })
             }
-            // A damaged index is no loss.
+            // A damaged index can be rebuilt.
             Ok(None) | Err(_) => self.rebuild(closed, tasks),
         }
     }
 
-    /// Makes the index again of all segments.
+    /// Rebuilds the index from all segments.
     pub(crate) fn rebuild(&self, closed: &BTreeSet<u32>, tasks: &mut u64) -> Result<(), CollectError> {
         self.check()?;
         let path = directory::index(&self.directory);
@@ -94,7 +95,7 @@ impl Indexer {
         }
     }
 
-    /// The segments that are not in the index; None if it has segments that are not there.
+    /// Returns the segments that are not in the index; `None` if it has segments that do not exist.
     fn missing(&self, closed: &BTreeSet<u32>) -> Result<Option<BTreeSet<u32>>, CollectError> {
         self.check()?;
         let mut missing = closed.clone();
@@ -117,8 +118,8 @@ impl Indexer {
         Ok((!is_old).then_some(missing))
     }
 
-    /// Puts segments into the index, and takes those out of `waiting` that are there then, or were removed. `tasks`
-    /// becomes how many tasks there are.
+    /// Adds segments to the index, and removes those that are indexed or were deleted from `waiting`. Sets `tasks` to
+    /// the number of tasks.
     ///
     /// # Errors
     /// If the index cannot be written, or some of the segments cannot be read: the others are in the index.
@@ -141,7 +142,7 @@ impl Indexer {
             }
             waiting.remove(&number);
         }
-        // No other process can open it as long as it is open here.
+        // Other processes cannot open it while it is open here.
         database.close().map_err(|error| self.error(error.into()))?;
         failed.map_or(Ok(()), Err)
     }
@@ -151,12 +152,13 @@ impl Indexer {
         let mut attempts = ATTEMPTS;
         loop {
             let mut options = OpenOptions::new();
-            let file = files::open_with(options.read(true).write(true).create(true).truncate(false), &path);
+            let file =
+                ichnos_io::open_plain(options.read(true).write(true).create(true).truncate(false), &path);
             let file = file.map_err(redb::StorageError::Io)?;
             let database = redb::backends::FileBackend::new(file)
                 .and_then(|backend| redb::Builder::new().set_cache_size(CACHE).create_with_backend(backend));
             match database {
-                // Somebody reads it.
+                // Another process is reading it.
                 Err(redb::DatabaseError::DatabaseAlreadyOpen) if attempts > 0 => {
                     attempts -= 1;
                     std::thread::sleep(PAUSE);
@@ -175,7 +177,7 @@ fn count(database: &Database) -> Result<u64, redb::Error> {
     Ok(database.begin_read()?.open_table(TASKS)?.len()?)
 }
 
-/// Puts a segment into the index: all of it, or nothing. How many tasks there are then.
+/// Adds a segment to the index completely, or not at all. Returns the number of tasks.
 fn write(database: &Database, number: u32, contents: &Contents) -> Result<u64, redb::Error> {
     let writing = database.begin_write()?;
     let count;
@@ -185,7 +187,7 @@ fn write(database: &Database, number: u32, contents: &Contents) -> Result<u64, r
         let known = segments.insert(number, new)?.map(|known| known.value());
         let is_there = known.is_some();
         if known.is_some_and(|known| known != new) {
-            // Somebody else has put it there before it was closed: the index is made again.
+            // It was indexed before it was closed, so the index must be rebuilt.
             return Err(redb::Error::Corrupted(format!("segment {number} has changed")));
         }
         let mut tasks = writing.open_table(TASKS)?;
@@ -224,7 +226,7 @@ mod tests {
     use crate::segment::Segment;
     use crate::{CollectorOptions, Index};
 
-    /// All of a report is its task.
+    /// The task is the complete report.
     fn store(report: &[u8], buffer: &mut Vec<u8>) -> Result<TaskKey, &'static str> {
         buffer.extend_from_slice(report.trim_ascii_end());
         buffer.extend_from_slice(END);
@@ -241,7 +243,7 @@ mod tests {
     }
 
     impl Case {
-        /// Segments, of which each has a report of a task of its own.
+        /// Makes segments with a report each, of different tasks.
         fn new(segments: u32) -> Self {
             let directory = tempfile::tempdir().unwrap();
             fs::write(directory.path().join("collection"), "ichnos collection 1\nformat: test\n").unwrap();
@@ -260,7 +262,7 @@ mod tests {
             Self { directory, indexer, shared: Arc::new(shared), said }
         }
 
-        /// Names segments that were closed; what was said.
+        /// Runs the indexer for closed segments. Returns its notices.
         fn run(&self, behind: &[u32], closed: &[u32]) -> Vec<String> {
             let (close, receiver) = channel();
             closed.iter().for_each(|number| close.send(*number).unwrap());
@@ -273,7 +275,7 @@ mod tests {
             fs::remove_file(directory::segment(self.directory.path(), number)).unwrap();
         }
 
-        /// How many tasks there are, and how many reports the index does not have.
+        /// Returns the number of tasks, and of reports that are not in the index.
         fn tasks(&self) -> (usize, u64) {
             let index = Index::open(self.directory.path(), &COLLECT).unwrap();
             (index.tasks().unwrap().len(), index.reports_without_index())
@@ -294,7 +296,7 @@ mod tests {
         assert!(crate::recovery::recover(case.directory.path(), 2, &COLLECT).unwrap().is_none());
     }
 
-    /// The others are there, and it comes later.
+    /// The others are indexed, and this one later.
     #[test]
     fn one_that_cannot_be_read() {
         let case = Case::new(3);
@@ -310,7 +312,7 @@ mod tests {
         assert_eq!((waiting.len(), tasks, case.tasks()), (0, 3, (3, 0)));
     }
 
-    /// The index stays as it is, and what it lacks comes later.
+    /// The index does not change, and missing segments are added later.
     #[test]
     fn somebody_reads_for_long() {
         let case = Case::new(4);

@@ -1,23 +1,22 @@
-//! Datagrams that the kernel has dropped.
+//! Counts datagrams that the kernel has dropped.
 
 use std::os::fd::AsFd;
 
 use mio::net::UdpSocket;
 
-/// Where the kernel shows its sockets for datagrams (proc_net_udp(5)).
+/// Files with the kernel's sockets for datagrams (proc_net_udp(5)).
 const FILES: [&str; 2] = ["/proc/net/udp", "/proc/net/udp6"];
 
-/// The columns of these files with the inode and with the number of drops.
+/// Columns of these files with the inode and with the number of drops.
 const INODE: usize = 9;
 const DROPS: usize = 12;
 
-/// Counts the datagrams that the kernel has dropped for sockets, because their buffers were full.
+/// Counts the datagrams that the kernel has dropped for sockets because their buffers were full.
 ///
-/// The kernel could add its count to each datagram (`SO_RXQ_OVFL`), but then drops behind the last one would not be
-/// known.
+/// The kernel can add its count to each datagram (`SO_RXQ_OVFL`), but then drops after the last one would be missed.
 #[derive(Debug)]
 pub(crate) struct KernelDrops {
-    /// Inodes, and what was counted before.
+    /// Inodes, and the last count of each.
     sockets: Vec<(u64, u32)>,
 }
 
@@ -27,7 +26,7 @@ impl KernelDrops {
         Self { sockets: sockets.iter().filter_map(inode).map(|inode| (inode, 0)).collect() }
     }
 
-    /// How many were dropped since the last time.
+    /// Returns the number of datagrams dropped since the last call.
     pub(crate) fn more(&mut self) -> u64 {
         let mut more = 0;
         for text in FILES.iter().filter_map(|path| std::fs::read_to_string(path).ok()) {
@@ -44,7 +43,7 @@ impl KernelDrops {
             let Some((_, known)) = self.sockets.iter_mut().find(|(socket, _)| *socket == inode) else {
                 continue;
             };
-            // 32 bits, which overflow.
+            // 32 bits with overflow.
             let Some(drops) = number(DROPS).map(|drops: u64| drops as u32) else { continue };
             more += u64::from(drops.wrapping_sub(*known));
             *known = drops;

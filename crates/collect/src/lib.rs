@@ -1,10 +1,9 @@
-//! Collects the reports that running programs send, and keeps them.
+//! Collects the reports of running programs, and stores them.
 //!
-//! A [`Collector`] receives over UDP (a report is a datagram) and TCP (a report has its length before it), checks
-//! reports by what their [format](ichnos_io::Format::collect) says, and appends them to *segments*: plain files of
-//! text in a directory, with checksums beside them. An [`Index`] knows which task has which reports where; it
-//! is made of the segments, and can be made again. `docs/collect.md` describes the protocol, the files and what is
-//! guaranteed.
+//! A [`Collector`] receives reports over UDP (a report per datagram) and TCP (reports preceded by their length),
+//! checks them by the rules of their [format](ichnos_io::Format::collect), and appends them to *segments*: plain text
+//! files in a directory, with checksums next to them. An [`Index`] locates the reports of each task; it is made from
+//! the segments, and can be rebuilt. `docs/collect.md` describes the protocol, the files and the guarantees.
 #![forbid(unsafe_code)]
 
 mod batch;

@@ -1,57 +1,56 @@
-//! What happens while reports are collected, for people.
+//! Messages for people while reports are collected.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// What happens while reports are collected, for people.
+/// A message for people while reports are collected.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Notice {
-    /// A segment was not closed properly: reports behind the last checksum were checked one by one.
+    /// A segment was not closed properly: reports after the last checksum were checked one by one.
     Recovered {
         /// The segment.
         path: PathBuf,
-        /// Reports that are whole.
+        /// Number of complete reports without a valid checksum.
         reports: u64,
-        /// Bytes that are none, which are in the file `damaged` now.
+        /// Size of damaged data, now in the file `damaged`, in bytes.
         damaged_bytes: u64,
-        /// Where these are.
+        /// File with the damaged data.
         damaged: PathBuf,
-        /// Bytes that have a checksum and are not there any more.
+        /// Number of bytes that had a checksum and are missing.
         missing_bytes: u64,
     },
-    /// Nothing can be written for now. Nothing more is taken until it can.
+    /// Nothing can be written at the moment. No reports are accepted until it can.
     CannotWrite {
-        /// The file, and why.
+        /// The file, and the reason.
         error: String,
     },
-    /// A segment cannot be closed properly. Its reports are on the disk; without checksums, they are checked one
-    /// by one at the next start.
+    /// A segment cannot be closed properly. Its reports are on the disk; without checksums, they are checked one by
+    /// one at the next start.
     NotClosed {
-        /// The file, and why.
+        /// The file, and the reason.
         error: String,
     },
-    /// It can be written again.
+    /// Writing works again.
     WritesAgain,
-    /// Reports that were taken were not flushed until the end. What of them is in the segment is recovered at the
-    /// next start.
+    /// Accepted reports were not flushed before the end. Those in the segment are recovered at the next start.
     NotWritten {
-        /// How many.
+        /// Number of reports.
         reports: u64,
     },
-    /// The index cannot be written. What it lacks is put into it later.
+    /// The index cannot be written. Missing segments are added later.
     Index {
-        /// Why.
+        /// The reason.
         error: String,
     },
-    /// Connections cannot be accepted for now.
+    /// Connections cannot be accepted at the moment.
     CannotAccept {
-        /// Why.
+        /// The reason.
         error: String,
     },
     /// Datagrams cannot be received.
     CannotReceive {
-        /// Why.
+        /// The reason.
         error: String,
     },
 }
@@ -61,32 +60,32 @@ impl fmt::Display for Notice {
         match self {
             Self::Recovered { path, reports, damaged_bytes, damaged, missing_bytes } => {
                 let (path, reports) = (path.display(), Count(*reports, "report"));
-                write!(f, "{path}: was not closed properly: {reports} without a checksum recovered")?;
+                write!(f, "{path}: not closed properly: recovered {reports} without a checksum")?;
                 if *damaged_bytes > 0 {
                     let bytes = Count(*damaged_bytes, "byte");
-                    write!(f, "; {bytes} that are no report moved to {}", damaged.display())?;
+                    write!(f, "; moved {bytes} of damaged data to {}", damaged.display())?;
                 }
                 if *missing_bytes > 0 {
-                    write!(f, "; {} with a checksum are missing", Count(*missing_bytes, "byte"))?;
+                    write!(f, "; missing {} with a checksum", Count(*missing_bytes, "byte"))?;
                 }
                 Ok(())
             }
             Self::CannotWrite { error } => {
-                write!(f, "{error}: nothing more is taken until it can be written")
+                write!(f, "{error}: accepting no reports until writing works again")
             }
-            Self::WritesAgain => f.write_str("it can be written again"),
-            Self::NotClosed { error } => write!(f, "{error}: the segment is not closed properly"),
+            Self::WritesAgain => f.write_str("writing works again"),
+            Self::NotClosed { error } => write!(f, "{error}: segment not closed properly"),
             Self::NotWritten { reports } => {
-                write!(f, "{} taken but not written to the end, and maybe lost", Count(*reports, "report"))
+                write!(f, "{} accepted but not written, possibly lost", Count(*reports, "report"))
             }
-            Self::Index { error } => write!(f, "the index cannot be written for now: {error}"),
-            Self::CannotAccept { error } => write!(f, "connections cannot be accepted for now: {error}"),
-            Self::CannotReceive { error } => write!(f, "datagrams cannot be received: {error}"),
+            Self::Index { error } => write!(f, "cannot write the index at the moment: {error}"),
+            Self::CannotAccept { error } => write!(f, "cannot accept connections at the moment: {error}"),
+            Self::CannotReceive { error } => write!(f, "cannot receive datagrams: {error}"),
         }
     }
 }
 
-/// A number of things.
+/// A count with its noun.
 struct Count(u64, &'static str);
 
 impl fmt::Display for Count {

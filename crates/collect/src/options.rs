@@ -1,38 +1,38 @@
-//! How to collect.
+//! Options of a collector.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use ichnos_io::Collect;
 
-/// How to collect.
+/// Options of a [`Collector`](crate::Collector).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CollectorOptions {
-    /// Where to receive datagrams.
+    /// Addresses for datagrams.
     pub udp: Vec<SocketAddr>,
-    /// Where to accept connections.
+    /// Addresses for connections.
     pub tcp: Vec<SocketAddr>,
-    /// The longest report that is taken, in bytes, at least 1. A connection keeps at most as much in memory.
+    /// Maximum length of a report in bytes, at least 1. Also the maximum memory per connection.
     pub longest: usize,
-    /// How many connections there may be at once. Those beyond are closed at once.
+    /// Maximum number of connections. Further ones are closed immediately.
     pub connections: usize,
-    /// A connection on which nothing comes for so long is closed.
+    /// Time without data after which a connection is closed.
     pub idle: Duration,
-    /// From how many bytes on a segment is closed and a new one is begun.
+    /// Size at which a segment is closed, in bytes.
     pub segment_bytes: u64,
-    /// From which age on a segment is closed.
+    /// Age at which a segment is closed.
     pub segment_age: Duration,
-    /// How many bytes are written to the disk together.
+    /// Number of bytes that are flushed together.
     pub flush_bytes: usize,
-    /// How long a report waits at most until it is written to the disk.
+    /// Maximum time until a report is flushed.
     pub flush_age: Duration,
-    /// The buffer that the system is asked for, for datagrams that arrive faster than they are taken, in bytes.
+    /// Size of the system's receive buffer to request for datagrams, in bytes.
     pub receive_buffer: usize,
 }
 
 impl CollectorOptions {
-    /// The defaults for what a format says. There is no address yet.
+    /// Makes the default options for a format, without addresses.
     #[must_use]
     pub fn new(collect: &Collect) -> Self {
         Self {

@@ -5,49 +5,49 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 use memchr::memmem;
 
-/// What ends a report.
+/// End of a report.
 pub(crate) const END: &[u8] = b"\n\n";
 
 const CHUNK: usize = 1 << 20;
 
-/// A piece of a segment that is longer than this is no report, even if it has an end.
+/// Maximum length of a report; longer pieces of a segment are invalid even if they have an end.
 const LONGEST: usize = 16 << 20;
 
 /// Splits a range of a segment at the ends of reports.
 #[derive(Debug)]
 pub(crate) struct Pieces {
     file: File,
-    /// What was read and not given yet begins at `from`.
+    /// Data not returned yet begins at `from`.
     buffer: Vec<u8>,
     from: usize,
-    /// Where `from` is in the file.
+    /// Offset of `from` in the file.
     offset: u64,
-    /// What is still to be read.
+    /// Number of bytes still to be read.
     left: u64,
 }
 
-/// What lies between the ends of two reports.
+/// Text between the ends of two reports.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Piece<'a> {
-    /// Where it begins in the segment.
+    /// Offset in the segment.
     pub(crate) offset: u64,
-    /// With its end, if it has one.
+    /// Text with its end, if it has one.
     pub(crate) text: &'a [u8],
 }
 
 impl Pieces {
-    /// Reads from one offset to another one.
+    /// Reads from one offset to another.
     pub(crate) fn new(mut file: File, begin: u64, end: u64) -> io::Result<Self> {
         file.seek(SeekFrom::Start(begin))?;
         Ok(Self { file, buffer: Vec::new(), from: 0, offset: begin, left: end.saturating_sub(begin) })
     }
 
-    /// The next piece. Only the last one, and one that is too long, have no end.
+    /// Returns the next piece. Only the last piece, and pieces that are too long, have no end.
     pub(crate) fn next_piece(&mut self) -> io::Result<Option<Piece<'_>>> {
         let mut searched = 0;
         let length = loop {
             let rest = self.buffer.get(self.from..).unwrap_or_default();
-            // The first half of an end may be there already.
+            // The first half of an end may already have been searched.
             let begin = searched.min(rest.len());
             if let Some(at) = memmem::find(rest.get(begin..).unwrap_or_default(), END) {
                 break begin + at + END.len();
@@ -70,13 +70,13 @@ impl Pieces {
         Ok(Some(Piece { offset, text }))
     }
 
-    /// Reads more; how much.
+    /// Reads more. Returns the number of bytes.
     fn fill(&mut self) -> io::Result<usize> {
         self.buffer.drain(..self.from);
         self.from = 0;
         let most = self.left.min(CHUNK as u64);
         let read = (&mut self.file).take(most).read_to_end(&mut self.buffer)?;
-        // A file that has become shorter has nothing left.
+        // Nothing remains of a truncated file.
         self.left = if read == 0 { 0 } else { self.left.saturating_sub(read as u64) };
         Ok(read)
     }
@@ -109,7 +109,7 @@ mod tests {
         assert!(pieces(b"", 0, 100).is_empty() && pieces(text, 50, 100).is_empty());
     }
 
-    /// Ends that two reads have halves of, and what has no end.
+    /// Ends that are split between two reads, and text without an end.
     #[test]
     fn splits_what_is_read_in_parts() {
         for length in [CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK - 1] {

@@ -1,4 +1,4 @@
-//! Segments that were not closed properly.
+//! Recovery of segments that were not closed properly.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
@@ -12,11 +12,11 @@ use crate::pieces::{END, Pieces};
 use crate::sums::{self, Sum};
 use crate::{CollectError, Notice, files};
 
-/// A part of the new checksums has at most about this number of bytes.
+/// Approximate maximum size of a part with a new checksum, in bytes.
 const PART: u64 = 4 << 20;
 
-/// Brings a segment into order that no process writes to: behind this, all of it are reports with checksums. What is
-/// damaged goes to a file of its own. None if it was in order, or somebody has removed it.
+/// Recovers a segment that no process writes to: afterwards, it consists only of reports with checksums. Damaged data
+/// is moved to a file of its own. Returns `None` if there was nothing to do, or the segment was removed.
 pub(crate) fn recover(
     directory: &Path,
     number: u32,
@@ -33,14 +33,14 @@ pub(crate) fn recover(
 fn recover_segment(directory: &Path, number: u32, collect: &Collect) -> io::Result<Option<Notice>> {
     let path = directory::segment(directory, number);
     // A closed segment may be a link: it is only read.
-    let mut file = files::open_linked(&path)?;
+    let mut file = ichnos_io::open_linked(&path)?;
     let length = file.metadata()?.len();
     let modified = file.metadata()?.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let modified = modified.unwrap_or_default().as_millis().try_into().unwrap_or(u64::MAX);
     let sums = sums::read(&directory::sums(directory, number))?;
     let mut found = Found::default();
-    // `bad` is where what has no checksum that holds begins, and its time. All of it is checked at once, up to the
-    // next part whose checksum holds: where parts in between begin is not sure, it may be within reports.
+    // `bad` is the begin and the time of data without a valid checksum. It is checked together up to the next part
+    // with a valid checksum, as the bounds of invalid parts are uncertain and may be within reports.
     let (mut end, mut bad) = (0, None);
     for sum in sums.iter().take_while(|sum| sum.end() <= length) {
         if crc(&mut file, sum)? == sum.crc {
@@ -61,16 +61,16 @@ fn recover_segment(directory: &Path, number: u32, collect: &Collect) -> io::Resu
     if found.damaged.is_empty() && found.parts.iter().eq(&sums) {
         return Ok(None);
     }
-    // What has to be changed has to be a plain file.
+    // Files to change must be plain files.
     let mut file = files::open(&path)?;
     let damaged = directory::damaged(directory, number);
     let damaged_bytes = found.damaged.iter().map(|(begin, end)| end - begin).sum();
     if damaged_bytes > 0 {
         // First the copy, then the change: a kill in between only means to copy twice.
-        let out = files::open_with(OpenOptions::new().create(true).append(true), &damaged)?;
+        let out = ichnos_io::open_plain(OpenOptions::new().create(true).append(true), &damaged)?;
         let before = out.metadata()?.len();
         if let Err(error) = copy(&mut file, &found.damaged, &out) {
-            // On a full disk, half a copy at every start would take the rest of it.
+            // Otherwise, repeated partial copies would fill a full disk further.
             let _ = out.set_len(before);
             return Err(error);
         }
@@ -85,8 +85,8 @@ fn recover_segment(directory: &Path, number: u32, collect: &Collect) -> io::Resu
         offset = part.end();
     }
     file.sync_all()?;
-    // The parts before any damage do not move: their checksums fit the segment as it is and as it will be, and
-    // those of the others must be gone before it changes. What has none is checked report by report.
+    // Parts before the first damage do not move, so their checksums are valid before and after the change. The others
+    // must be removed before the change. Data without a checksum is checked report by report.
     write_sums(directory, number, found.parts.get(..before).unwrap_or_default())?;
     if before < kept.len() {
         let new = path.with_extension("new");
@@ -98,11 +98,11 @@ fn recover_segment(directory: &Path, number: u32, collect: &Collect) -> io::Resu
         directory::sync_directory(directory)?;
         write_sums(directory, number, &found.parts)?;
     } else if damaged_bytes > 0 {
-        let segment = files::open_with(OpenOptions::new().write(true), &path)?;
+        let segment = ichnos_io::open_plain(OpenOptions::new().write(true), &path)?;
         segment.set_len(offset)?;
         segment.sync_all()?;
     }
-    // What had a checksum and is not there any more.
+    // Data that had a checksum and is missing.
     let missing_bytes = sums.last().map_or(0, Sum::end).saturating_sub(length);
     let reports = found.reports;
     let is_worth_telling = reports > 0 || damaged_bytes > 0 || missing_bytes > 0;
@@ -110,14 +110,14 @@ fn recover_segment(directory: &Path, number: u32, collect: &Collect) -> io::Resu
     Ok(is_worth_telling.then_some(notice))
 }
 
-/// What is in a segment.
+/// Content of a segment.
 #[derive(Debug, Default)]
 struct Found {
     /// Parts in order, by their old offsets.
     parts: Vec<Sum>,
-    /// What are no reports, from where to where.
+    /// Ranges of damaged data: begin, end.
     damaged: Vec<(u64, u64)>,
-    /// Reports without a checksum that holds.
+    /// Number of reports without a valid checksum.
     reports: u64,
 }
 
@@ -126,7 +126,7 @@ impl Found {
         self.damaged.is_empty() && self.reports == 0 && self.parts.len() == parts
     }
 
-    /// Looks for reports in a range, one by one.
+    /// Searches a range for reports, one by one.
     fn check(&mut self, file: &File, begin: u64, end: u64, time: u64, collect: &Collect) -> io::Result<()> {
         let mut pieces = Pieces::new(file.try_clone()?, begin, end)?;
         let mut stored = Vec::new();
@@ -135,7 +135,7 @@ impl Found {
             stored.clear();
             let is_whole = piece.text.ends_with(END) && (collect.store)(piece.text, &mut stored).is_ok();
             let length = piece.text.len() as u64;
-            // What would be stored in another way was not stored by a collector.
+            // A collector would not have stored it in this form.
             if !is_whole || stored != piece.text {
                 self.close(&mut open);
                 match self.damaged.last_mut().filter(|(_, end)| *end == piece.offset) {
@@ -167,7 +167,7 @@ impl Found {
     }
 }
 
-/// The checksum that a part has.
+/// Returns the checksum of a part's content.
 fn crc(file: &mut File, part: &Sum) -> io::Result<u32> {
     file.seek(SeekFrom::Start(part.offset))?;
     let mut hasher = crc32fast::Hasher::new();
@@ -181,7 +181,7 @@ fn crc(file: &mut File, part: &Sum) -> io::Result<u32> {
     }
 }
 
-/// Replaces the checksums; waits until they are on the disk.
+/// Replaces the checksums, and waits until they are on the disk.
 fn write_sums(directory: &Path, number: u32, parts: &[Sum]) -> io::Result<()> {
     let path = directory::sums(directory, number);
     let new = path.with_extension("sums-new");
@@ -229,7 +229,7 @@ mod tests {
     }
 
     impl Case {
-        /// A segment of two parts that have checksums, and something behind them.
+        /// Makes a segment of two parts with checksums, followed by other data.
         fn new(behind: &[u8]) -> Self {
             let directory = tempfile::tempdir().unwrap();
             let mut segment = Segment::create(directory.path(), 1).unwrap();
@@ -245,7 +245,7 @@ mod tests {
             fs::read_to_string(path(self.directory.path(), 1)).unwrap_or_default()
         }
 
-        /// Recovers, and checks that it is in order then; reports that were recovered, and the text.
+        /// Recovers the segment, and checks that it is valid. Returns the number of recovered reports, and the text.
         fn recover(&self) -> (u64, String) {
             let notice = recover(self.directory.path(), 1, &COLLECT).unwrap();
             assert!(recover(self.directory.path(), 1, &COLLECT).unwrap().is_none());
@@ -290,7 +290,7 @@ mod tests {
         assert_eq!(case.read(directory::damaged), "");
     }
 
-    /// Zeros, as they are found after a power failure, between reports.
+    /// Zeros between reports, as found after a power failure.
     #[test]
     fn damage_between_reports() {
         let case = Case::new(b"5\n\n\0\0\0\n\n6\n\nx\n\n");
@@ -322,11 +322,11 @@ mod tests {
         assert_eq!(case.recover(), (0, String::new()));
     }
 
-    /// Reports of unequal lengths, a few in each part; none is the end of another one.
+    /// Reports of different lengths, a few in each part; none ends like another one.
     const PARTS: [&str; 4] =
         ["101\n\n2000002\n\n", "303\n\n", "40004\n\n505\n\n6000006\n\n", "70007\n\n808\n\n"];
 
-    /// A segment of these parts.
+    /// Makes a segment of these parts.
     fn parts() -> Case {
         let directory = tempfile::tempdir().unwrap();
         let mut segment = Segment::create(directory.path(), 1).unwrap();
@@ -337,8 +337,8 @@ mod tests {
         Case { directory }
     }
 
-    /// A recovery that was killed has left a segment without what was damaged, and checksums of the one before,
-    /// all of them or the first ones: all reports stay.
+    /// A killed recovery has left a segment without its damage, and all or the first of the old checksums: no report
+    /// is lost.
     #[test]
     fn checksums_of_the_segment_before() {
         let whole = PARTS.concat();
@@ -356,7 +356,7 @@ mod tests {
         }
     }
 
-    /// No digit of the checksums costs a report.
+    /// A wrong digit in the checksums loses no report.
     #[test]
     fn a_wrong_digit_in_the_checksums() {
         let whole = PARTS.concat();
@@ -378,7 +378,7 @@ mod tests {
         }
     }
 
-    /// Damage costs the reports where it is, and the parts before and behind keep their checksums.
+    /// Damage only loses the reports that it hits, and parts before and after keep their checksums.
     #[test]
     fn damage_within_a_part() {
         let whole = PARTS.concat();
@@ -390,7 +390,7 @@ mod tests {
             fs::write(directory::segment(case.directory.path(), 1), &text).unwrap();
             let (_, left) = case.recover();
             let left: Vec<_> = left.split_inclusive("\n\n").collect();
-            // Two reports without an end between them are none. What is in another part does not matter.
+            // Two reports without an end between them are damage. Other parts are not affected.
             let text = String::from_utf8(text).unwrap();
             let parts = before.iter().map(|sum| &text[sum.offset as usize..sum.end() as usize]);
             let pieces = parts.flat_map(|part| part.split_inclusive("\n\n"));
@@ -403,7 +403,7 @@ mod tests {
         }
     }
 
-    /// Wherever the file ends, what was whole before is there.
+    /// A segment that is truncated anywhere keeps all complete reports.
     #[test]
     fn cut_anywhere() {
         for end in 0..WHOLE.len() {

@@ -1,4 +1,4 @@
-//! The segment that is being written.
+//! The open segment.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -8,25 +8,25 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use crate::sums::{self, Sum};
 use crate::{directory, files};
 
-/// The segment that is being written.
+/// The open segment.
 ///
-/// What is *written* is in the file, and survives the end of this process. What is *flushed* is on the disk, has a
-/// checksum, and survives the end of the system, too.
+/// *Written* data is in the file, and survives the end of this process. *Flushed* data is on the disk, has a
+/// checksum, and also survives a crash of the system.
 #[derive(Debug)]
 pub(crate) struct Segment {
     pub(crate) number: u32,
     pub(crate) path: PathBuf,
     file: File,
     sums: File,
-    /// Bytes that are flushed.
+    /// Number of flushed bytes.
     flushed: u64,
-    /// Reports that are flushed.
+    /// Number of flushed reports.
     reports: u64,
-    /// Bytes of checksums.
+    /// Size of the checksums, in bytes.
     sums_length: u64,
-    /// How many bytes behind these are in the file.
+    /// Number of written bytes after the flushed ones.
     written: usize,
-    /// Something failed: the files must be brought back to what is flushed.
+    /// `true` after a failure: the files must be reset to the flushed data.
     is_untidy: bool,
     begun: Instant,
 }
@@ -39,7 +39,7 @@ impl Segment {
         let sums = files::create(&directory::sums(directory, number))
             .and_then(|mut sums| sums.write_all(sums::HEAD.as_bytes()).map(|()| sums));
         let begun = match sums {
-            // From now on it is there, as a file.
+            // Make the new files durable.
             Ok(sums) => directory::sync_directory(directory).map(|()| sums),
             Err(error) => Err(error),
         };
@@ -57,7 +57,7 @@ impl Segment {
                 begun: Instant::now(),
             }),
             Err(error) => {
-                // Nothing is in it, and the next attempt makes it again.
+                // It is empty, and the next attempt creates it again.
                 let _ = std::fs::remove_file(&path);
                 let _ = std::fs::remove_file(directory::sums(directory, number));
                 Err(error)
@@ -65,12 +65,12 @@ impl Segment {
         }
     }
 
-    /// How many bytes are flushed.
+    /// Returns the number of flushed bytes.
     pub(crate) fn length(&self) -> u64 {
         self.flushed
     }
 
-    /// How many reports are flushed.
+    /// Returns the number of flushed reports.
     pub(crate) fn reports(&self) -> u64 {
         self.reports
     }
@@ -79,10 +79,10 @@ impl Segment {
         self.begun
     }
 
-    /// Writes what follows what is flushed, as far as it is not written yet.
+    /// Writes the data after the flushed bytes, except the part already written.
     ///
     /// # Errors
-    /// If something cannot be written. To call it again goes on where it failed.
+    /// If the data cannot be written. The next call continues after the failure.
     pub(crate) fn write(&mut self, pending: &[u8]) -> io::Result<()> {
         if self.is_untidy {
             self.tidy()?;
@@ -98,10 +98,10 @@ impl Segment {
         Ok(())
     }
 
-    /// Flushes what [`write`](Self::write) has written: all of `pending`.
+    /// Flushes the data that [`write`](Self::write) has written: all of `pending`.
     ///
     /// # Errors
-    /// If something cannot be written. Then nothing of it counts as flushed, and it has to be written again.
+    /// If the data cannot be flushed. None of it counts as flushed then, and it has to be written again.
     pub(crate) fn flush(&mut self, pending: &[u8], reports: u64) -> io::Result<()> {
         let result = self.try_flush(pending, reports);
         self.is_untidy |= result.is_err();
@@ -110,12 +110,9 @@ impl Segment {
 
     fn try_flush(&mut self, pending: &[u8], reports: u64) -> io::Result<()> {
         self.file.sync_data()?;
-        // What is on the disk under another name, or none, is not where it is looked for.
+        // Data in a moved or removed file would not be found.
         if !self.is_in_place()? {
-            return Err(io::Error::new(
-                io::ErrorKind::NotFound,
-                "moved, replaced or removed while it is written",
-            ));
+            return Err(io::Error::new(io::ErrorKind::NotFound, "moved, replaced or removed during writing"));
         }
         let line = Sum {
             offset: self.flushed,
@@ -125,7 +122,7 @@ impl Segment {
             time: now(),
         }
         .line();
-        // The checksums need not be on the disk already: reports without one are recovered.
+        // Checksums need not be on the disk yet: reports without one are recovered.
         self.sums.write_all(line.as_bytes())?;
         self.sums_length += line.len() as u64;
         self.flushed += pending.len() as u64;
@@ -139,8 +136,8 @@ impl Segment {
         files::is_at(&self.file, &self.path)
     }
 
-    /// Brings the files back to what is flushed. After a failed flush, it is not known which of the bytes behind that
-    /// are on the disk: the system may have given them up.
+    /// Resets the files to the flushed data. After a failed flush, the state of later bytes is unknown: the system
+    /// may have dropped them.
     fn tidy(&mut self) -> io::Result<()> {
         self.file.set_len(self.flushed)?;
         self.file.seek(SeekFrom::Start(self.flushed))?;
@@ -151,14 +148,14 @@ impl Segment {
         Ok(())
     }
 
-    /// Ends the segment: its checksums are on the disk then, too.
+    /// Closes the segment after flushing its checksums.
     pub(crate) fn close(self) -> io::Result<()> {
         self.sums.sync_all()?;
         self.file.sync_all()
     }
 }
 
-/// Milliseconds since 1970.
+/// Returns the milliseconds since 1970.
 pub(crate) fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     since.as_millis().try_into().unwrap_or(u64::MAX)
@@ -175,7 +172,7 @@ mod tests {
         let mut segment = Segment::create(path, 1).unwrap();
         segment.write(b"one\n\n").unwrap();
         segment.flush(b"one\n\n", 1).unwrap();
-        // The flush of the second one has failed.
+        // The flush of the second report has failed.
         segment.write(b"two\n\n").unwrap();
         segment.is_untidy = true;
         segment.write(b"two\n\nthree\n\n").unwrap();
@@ -188,7 +185,7 @@ mod tests {
         let parts: Vec<_> = sums.iter().map(|sum| (sum.offset, sum.length, sum.reports)).collect();
         assert_eq!(parts, [(0, 5, 1), (5, 12, 2)]);
         assert_eq!(sums[1].crc, crc32fast::hash(b"two\n\nthree\n\n"));
-        // Nothing is overwritten.
+        // Existing files are not overwritten.
         assert!(Segment::create(path, 1).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! What the threads of a collector share.
+//! State shared by the threads of a collector.
 
 use std::fmt;
 use std::hash::RandomState;
@@ -10,7 +10,7 @@ use crate::batch::Checker;
 use crate::statistics::Counters;
 use crate::{CollectorOptions, Notice};
 
-/// What the threads of a collector share.
+/// State shared by the threads of a collector.
 pub(crate) struct Shared {
     pub(crate) options: CollectorOptions,
     pub(crate) counters: Counters,
@@ -36,12 +36,12 @@ impl Shared {
         }
     }
 
-    /// What checks reports, for a thread.
+    /// Returns a checker of reports for a thread.
     pub(crate) fn checker(&self) -> Checker {
         Checker::new(self.collect, self.hashes.clone())
     }
 
-    /// Tells people.
+    /// Sends a message for people.
     pub(crate) fn notice(&self, notice: &Notice) {
         (self.notify)(notice);
     }
@@ -51,7 +51,7 @@ impl Shared {
         self.is_stopping.store(true, Ordering::Release);
     }
 
-    /// Whether all threads are to end.
+    /// `true` if all threads must end.
     pub(crate) fn is_stopping(&self) -> bool {
         self.is_stopping.load(Ordering::Acquire)
     }

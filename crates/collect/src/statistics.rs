@@ -1,48 +1,48 @@
-//! What was counted.
+//! Counts of a collector.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a collector has counted since it was started.
+/// Counts of a collector since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {
-    /// Reports that are on the disk.
+    /// Number of reports on the disk.
     pub reports: u64,
-    /// Their bytes.
+    /// Size of these reports, in bytes.
     pub bytes: u64,
-    /// Reports with the text of one of the last 524,288 or more; they are among `reports`, too.
+    /// Number of reports equal to one of the last 524,288 or more; included in `reports`.
     pub duplicates: u64,
-    /// Reports that are none of the format.
+    /// Number of invalid reports.
     pub refused: u64,
-    /// Datagrams and frames that are longer than allowed, or that have the length 0. Of TCP, each has ended its
+    /// Number of datagrams and frames that are too long or have the length 0. Over TCP, each of them ended its
     /// connection.
     pub bad_lengths: u64,
-    /// Connections that ended within a report.
+    /// Number of connections that ended within a report.
     pub cut_off: u64,
-    /// Datagrams that were received.
+    /// Number of received datagrams.
     pub datagrams: u64,
-    /// Datagrams that the system has dropped, because they came faster than they were taken. Only Linux says.
+    /// Number of datagrams dropped by the system because they arrived too fast. Known only on Linux.
     pub kernel_drops: u64,
-    /// Connections that were accepted.
+    /// Number of accepted connections.
     pub connections: u64,
-    /// Connections that are open.
+    /// Number of open connections.
     pub open_connections: u64,
-    /// Connections that were closed at once because there were too many.
+    /// Number of connections closed immediately because there were too many.
     pub refused_connections: u64,
-    /// Connections that were closed because nothing came.
+    /// Number of connections closed because no data arrived.
     pub idle_connections: u64,
-    /// How many questions for what is on the disk were answered.
+    /// Number of answered questions for reports on the disk.
     pub syncs: u64,
-    /// How often data were written to the disk.
+    /// Number of flushes to the disk.
     pub flushes: u64,
-    /// Reports that were taken and are lost, because they could not be written before the end.
+    /// Number of accepted reports that were lost because they could not be written before the end.
     pub not_written: u64,
-    /// Tasks that the index has, those of earlier collecting included. Reports come into the index when their
-    /// segment is closed.
+    /// Number of tasks in the index, including those of earlier runs. Reports are indexed when their segment is
+    /// closed.
     pub tasks: u64,
 }
 
-/// Counters that several threads count with.
+/// Counters shared by several threads.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) reports: Counter,
@@ -63,7 +63,7 @@ pub(crate) struct Counters {
     pub(crate) tasks: Counter,
 }
 
-/// A number that several threads add to.
+/// A number to which several threads add.
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);
 

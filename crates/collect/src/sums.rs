@@ -1,8 +1,8 @@
-//! Checksums of a segment, in a file beside it.
+//! Checksums of a segment, in a file next to it.
 //!
-//! A line for each part of the segment that was written to the disk: where it begins, its length in bytes, its
-//! CRC-32 in hexadecimal digits, how many reports it has, and when it was written, in milliseconds since 1970. A
-//! line that is not whole, or that does not follow the one before, ends what is known.
+//! The file has a line for each part of the segment that was written to the disk: offset, length in bytes, CRC-32 in
+//! hexadecimal digits, number of reports, and time of writing in milliseconds since 1970. Reading ends at an
+//! incomplete line, or one that does not continue the previous part.
 
 use std::fmt::Write as _;
 use std::io;
@@ -10,7 +10,7 @@ use std::path::Path;
 
 use crate::files;
 
-/// The first line of the file, for people.
+/// First line of the file, for people.
 pub(crate) const HEAD: &str = "# offset length crc32 reports time_ms\n";
 
 /// A part of a segment.
@@ -32,7 +32,7 @@ impl Sum {
     pub(crate) fn line(&self) -> String {
         let mut line = String::new();
         let Self { offset, length, crc, reports, time } = self;
-        // A string takes everything.
+        // Writing to a string does not fail.
         let _ = writeln!(line, "{offset} {length} {crc:08x} {reports} {time}");
         line
     }
@@ -49,7 +49,7 @@ impl Sum {
     }
 }
 
-/// The parts of a segment, one behind the other; none if there is no such file.
+/// Reads the consecutive parts of a segment; none if the file is missing.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<Sum>> {
     match files::read(path) {
         Ok(text) => Ok(parse(&text)),
@@ -86,7 +86,7 @@ mod tests {
             let sums = parse(&text.as_bytes()[..end]);
             assert_eq!(sums.len(), usize::from(end >= HEAD.len() + first.line().len()), "{end}");
         }
-        // One that does not follow.
+        // A part that does not continue the previous one.
         assert_eq!(parse(format!("{HEAD}{}{}", first.line(), first.line()).as_bytes()), [first]);
         for bad in
             ["", "0", "0 0 00000000 0 0", "0 1 0 0 0", "0 1 0000000g 0 0", "0 1 00000000 0 0 0", "\u{1F600}"]

@@ -15,34 +15,34 @@ use crate::batch::{Batch, Checker, Sync};
 use crate::connection::{Frames, Target};
 use crate::shared::Shared;
 
-/// Wakes the thread when there is something to tell clients.
+/// Token for waking the thread when there are answers for clients.
 pub(crate) const WAKER: Token = Token(0);
 
-/// How many events the system names at once.
+/// Maximum number of events per call of the system.
 const EVENTS: usize = 1_024;
 
-/// How much is read at once. All connections share the buffer.
+/// Size of the read buffer shared by all connections, in bytes.
 const BUFFER: usize = 256 << 10;
 
-/// How much is read of a connection until it is another one's turn.
+/// Maximum number of bytes read from a connection in its turn.
 const TURN: usize = 512 << 10;
 
-/// How many bytes of answers may wait until a client reads them: nothing is read from it until then.
+/// Maximum size of unsent answers, in bytes. A client is not read from until it reads them.
 const ANSWERS: usize = 4 << 10;
 
-/// How long to wait until it is tried again to pass on what came.
+/// Pause before passing on received data again.
 const RETRY: Duration = Duration::from_millis(10);
 
-/// How many files of its own the process may need besides connections.
+/// Number of files that the process may need besides connections.
 const OWN_FILES: u64 = 64;
 
-/// How often it is looked whether something is due.
+/// Interval of periodic checks.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How long is read at the end what has arrived.
+/// Maximum time to read pending data at the end.
 const LAST_READS: Duration = Duration::from_secs(1);
 
-/// How long it is tried at the end to tell clients what is on the disk.
+/// Maximum time to send answers at the end.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
 /// Receives reports over connections.
@@ -52,19 +52,19 @@ pub(crate) struct Tcp {
     checker: Checker,
     poll: Poll,
     listeners: Vec<TcpListener>,
-    /// Whether there may be connections that wait to be accepted.
+    /// `true` if connections may wait to be accepted.
     waits: bool,
-    /// Whether the last attempt to accept one has failed.
+    /// `true` if the last attempt to accept a connection failed.
     cannot_accept: bool,
     connections: HashMap<usize, Connection>,
-    /// How many there may be.
+    /// Maximum number of connections.
     most: usize,
     next: usize,
-    /// Connections of which there may be something to read.
+    /// Connections that may have data to read.
     ready: VecDeque<usize>,
     buffer: Vec<u8>,
     batch: Batch,
-    /// None once nothing more is sent.
+    /// `None` when nothing more is sent.
     batches: Option<SyncSender<Batch>>,
     done: Receiver<Sync>,
 }
@@ -75,23 +75,23 @@ struct Connection {
     stream: TcpStream,
     frames: Frames,
     answers: Answers,
-    /// Questions that are not answered yet.
+    /// Number of unanswered questions.
     asked: u32,
-    /// Whether it is among those that are ready.
+    /// `true` if the connection is in the list of ready ones.
     is_ready: bool,
-    /// The client sends no more.
+    /// `true` if the client sends no more.
     has_ended: bool,
     last: Instant,
 }
 
-/// Answers that are not sent yet.
+/// Unsent answers.
 #[derive(Debug, Default)]
 struct Answers {
-    /// Each with how often it is to be sent.
+    /// Answers, each with its number of repetitions.
     waiting: VecDeque<([u8; 16], u32)>,
-    /// How many there are.
+    /// Total number of answers.
     count: u64,
-    /// Bytes that are to be sent next.
+    /// Next bytes to send.
     bytes: Vec<u8>,
 }
 
@@ -108,7 +108,7 @@ impl Answers {
         self.bytes.is_empty() && self.count == 0
     }
 
-    /// The bytes that are to be sent next: some of them, if there are many.
+    /// Returns the next bytes to send: a part, if there are many.
     fn next(&mut self) -> &[u8] {
         while self.bytes.len() < ANSWERS
             && let Some((answer, count)) = self.waiting.front_mut()
@@ -123,15 +123,15 @@ impl Answers {
         &self.bytes
     }
 
-    /// Notes that this many bytes were sent.
+    /// Removes sent bytes.
     fn sent(&mut self, size: usize) {
         self.bytes.drain(..size.min(self.bytes.len()));
     }
 }
 
-/// What reading from a connection has come to.
+/// Result of reading from a connection.
 enum Turn {
-    /// There is nothing more for now.
+    /// No data for now.
     Empty,
     /// There may be more.
     More,
@@ -139,21 +139,21 @@ enum Turn {
     Blocked,
     /// The client sends no more.
     End,
-    /// The connection is of no use any more.
+    /// The connection cannot be used any more.
     Broken,
 }
 
-/// Where what came is.
+/// Result of passing on received data.
 enum Passed {
-    /// It was passed on.
+    /// Passed on.
     On,
-    /// There is no room for it yet.
+    /// The queue is full.
     Waits,
     /// The receiver is gone.
     Over,
 }
 
-/// How many connections there can be: as many as are wanted, if the system gives the process as many files.
+/// Returns the maximum number of connections: `wanted`, or fewer if the system limits the open files of the process.
 #[cfg(unix)]
 fn most_connections(wanted: usize) -> usize {
     use rustix::process::{Resource, getrlimit, setrlimit};
@@ -163,7 +163,7 @@ fn most_connections(wanted: usize) -> usize {
     if limit.current.is_some_and(|current| current < needed) {
         let most = limit.maximum.map_or(needed, |maximum| maximum.min(needed));
         limit.current = limit.current.max(Some(most));
-        // If it is refused, there are fewer.
+        // If it is refused, the limit is lower.
         let _ = setrlimit(Resource::Nofile, limit);
     }
     let current = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
@@ -175,8 +175,8 @@ fn most_connections(wanted: usize) -> usize {
     wanted
 }
 
-/// A listener with room for as many connections that wait to be accepted as there may be: the system resets those
-/// for which there is none, some time after their clients have begun to send.
+/// Opens a listener whose queue holds as many waiting connections as allowed: the system resets connections that do
+/// not fit, some time after their clients have begun to send.
 pub(crate) fn bind(address: SocketAddr, connections: usize) -> io::Result<TcpListener> {
     let listener = TcpListener::bind(address)?;
     #[cfg(unix)]
@@ -187,7 +187,7 @@ pub(crate) fn bind(address: SocketAddr, connections: usize) -> io::Result<TcpLis
 }
 
 impl Tcp {
-    /// Accepts connections; the listeners are known to `poll` by tokens from 1 on.
+    /// Makes a receiver; `poll` knows the listeners by tokens from 1 on.
     pub(crate) fn new(
         shared: Arc<Shared>,
         poll: Poll,
@@ -213,7 +213,7 @@ impl Tcp {
         }
     }
 
-    /// Receives until it is to end.
+    /// Receives until the collector stops.
     pub(crate) fn run(mut self) {
         let mut events = Events::with_capacity(EVENTS);
         let mut stopping: Option<Instant> = None;
@@ -231,14 +231,14 @@ impl Tcp {
             }
             if self.shared.is_stopping() {
                 let since = *stopping.get_or_insert_with(|| {
-                    // Those that wait have sent what has arrived.
+                    // Connections in the queue may have sent reports.
                     self.waits = true;
                     Instant::now()
                 });
                 if self.waits {
                     self.accept();
                 }
-                // All that has arrived is read, but not what goes on arriving.
+                // Pending data is read, but not data that keeps arriving.
                 if (self.ready.is_empty() && events.is_empty()) || since.elapsed() >= LAST_READS {
                     break;
                 }
@@ -257,7 +257,7 @@ impl Tcp {
         self.end(&mut events);
     }
 
-    /// Waits for something to happen.
+    /// Waits for events.
     fn wait(&mut self, events: &mut Events, patience: Duration) -> io::Result<()> {
         match self.poll.poll(events, Some(patience)) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -299,7 +299,7 @@ impl Tcp {
                 match listener.accept() {
                     Ok((stream, _)) => self.begin(stream),
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                    // Of the connection, not of the listener.
+                    // An error of the connection, not of the listener.
                     Err(error)
                         if matches!(
                             error.kind(),
@@ -309,7 +309,7 @@ impl Tcp {
                         if !self.cannot_accept {
                             self.shared.notice(&Notice::CannotAccept { error: error.to_string() });
                         }
-                        // It is tried again at the next look.
+                        // Accepting is tried again at the next check.
                         self.cannot_accept = true;
                         break;
                     }
@@ -331,7 +331,7 @@ impl Tcp {
             counters.refused_connections.add(1);
             return;
         }
-        // Answers are short, and somebody waits for them.
+        // Answers are short, and clients wait for them.
         let _ = stream.set_nodelay(true);
         counters.connections.add(1);
         let connection = Connection {
@@ -347,7 +347,7 @@ impl Tcp {
         counters.open_connections.set(self.connections.len() as u64);
     }
 
-    /// Reads a turn of each connection that is ready, and passes on what came, as far as there is room; false if the
+    /// Reads a turn of each ready connection, and passes on the data while there is space. Returns `false` if the
     /// receiver is gone.
     fn read(&mut self) -> bool {
         if self.batch.is_full() {
@@ -361,7 +361,7 @@ impl Tcp {
             let Some(token) = self.ready.pop_front() else { break };
             match self.read_turn(token) {
                 Turn::More => self.ready.push_back(token),
-                // One that is blocked becomes ready again when its answers are sent.
+                // A blocked connection becomes ready again when its answers are sent.
                 Turn::Empty | Turn::Blocked => {
                     if let Some(connection) = self.connections.get_mut(&token) {
                         connection.is_ready = false;
@@ -414,7 +414,7 @@ impl Tcp {
             match connection.frames.take(self.buffer.get(..size).unwrap_or_default(), &mut target) {
                 Ok(syncs) => {
                     connection.asked = connection.asked.saturating_add(syncs);
-                    // Single bytes now and then do not keep a place.
+                    // Single bytes do not keep a connection open.
                     if syncs > 0 || connection.frames.whole() > whole {
                         connection.last = Instant::now();
                     }
@@ -428,7 +428,7 @@ impl Tcp {
         Turn::More
     }
 
-    /// The client sends no more, but may want answers.
+    /// Handles a client that sends no more, but may wait for answers.
     fn end_of_input(&mut self, token: usize) {
         let Some(connection) = self.connections.get_mut(&token) else { return };
         self.shared.counters.cut_off.add(u64::from(connection.frames.is_within_report()));
@@ -439,7 +439,8 @@ impl Tcp {
         }
     }
 
-    /// Passes on what came, if there is room for it: clients are answered and closed while the disk is slower.
+    /// Passes on received data if there is space, without waiting: clients are still answered and closed while the
+    /// disk is slow.
     fn pass_on(&mut self) -> Passed {
         if self.batch.is_empty() {
             return Passed::On;
@@ -455,14 +456,14 @@ impl Tcp {
         }
     }
 
-    /// Tells clients what is on the disk.
+    /// Sends answers to clients.
     fn answer(&mut self) {
         let mut answered = Vec::new();
         while let Ok(sync) = self.done.try_recv() {
             self.add_answer(sync);
             answered.push(sync.connection);
         }
-        // What one client has asked is answered at once.
+        // Answers of one client are sent together.
         answered.sort_unstable();
         answered.dedup();
         answered.into_iter().for_each(|token| self.send(token));
@@ -476,7 +477,7 @@ impl Tcp {
         }
     }
 
-    /// Sends answers as far as the client takes them.
+    /// Sends answers until the client would block.
     fn send(&mut self, token: usize) {
         let Some(connection) = self.connections.get_mut(&token) else { return };
         if connection.answers.is_empty() {
@@ -500,7 +501,7 @@ impl Tcp {
 
     fn close_idle(&mut self) {
         let idle = self.shared.options.idle;
-        // Who waits for an answer waits for the disk.
+        // A client without an answer waits for the disk.
         let is_idle = |it: &Connection| !it.is_ready && it.asked == 0 && it.last.elapsed() >= idle;
         let all = self.connections.iter();
         let closed: Vec<usize> = all.filter(|(_, it)| is_idle(it)).map(|(token, _)| *token).collect();
@@ -517,14 +518,14 @@ impl Tcp {
         self.shared.counters.open_connections.set(self.connections.len() as u64);
     }
 
-    /// Nothing more is taken; clients get their last answers.
+    /// Stops accepting data, and sends the last answers.
     fn end(mut self, events: &mut Events) {
         self.listeners.clear();
         if let (Some(batches), false) = (&self.batches, self.batch.is_empty()) {
-            // Nothing else is to be done: it can wait for the disk.
+            // Waiting for the disk is fine, as nothing else is to be done.
             let _ = batches.send(std::mem::take(&mut self.batch));
         }
-        // Now the writer comes to an end, and then no answers are left.
+        // Now the writer can end, and then there are no more answers.
         self.batches = None;
         let begun = Instant::now();
         while begun.elapsed() < LAST_ANSWERS {

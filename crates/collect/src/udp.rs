@@ -14,16 +14,16 @@ use crate::Notice;
 use crate::batch::{Batch, Checker};
 use crate::shared::Shared;
 
-/// How often it is looked whether something is due.
+/// Interval of periodic checks.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The longest datagram there is, and more.
+/// Size of the read buffer, more than that of the longest datagram, in bytes.
 const BUFFER: usize = 64 << 10;
 
-/// How many datagrams of a socket are received until it is another one's turn.
+/// Maximum number of datagrams received from a socket in its turn.
 const TURN: usize = 4_096;
 
-/// How long is received at the end what has arrived.
+/// Maximum time to receive pending datagrams at the end.
 const LAST_READS: Duration = Duration::from_secs(1);
 
 /// Receives datagrams.
@@ -36,11 +36,11 @@ pub(crate) struct Udp {
     #[cfg(target_os = "linux")]
     drops: crate::kernel_drops::KernelDrops,
     batches: SyncSender<Batch>,
-    /// Whether it was said that a socket cannot be read.
+    /// `true` after a failure to read a socket was reported.
     has_failed: Cell<bool>,
 }
 
-/// A socket for datagrams, and how large a buffer the system gives it.
+/// Opens a socket for datagrams, and requests a receive buffer of this size.
 pub(crate) fn bind(address: SocketAddr, receive_buffer: usize) -> io::Result<UdpSocket> {
     let socket = std::net::UdpSocket::bind(address)?;
     enlarge(&socket, receive_buffer);
@@ -48,7 +48,7 @@ pub(crate) fn bind(address: SocketAddr, receive_buffer: usize) -> io::Result<Udp
     Ok(UdpSocket::from_std(socket))
 }
 
-/// Asks the system for a buffer: more than it gives everybody, if this process may have that.
+/// Requests a receive buffer, above the system's limit if the process has the permission.
 #[cfg(unix)]
 fn enlarge(socket: &std::net::UdpSocket, bytes: usize) {
     use rustix::net::sockopt;
@@ -56,7 +56,7 @@ fn enlarge(socket: &std::net::UdpSocket, bytes: usize) {
     if sockopt::set_socket_recv_buffer_size_force(socket, bytes).is_ok() {
         return;
     }
-    // Less than that does as well.
+    // A smaller buffer works as well.
     let _ = sockopt::set_socket_recv_buffer_size(socket, bytes);
 }
 
@@ -85,7 +85,7 @@ impl Udp {
         })
     }
 
-    /// Receives until it is to end.
+    /// Receives until the collector stops.
     pub(crate) fn run(mut self) {
         let mut events = Events::with_capacity(16);
         let mut buffer = vec![0; BUFFER];
@@ -102,13 +102,13 @@ impl Udp {
                 }
                 _ => {}
             }
-            // Read before the last look at the sockets: what has arrived until then is received.
+            // Read before the last turn of the sockets, so that everything that has arrived until then is received.
             let is_stopping = self.shared.is_stopping();
             is_more = false;
             let mut is_over = false;
             for socket in &self.sockets {
                 is_more |= self.receive(socket, &mut buffer, &mut batch);
-                // Each socket has all of the room.
+                // Each socket can fill a batch.
                 is_over |= !batch.is_empty() && self.batches.send(std::mem::take(&mut batch)).is_err();
             }
             if is_over {
@@ -128,7 +128,7 @@ impl Udp {
         self.count_drops();
     }
 
-    /// Receives a turn of datagrams; whether there may be more.
+    /// Receives a turn of datagrams. Returns `true` if there may be more.
     fn receive(&self, socket: &UdpSocket, buffer: &mut [u8], batch: &mut Batch) -> bool {
         let counters = &self.shared.counters;
         let mut received = 0;
@@ -150,7 +150,7 @@ impl Udp {
                             | io::ErrorKind::ConnectionReset
                     ) =>
                 {
-                    // Of a datagram that was sent earlier, on some systems.
+                    // On some systems, this is the error of an earlier sent datagram.
                     continue;
                 }
                 Err(error) => {

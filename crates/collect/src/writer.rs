@@ -11,46 +11,45 @@ use crate::segment::Segment;
 use crate::shared::Shared;
 use crate::{CollectError, Notice, directory};
 
-/// How long to wait until it is tried again to write.
+/// Pause between attempts to write.
 const RETRY: Duration = Duration::from_millis(250);
 
-/// How long it is tried to write at the end.
+/// Maximum time to try writing at the end.
 const LAST_TRIES: Duration = Duration::from_secs(2);
 
-/// How often it is looked whether something is due.
+/// Interval of periodic checks.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// From how many reports on a segment is closed: the index is made of all of them at once.
+/// Number of reports at which a segment is closed, since they are indexed together.
 const SEGMENT_REPORTS: u64 = 1 << 18;
 
-/// Writes reports to the disk. All that was taken and is not flushed yet is kept in memory, so that it can be
-/// written again.
+/// Writes reports to the disk. All unflushed reports stay in memory, so that they can be written again.
 #[derive(Debug)]
 pub(crate) struct Writer {
     shared: Arc<Shared>,
     directory: Arc<Directory>,
     batches: Receiver<Batch>,
-    /// Takes the numbers of segments that are closed.
+    /// Receives the numbers of closed segments.
     closed: Sender<u32>,
     answers: AnswerSender,
     duplicates: Duplicates,
     segment: Option<Segment>,
-    /// What is not flushed.
+    /// Unflushed reports.
     pending: Vec<u8>,
     reports: u64,
     repeated: u64,
     syncs: Vec<Sync>,
-    /// When the first of what is pending came.
+    /// Time at which the first pending report arrived.
     since: Option<Instant>,
-    /// Since when nothing can be written.
+    /// Time since which writing has failed.
     failing: Option<Instant>,
 }
 
-/// Sends connections the answers to what is on the disk.
+/// Sends answers about flushed reports to connections.
 #[derive(Debug)]
 pub(crate) struct AnswerSender {
     pub(crate) done: Sender<Sync>,
-    /// None if no connections are accepted.
+    /// `None` if no connections are accepted.
     pub(crate) waker: Option<Arc<mio::Waker>>,
 }
 
@@ -103,7 +102,7 @@ impl Writer {
         }
     }
 
-    /// How long nothing is due.
+    /// Returns the time until the next action.
     fn patience(&self) -> Duration {
         let age = self.shared.options.flush_age;
         self.since.map_or(LOOK, |since| age.saturating_sub(since.elapsed()).min(LOOK))
@@ -122,7 +121,7 @@ impl Writer {
         self.since.get_or_insert_with(Instant::now);
     }
 
-    /// Takes what waits already, as much as is flushed together.
+    /// Takes waiting batches, as much as is flushed together.
     fn take_waiting(&mut self) {
         while self.pending.len() < self.shared.options.flush_bytes
             && let Ok(batch) = self.batches.try_recv()
@@ -131,7 +130,7 @@ impl Writer {
         }
     }
 
-    /// Whether it is time to flush.
+    /// `true` if it is time to flush.
     fn is_due(&self) -> bool {
         let options = &self.shared.options;
         !self.syncs.is_empty()
@@ -139,7 +138,7 @@ impl Writer {
             || self.since.is_some_and(|since| since.elapsed() >= options.flush_age)
     }
 
-    /// Writes what is pending, and flushes it if it is time, however long that takes; false if it is not possible
+    /// Writes pending reports, and flushes them if it is time, however long that takes. Returns `false` if it fails
     /// until the end.
     fn write(&mut self, is_over: bool) -> bool {
         loop {
@@ -152,7 +151,7 @@ impl Writer {
             if self.failing.is_none() {
                 self.shared.notice(&Notice::CannotWrite { error: error.to_string() });
             }
-            // When it is to end, the time since the first failure does not matter: it gets its last tries.
+            // When stopping, the time of the failure before does not count, so that there are some last attempts.
             let since = self.failing.get_or_insert_with(Instant::now);
             if self.shared.is_stopping() {
                 if since.elapsed() >= LAST_TRIES {
@@ -173,7 +172,7 @@ impl Writer {
             let segment = match &mut self.segment {
                 Some(segment) => segment,
                 None => {
-                    // No other process writes to this directory, but maybe to one that is in its place.
+                    // Other processes do not write to this directory, but may write to one that replaced it.
                     self.directory.check()?;
                     let path = self.directory.path();
                     let number = directory::next_number(path)?;
@@ -195,7 +194,8 @@ impl Writer {
         if let (Some(segment), false) = (&mut self.segment, self.pending.is_empty()) {
             let path = segment.path.clone();
             if let Err(error) = segment.flush(&self.pending, self.reports) {
-                // It was moved with its directory, which may come back; or alone: the next attempt begins another one.
+                // It was moved with its directory, which may come back, or alone: then the next attempt begins
+                // another segment.
                 if !segment.is_in_place().unwrap_or(true) {
                     self.directory.check()?;
                     self.segment = None;
@@ -247,13 +247,13 @@ impl Writer {
         let _ = self.closed.send(number);
     }
 
-    /// Says what cannot be written until the end.
+    /// Reports data that could not be written before the end.
     fn give_up(self) {
-        // Receivers may be waiting for room: it ends when they have ended.
+        // Receiving threads may wait for space: this ends when they have ended.
         let waiting: u64 = self.batches.iter().map(|batch| batch.hashes.len() as u64).sum();
         let reports = self.reports + waiting;
         self.shared.counters.not_written.add(reports);
         self.shared.notice(&Notice::NotWritten { reports });
-        // The segment is not closed properly: the next start looks for what did get into it.
+        // The segment is not closed properly, so the next start recovers its reports.
     }
 }

@@ -1,26 +1,26 @@
-//! Limits of all data of a trace together: readers refuse what is beyond them, and writers do not write it.
+//! Limits over all data of a trace. Readers refuse data beyond them, and writers do not write it.
 
 use ichnos_model::decode::DecodeLimits;
 use ichnos_model::{Cost, DamageKind, TraceClass};
 
-/// Most that the data of a trace may cost.
+/// Maximum cost of a trace's data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Allowed {
     /// Size of all data in bits.
     pub(crate) bits: u64,
-    /// Most fields that it may have.
+    /// Maximum number of fields.
     pub(crate) fields: u64,
 }
 
 impl Allowed {
-    /// Returns the reason for which instances of this cost are not read, if there is one.
+    /// Returns the reason to refuse instances of this cost, if they exceed the limit.
     pub(crate) fn too_many(&self, cost: Cost, what: &'static str) -> Option<DamageKind> {
         let (bits, most) = (self.bits, self.fields);
         let fields = cost.fields_in(bits);
         (fields > most).then_some(DamageKind::TooManyFields { what, bits, fields, most })
     }
 
-    /// The limits of the packets of a trace.
+    /// Returns the limits of the packets of a trace.
     pub(crate) fn packets(self, trace: &TraceClass, limits: DecodeLimits) -> PacketLimits {
         let classes = &trace.data_streams;
         let packets: Vec<Cost> = classes.iter().map(|stream| Cost::of_packet(trace, stream)).collect();
@@ -43,22 +43,22 @@ impl Allowed {
 #[derive(Clone, Debug)]
 pub(crate) struct PacketLimits {
     limits: DecodeLimits,
-    /// Elements of packet headers and contexts, for any number of packets.
+    /// Limits of packet headers and contexts, for any number of packets.
     pub(crate) heads: DecodeLimits,
-    /// Array elements of zero size that all packets together may have.
+    /// Maximum number of zero-size array elements in all packets together.
     empty_elements: u64,
-    /// Returns the reason for which no packet is read, if there is one.
+    /// Reason to refuse every packet, if there is one.
     pub(crate) refused: Option<DamageKind>,
 }
 
 impl PacketLimits {
-    /// Returns those of each packet as a whole, for this number of packets.
+    /// Returns the limits of each whole packet, for this number of packets.
     pub(crate) fn of_each(&self, packets: u64) -> DecodeLimits {
         let most = self.empty_elements / packets.max(1);
         DecodeLimits { zero_size_elements: self.limits.zero_size_elements.min(most), ..self.limits }
     }
 
-    /// The same of what is read again when its packet was read.
+    /// Returns the limits of event records that are decoded again after their packet was read.
     pub(crate) fn of_events(&self, packets: u64) -> DecodeLimits {
         let mut limits = self.of_each(packets);
         limits.zero_size_elements = limits.zero_size_elements.max(self.heads.zero_size_elements);

@@ -18,7 +18,7 @@ use crate::packet_reader::PacketReader;
 use crate::stream_input::StreamInput;
 
 impl StreamInput {
-    /// A cursor over what is in the window.
+    /// Returns a cursor over the messages in the window.
     #[must_use]
     pub fn cursor(self: &Arc<Self>, window: Window) -> CtfCursor {
         let goes_on = Clocks::of(&self.stream.trace.class).go_on;
@@ -26,8 +26,8 @@ impl StreamInput {
         self.cursor_at(window, begin.map_or(0, |begin| self.first_packet(begin)))
     }
 
-    /// A cursor over what is in the window of some packets: what begins the data stream comes before the first one,
-    /// and what ends it behind the last one.
+    /// Returns a cursor over the messages of some packets in the window. The first packet also has the
+    /// messages that begin the data stream, the last one those that end it.
     pub(crate) fn cursor_of(self: &Arc<Self>, window: Window, packets: Range<usize>) -> CtfCursor {
         let begin = window.begin.map_or(0, |begin| self.first_packet(begin));
         let mut cursor = self.cursor_at(window, packets.start.max(begin.min(packets.end)));
@@ -38,7 +38,7 @@ impl StreamInput {
         cursor
     }
 
-    /// A cursor over what is in the window, from the packet with this index on.
+    /// Returns a cursor over the messages in the window, beginning at the packet with index `first`.
     pub(crate) fn cursor_at(self: &Arc<Self>, window: Window, first: usize) -> CtfCursor {
         CtfCursor {
             packets: PacketReader::new(self, first),
@@ -54,25 +54,25 @@ impl StreamInput {
     }
 }
 
-/// What a cursor does when its queue is empty and there is nothing to scan.
+/// Next action of a cursor when its queue is empty and there is nothing to scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Begin,
-    /// How many of the damages before the next packet were queued.
+    /// Holds the number of damages before the next packet that were queued.
     BeforePacket(usize),
     /// Event records are scanned.
     InPacket,
     /// The end of the packet was queued.
     AfterPacket,
-    /// How many of the damages behind all packets were queued.
+    /// Holds the number of damages after all packets that were queued.
     AfterPackets(usize),
-    /// What may be left of the data stream is not read, as the window ends before.
+    /// The window ended; the rest of the data stream is not read.
     AfterWindow,
     Done,
 }
 
 impl State {
-    /// Two numbers of its own for each state.
+    /// Returns two numbers that are unique to the state.
     fn numbers(self) -> (u64, u64) {
         let (kind, which) = match self {
             Self::Begin => (0, 0),
@@ -87,20 +87,19 @@ impl State {
     }
 }
 
-/// Which message a cursor is at.
+/// Current message of a cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Current {
     Nothing,
     /// The event record that was scanned last, at its own time.
     Event,
-    /// That of the queue.
+    /// The current message of the queue.
     Queued,
 }
 
-/// Reads a data stream, one message after the other: has event records scanned, packet by packet, and delivers
-/// what comes between them from a queue.
-// What events do not need is in boxes: of a thousand cursors, the rest is to fit into the processor's
-// caches.
+/// Reads a data stream message by message. The scanner finds the event records packet by packet; a queue
+/// delivers all other messages.
+// Data that events do not need is boxed, so that the rest of a thousand cursors fits into the processor's caches.
 #[derive(Debug)]
 pub struct CtfCursor {
     pub(crate) packets: PacketReader,
@@ -110,28 +109,28 @@ pub struct CtfCursor {
     pub(crate) current: Current,
     window: Window,
     pub(crate) has_window: bool,
-    /// Whether the last event came after the window.
+    /// `true` if the last event came after the window.
     pub(crate) is_behind_window: bool,
     excluded: Option<Box<Excluded>>,
 }
 
-/// Event records that are not wanted.
+/// Event records to skip.
 #[derive(Clone, Debug)]
 struct Excluded {
     classes: Arc<ExcludedClasses>,
-    /// They are skipped at these values of the default clock; None: one by one.
+    /// Values of the default clock at which they are skipped; `None` to check them one by one.
     times: Option<RangeInclusive<u64>>,
 }
 
 impl CtfCursor {
-    /// The stream that it reads.
+    /// Returns the data stream that the cursor reads.
     #[must_use]
     pub fn stream(&self) -> &Arc<DataStream> {
         &self.packets.input().stream
     }
 
-    /// Makes the event record that was scanned last the current message, or queues it; false if it is not in the
-    /// window.
+    /// Makes the event record that was scanned last the current message, or queues it. Returns `false` if it
+    /// is not in the window.
     #[inline(always)]
     pub(crate) fn deliver_event(&mut self) -> bool {
         if let Some(time) = self.scanner.event_clock() {
@@ -147,8 +146,8 @@ impl CtfCursor {
         true
     }
 
-    /// Whether the current message is an event record on time that is not wanted; then skips those after it that are
-    /// not wanted, either.
+    /// Returns `true` if the current message is an excluded event record on time, and then skips the excluded
+    /// ones after it.
     #[inline(always)]
     fn skip_excluded(&mut self) -> bool {
         let Some(excluded) = &self.excluded else { return false };
@@ -159,22 +158,22 @@ impl CtfCursor {
         is_excluded
     }
 
-    /// Whether an event of this time is in the window; notes if it is behind that.
+    /// Returns `true` if an event of this time is in the window; notes if the event is after it.
     fn admit(&mut self, nanoseconds: i128) -> bool {
         if self.window.begin.is_some_and(|begin| nanoseconds < begin) {
             return false;
         }
-        // Only this event: a clock that is wrong here may be right again later.
+        // Applies to this event only: a clock that is wrong here may be right again later.
         self.is_behind_window = self.window.end.is_some_and(|end| nanoseconds > end);
         !self.is_behind_window
     }
 
-    /// Queues the event record that was scanned last behind what is wrong with its time, and delivers what comes
-    /// first of that.
+    /// Queues the event record that was scanned last after the damage of its time, and delivers the first
+    /// message of the queue.
     #[cold]
     fn deliver_out_of_order(&mut self, time: ClockValue) -> bool {
         let packet_end = self.scanner.order.packet_end();
-        // Damage has the same time in each arithmetic that events can be shown in.
+        // Damage has the same time in every arithmetic in which events can be shown.
         let clock = self.packets.input().stream.clock();
         let exact = clock.map_or(time.nanoseconds, |clock| clock.nanoseconds(time.cycles));
         let exact = ClockValue { nanoseconds: exact, ..time };
@@ -189,14 +188,14 @@ impl CtfCursor {
         self.deliver_queued()
     }
 
-    /// Makes the next message of the queue the current one, if there is one.
+    /// Makes the next message of the queue the current one. Returns `false` if the queue is empty.
     pub(crate) fn deliver_queued(&mut self) -> bool {
         let has_message = self.queue.advance();
         self.current = if has_message { Current::Queued } else { Current::Nothing };
         has_message
     }
 
-    /// Moves to what is no event on time; whether there is a message, None if event records may follow.
+    /// Moves to the next message that is not an event on time. Returns `None` if event records may follow.
     #[inline(never)]
     fn advance_otherwise(&mut self) -> Option<bool> {
         loop {
@@ -245,12 +244,12 @@ impl CtfCursor {
         }
     }
 
-    /// Whether no event from the next packet on can be in the window.
+    /// Returns `true` if no event from the next packet on can be in the window.
     fn is_past_window(&self) -> bool {
         self.window.end.is_some_and(|end| self.packets.is_past(end, self.is_behind_window))
     }
 
-    /// Opens the packet; false if it cannot be read: then why is queued, if that is to be reported.
+    /// Opens the packet. Returns `false` if it cannot be read, after queuing the damage to report.
     pub(crate) fn open_packet(&mut self) -> bool {
         self.scanner.order.before_packet();
         let (slots, clocks) = self.scanner.decode_state();
@@ -274,13 +273,13 @@ impl CtfCursor {
         }
     }
 
-    /// Sets up to where event records are scanned before it is looked whether their bytes are there.
+    /// Extends the scannable range of the packet up to the next check that the file still has its bytes.
     pub(crate) fn look_ahead(&mut self) {
         let readable = self.packets.readable(self.scanner.at().bit, self.scanner.content_end());
         self.scanner.scan_up_to(readable);
     }
 
-    /// Opens the next packet and queues what comes before its first event record.
+    /// Opens the next packet and queues the messages before its first event record.
     fn enter_packet(&mut self) {
         if !self.open_packet() {
             return;
@@ -308,11 +307,11 @@ impl CtfCursor {
         self.queue.push(Pending::PacketBegin, self.packets.begin_time());
     }
 
-    /// Queues what is wrong behind the last event record that can be read, and the end of the packet.
+    /// Queues the damage after the last readable event record, and the end of the packet.
     fn leave_packet(&mut self) {
         let broken = self.scanner.take_broken();
         if self.packets.is_lost() {
-            // What is broken was not reported: the bytes were not there.
+            // The broken event record was not reported, because its bytes were missing.
             if let Some(damage) = self.packets.report_lost_events(self.scanner.at().bit) {
                 self.queue_damage(damage);
             }
@@ -321,7 +320,7 @@ impl CtfCursor {
         if let Some((bit, kind)) = broken {
             let missing = matches!(kind, DamageKind::Field(DecodeErrorKind::BeyondData { .. }));
             if let (true, Some(damage)) = (missing, self.packets.cut_off_within(self.scanner.at().bit)) {
-                // The data ends within an event record: that is all that is wrong.
+                // The data ends within an event record: there is no other damage.
                 self.queue_damage(damage);
                 return self.queue_packet_end();
             }
@@ -333,19 +332,19 @@ impl CtfCursor {
         self.queue_packet_end();
     }
 
-    /// Queues the end of the packet; no more of its event records are scanned.
+    /// Queues the end of the packet, after which none of its event records are scanned.
     pub(crate) fn queue_packet_end(&mut self) {
         self.state = State::AfterPacket;
         self.packets.close(&mut self.scanner.clocks, self.scanner.order.last);
         self.scanner.leave_packet();
         if self.packets.is_misplaced() {
-            // What follows may be earlier or later: that was reported.
+            // Later packets may be earlier or later: that was reported.
             self.scanner.order.last = 0;
         }
         self.queue.push(Pending::PacketEnd, self.packets.end_time());
     }
 
-    /// Queues what was not reported yet of files that have lost bytes, and the end of the data stream.
+    /// Queues the unreported losses of files, and the end of the data stream.
     fn queue_stream_end(&mut self) {
         self.state = State::Done;
         while let Some(damage) = self.packets.report_lost_file() {
@@ -354,7 +353,7 @@ impl CtfCursor {
         self.queue.push(Pending::StreamEnd, None);
     }
 
-    /// Queues damage, at the time that has come.
+    /// Queues damage at the current time.
     fn queue_damage(&mut self, damage: Damage) {
         let damage = damage.in_stream(&*self.stream().name);
         let now = self.scanner.clocks.value().map(|now| now.min(self.scanner.order.packet_end()));
@@ -441,7 +440,7 @@ impl FastCursor for CtfCursor {
 }
 
 impl CtfCursor {
-    /// The message of the queue, if that is the current one.
+    /// Returns the current message if it is in the queue.
     fn queued(&self) -> Option<&TimedMessage> {
         self.queue.current().filter(|_| self.current == Current::Queued)
     }
@@ -483,7 +482,7 @@ mod tests {
     use super::*;
     use crate::test_stream::{Said, packet, stream};
 
-    /// Two packets, between which something is lost, and an event after the end of its packet.
+    /// Two packets with a loss between them, and an event after the end of its packet.
     fn input() -> Arc<StreamInput> {
         let first = Said { begin: 10, end: 20, sequence: 0, discarded: 0 };
         let second = Said { begin: 30, end: 40, sequence: 2, discarded: 1 };
@@ -530,7 +529,7 @@ mod tests {
             let checkpoint = cursor.checkpoint();
             assert!(!checkpoints.contains(&checkpoint), "{checkpoint:?}");
             checkpoints.push(checkpoint);
-            // What is made again at the same message is the same from there on.
+            // A cursor resumed at the same message continues identically.
             if let Some(point) = cursor.resume_point() {
                 let again = input.cursor_resumed(Window::default(), &point);
                 assert_eq!((again.head(), again.checkpoint()), (cursor.head(), checkpoint));

@@ -1,4 +1,4 @@
-//! What is known of the event record classes of a data stream once and for all.
+//! Facts about the event record classes of a data stream, computed once.
 
 use std::collections::HashMap;
 
@@ -9,28 +9,28 @@ use crate::allowed::Allowed;
 use crate::event_header::EventHeader;
 use crate::rule::Rule;
 
-/// What is known of the event records of a data stream class. All data streams of the class share
-/// it: with many of them, each with its own, the processor's caches would not hold it.
+/// Facts about the event records of a data stream class. All data streams of the class share them: copies for
+/// many data streams would not fit into the processor's caches.
 #[derive(Debug)]
 pub(crate) struct EventRecords {
     pub(crate) little_header: Option<EventHeader<false>>,
     pub(crate) big_header: Option<EventHeader<true>>,
     pub(crate) by_id: Bodies,
-    /// The same of ids of more than 64 bits.
+    /// Bodies by ids of more than 64 bits.
     pub(crate) by_wide_id: HashMap<u128, Body>,
-    /// The id of event records that say none: that of the only class, or 0.
+    /// Id of event records without an id: that of the only class, or 0.
     pub(crate) implied_id: u128,
     pub(crate) common_has_roles: bool,
-    /// The time of event records is in their common contexts: PROP-1.0 allows it.
+    /// `true` if the common context holds the time of event records, which PROP-1.0 allows.
     pub(crate) time_in_common: bool,
-    /// The clocks that the data stream has besides the default one.
+    /// Clocks of the data stream other than the default one.
     pub(crate) other_clocks: Box<[u16]>,
-    /// Event records of these ids are not read, and are not in `by_id`: why.
+    /// Reasons to refuse event records, by id. `by_id` does not contain these ids.
     refused: HashMap<u128, DamageKind>,
 }
 
 impl EventRecords {
-    /// Of the data stream class with this index; None if there is none.
+    /// Returns the records of the data stream class with this index, or `None` if there is no such class.
     pub(crate) fn of(trace: &Trace, index: usize, allowed: &Allowed) -> Option<Self> {
         let (class, plans) = (trace.class.data_streams.get(index)?, trace.plans.data_streams.get(index)?);
         let header = plans.event_record_header.as_ref();
@@ -60,7 +60,7 @@ impl EventRecords {
                 Err(_) => by_wide_id.insert(id, body),
             };
         }
-        // The header of an event record whose id cannot be of 64 bits is read by its plan.
+        // The plan reads headers with an id of more than 64 bits.
         let implied = u64::try_from(implied_id).ok();
         Some(Self {
             little_header: header.and_then(|plan| EventHeader::new(plan, clock, implied?)),
@@ -75,15 +75,14 @@ impl EventRecords {
         })
     }
 
-    /// Why there is no class of this id, in a data stream of this class.
+    /// Returns the damage for an id without a class, in a data stream of this class.
     pub(crate) fn unknown(&self, data_stream_class: u128, id: u128) -> DamageKind {
         let unknown = Rule::EventRecordClass { data_stream_class, id }.into();
         self.refused.get(&id).cloned().unwrap_or(unknown)
     }
 }
 
-/// Finds what is known of the event record class of an id: by position where ids are small, as they
-/// mostly are.
+/// Bodies by id, indexed by position if ids are small, as they mostly are.
 #[derive(Debug)]
 pub(crate) enum Bodies {
     Dense(Box<[Option<Body>]>),
@@ -108,24 +107,24 @@ impl Bodies {
     }
 }
 
-/// What is known of the events of a class behind their headers.
+/// Facts about the events of a class after their headers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Body {
     /// Index of the class.
     pub(crate) class: usize,
-    /// Whether fields of the specific context or the payload have roles.
+    /// `true` if fields of the specific context or the payload have roles.
     pub(crate) has_roles: bool,
     pub(crate) layout: Option<BodyLayout>,
 }
 
-/// Where the scopes of a body lie, in bits from its beginning, if that is the same for all that
-/// begin at a byte.
-// Of 32 bits: added to a place in a packet, they never overflow.
+/// Offsets of the scopes of a body in bits from its beginning, if they are the same for all bodies that begin
+/// at a byte.
+// Of 32 bits: added to a position in a packet, they never overflow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BodyLayout {
     pub(crate) specific_context: u32,
     pub(crate) payload: u32,
-    /// The size of all, if that is always the same, too.
+    /// Size of the body in bits, if that is constant, too.
     pub(crate) size: Option<u32>,
 }
 

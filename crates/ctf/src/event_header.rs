@@ -1,10 +1,8 @@
-//! Event record headers of the shapes that tracers write, decoded without going through their
-//! plan node by node.
+//! Fast decoding of the event record headers that tracers write, without their plan.
 //!
-//! Two shapes: unsigned integers at fixed locations; and those of LTTng, one integer (the id, or 31
-//! or 65535 for "the id follows") that selects a structure of unsigned integers at fixed locations.
-//! Whatever else a header is, and whatever is too close to the end of the packet, is left to the
-//! plan, which decodes every shape and reports what is wrong where.
+//! There are two shapes: unsigned integers at fixed locations; and those of LTTng, one integer (the id, or 31
+//! or 65535 for "the id follows") that selects a structure of unsigned integers at fixed locations. The plan
+//! decodes all other headers and those too close to the end of the packet, and locates errors.
 
 use ichnos_model::decode::{Position, Slots};
 use ichnos_model::plan::{Plan, align};
@@ -12,22 +10,20 @@ use ichnos_model::{ByteOrder, FieldClass, FieldKind, IntegerRange, Role, Selecto
 
 use crate::packet::update_masked;
 
-/// Headers are only decoded where at least this number of bytes of the packet is left: then no single
-/// field has to be checked.
+/// Bytes of the packet that must be left to decode a header: then no single field has to be checked.
 const REACH: usize = 40;
 
-/// The last byte of a header in which a field may begin.
+/// Last byte of a header at which a field may begin.
 const LAST_BYTE: u64 = (REACH - 8) as u64 - 1;
 
-/// How to decode the event record headers of a data stream class, of which all fields are big-endian, or
-/// all little-endian.
+/// Decoder for the event record headers of a data stream class, whose fields are all of one byte order.
 #[derive(Debug)]
 pub(crate) struct EventHeader<const BIG: bool> {
-    /// The alignment in bits, minus one.
+    /// Alignment in bits, minus one.
     mask: u64,
-    /// The id of event records whose header says none.
+    /// Id of event records whose header has none.
     implied_id: u64,
-    /// What headers look like; if a field selects that, most of them.
+    /// Shape of headers; if a field selects the shape, that of most headers.
     common: Shape,
     selection: Option<Selection>,
 }
@@ -37,45 +33,45 @@ pub(crate) struct EventHeader<const BIG: bool> {
 struct Shape {
     /// Size in bits.
     size: u64,
-    /// The last field with the role of the id.
+    /// Last field with the role of the id.
     id: Option<IntegerLocation>,
-    /// The field with the role of a timestamp of the default clock.
+    /// Field with the role of a timestamp of the default clock.
     timestamp: Option<IntegerLocation>,
     /// Byte order of all fields.
     order: Option<ByteOrder>,
 }
 
-/// Where an integer is, from the byte on in which the header begins.
+/// Location of an integer, relative to the byte at which the header begins.
 #[derive(Clone, Copy, Debug)]
 struct IntegerLocation {
     byte: u8,
-    /// By how many bits to shift down the eight bytes from there.
+    /// Number of bits by which to shift down the eight bytes from there.
     down: u8,
-    /// The bits that the integer can have.
+    /// Mask of the integer's bits.
     mask: u64,
 }
 
-/// A field that says which shape the header has.
+/// Field that selects the shape of the header.
 #[derive(Debug)]
 struct Selection {
     selector: IntegerLocation,
-    /// Where the selector's value is kept for other fields.
+    /// Slot that saves the selector's value for other fields.
     slot: u16,
-    /// The values that select the common shape: the least one, and how many more there are.
+    /// Values that select the common shape: the least one, and the number of further ones.
     common: (u64, u64),
     selectors: Selectors,
-    /// What headers of each option look like.
+    /// Shape of headers for each option.
     shapes: Box<[Shape]>,
 }
 
-/// What an event record header says.
+/// Values of an event record header.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DecodedHeader {
-    /// The id of the event record class.
+    /// Id of the event record class.
     pub(crate) id: u64,
-    /// Where it ends.
+    /// End of the header.
     pub(crate) end: Position,
-    /// Value of the default clock behind it; that before it if there is no such clock.
+    /// Value of the default clock after the header, or before it if the header has no such clock.
     pub(crate) cycles: u64,
 }
 
@@ -90,8 +86,8 @@ impl IntegerLocation {
 }
 
 impl Shape {
-    /// Appends an integer of up to 64 bits in its natural bit order which lies in eight bytes, and
-    /// has the byte order of all others. None if the field is something else.
+    /// Appends an integer of up to 64 bits in its natural bit order that fits into eight bytes and has the
+    /// byte order of all others. Returns `None` for any other field.
     fn add(&mut self, class: &FieldClass, default_clock: Option<u16>) -> Option<IntegerLocation> {
         let FieldKind::Integer { bits, integer } = &class.kind else { return None };
         let offset = align(self.size, bits.alignment)?;
@@ -124,7 +120,7 @@ impl Shape {
         Some(location)
     }
 
-    /// The same, unless it ends within a byte: then what follows has to be asked for its byte order.
+    /// Returns the shape unless it ends within a byte, so that the byte order of the next field matters.
     fn whole(self) -> Option<Self> {
         self.size.is_multiple_of(8).then_some(self)
     }
@@ -133,8 +129,8 @@ impl Shape {
         self.order.is_none_or(|own| own == order)
     }
 
-    /// The same followed by a structure of such integers; None if where they are depends on where
-    /// the header begins, which is known to be a multiple of `alignment`.
+    /// Returns the shape followed by a structure of such integers. Returns `None` if their locations depend
+    /// on the beginning of the header, which is known to be a multiple of `alignment`.
     fn with(&self, class: &FieldClass, alignment: u64, default_clock: Option<u16>) -> Option<Self> {
         let FieldKind::Structure { members, .. } = &class.kind else { return None };
         if class.alignment() > alignment {
@@ -148,15 +144,15 @@ impl Shape {
 }
 
 impl<const BIG: bool> EventHeader<BIG> {
-    /// For a plan, if its header is of one of the shapes, and of this byte order. The default clock is
-    /// the one that timestamps are of which name none; `implied_id` is the id of event records whose
-    /// header says none.
+    /// Creates a decoder for a plan, if its header has one of the shapes and this byte order. `default_clock`
+    /// is the clock of timestamps that name none; `implied_id` is the id of event records whose header has
+    /// none.
     pub(crate) fn new(plan: &Plan, default_clock: Option<u16>, implied_id: u64) -> Option<Self> {
         let root = plan.root();
         let mask = root.alignment() - 1;
         let FieldKind::Structure { members, .. } = &root.class.kind else { return None };
         let order = if BIG { ByteOrder::BigEndian } else { ByteOrder::LittleEndian };
-        // Where it has less, a header that does not begin at a byte is left to the plan.
+        // With a smaller alignment, a header that does not begin at a byte is left to the plan.
         let alignment = root.alignment().max(8);
         let mut shape = Shape::default();
         let mut saving = plan.nodes().filter(|node| !node.saved_in().is_empty());
@@ -199,9 +195,9 @@ impl<const BIG: bool> EventHeader<BIG> {
         Some(Self { mask, implied_id, common, selection: None })
     }
 
-    /// Decodes the header at a position in a packet, of which `data` is what is there and `end` the
-    /// bit at which the content ends; `now` is the value of the default clock before. None: nothing was
-    /// done that carrying out the plan would not do.
+    /// Decodes the header at a position in a packet. `data` is the available data, `end` the bit at which the
+    /// content ends, and `now` the value of the default clock before the header. If the result is `None`,
+    /// nothing was done that executing the plan would not do.
     #[inline(always)]
     pub(crate) fn decode(
         &self,
@@ -238,20 +234,19 @@ impl<const BIG: bool> EventHeader<BIG> {
     }
 }
 
-/// Among more ranges than these the widest one is not searched for.
+/// Maximum number of ranges among which the widest one is searched for.
 const MOST_RANGES: usize = 64;
 
-/// Which option most values select that are not negative: the least one of them, and how many more there
-/// are.
+/// Returns the option that most values from 0 on select: index, least value, number of further values.
 fn widest_range(options: &[VariantOption]) -> Option<(usize, u64, u64)> {
-    // Each is compared with those before, so of very many only the first option counts.
+    // Each range is compared with those before, so among very many only the first option counts.
     let count: usize = options.iter().map(|option| option.ranges.0.len()).sum();
     let options = if count > MOST_RANGES { options.get(..1)? } else { options };
     let ranges = options.iter().enumerate().flat_map(|(i, option)| {
         let range = move |range: &IntegerRange| {
             let first = u64::try_from(range.lower.max(0)).ok()?;
             let last = u64::try_from(range.upper.min(u64::MAX.into())).ok()?;
-            // Where some overlap, the first option wins.
+            // If ranges overlap, the first option wins.
             let overlaps = |other: &IntegerRange| other.intersects(*range);
             let is_first = !options[..i].iter().any(|before| before.ranges.0.iter().any(overlaps));
             Some((i, first, last.checked_sub(first)?)).filter(|_| is_first)
@@ -306,7 +301,7 @@ mod tests {
 
     fn integers() -> impl Strategy<Value = Vec<Integer>> {
         let length = prop_oneof![Just(8u64), Just(16), Just(32), Just(64), 1u64..=64];
-        // Mostly one byte order, or there are too many headers that cannot be decoded.
+        // Mostly one byte order, otherwise too many headers cannot be decoded.
         let big = prop_oneof![4 => Just(false), 1 => Just(true)];
         proptest::collection::vec((length, 0u32..6, big, 0u8..5), 0..4)
     }
@@ -326,7 +321,7 @@ mod tests {
         proptest::collection::vec(any::<u8>(), 0..2 * REACH)
     }
 
-    /// What is fast must do what the plan does, or nothing.
+    /// Fast decoding must do the same as the plan, or nothing.
     fn compare(
         header: Arc<FieldClass>,
         data: &[u8],
@@ -381,7 +376,7 @@ mod tests {
         };
         assert_eq!(found(&[&[(0, 30)], &[(31, 31)]]), Some((0, 0, 30)));
         assert_eq!(found(&[&[(5, 5)], &[(0, 4), (6, 65534)]]), Some((1, 6, 65528)));
-        // The first option has what both have.
+        // Values of both options select the first one.
         assert_eq!(found(&[&[(7, 8)], &[(0, 100)]]), Some((0, 7, 1)));
         assert_eq!(found(&[&[(-9, 3)], &[(-30, -10)]]), Some((0, 0, 3)));
         assert_eq!(found(&[&[(4, 1 << 80)]]), Some((0, 4, u64::MAX - 4)));
@@ -443,7 +438,7 @@ mod tests {
         let members =
             vec![integer(0, (5, 0, false, 0)), Member::new("v", Arc::new(FieldClass::new(selection)))];
         let kind = FieldKind::Structure { members, minimum_alignment: 8 };
-        // The big-endian field begins behind five little-endian bits: the plan refuses that.
+        // The big-endian field begins after five little-endian bits: the plan refuses that.
         assert!(!compare(Arc::new(FieldClass::new(kind)), &[0; 16], 128, 0).unwrap());
     }
 }

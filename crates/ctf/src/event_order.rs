@@ -4,52 +4,52 @@ use ichnos_model::{ClockValue, DamageKind};
 
 use crate::packet_times::is_of_64_bits;
 
-/// Whether event records are in the order of their times, and within the times of their packet. All in values
-/// of the default clock.
+/// Checks that event records are in the order of their times, and within the times of their packet. All times
+/// are values of the default clock.
 #[derive(Debug)]
 pub(crate) struct EventOrder {
-    /// The last event record, or the beginning of its packet; 0 if nothing was before.
+    /// Time of the last event record, or of the beginning of its packet; 0 at the beginning.
     pub(crate) last: u64,
-    /// When the packet ends, if that is known and to be believed.
+    /// End of the packet, if it is known and credible.
     packet_end: u64,
-    /// Later event records need a closer look.
+    /// Latest time that needs no closer look.
     latest: u64,
-    /// Later values are no times of 64 bits.
+    /// Largest value that is a time of 64 bits.
     most_cycles: u64,
-    /// Whether an event record after the end of its packet was reported, or need not be.
+    /// `true` if an event record after the end of its packet was reported, or need not be.
     is_late_reported: bool,
 }
 
-/// What there is to say about an event record that is out of order.
+/// Result for an event record that is out of order.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct OutOfOrder {
-    /// What is reported before it.
+    /// Damage to report before it.
     pub(crate) damage: Option<DamageKind>,
-    /// It is delivered at the end of its packet, so that one wrong time does not hold up all later event
+    /// `true` to deliver it at the end of its packet, so that one wrong time does not delay all later event
     /// records.
     pub(crate) at_packet_end: bool,
 }
 
 impl EventOrder {
-    /// Before the first packet.
+    /// Creates the state before the first packet.
     pub(crate) fn new(most_cycles: u64) -> Self {
         Self { last: 0, packet_end: u64::MAX, latest: most_cycles, most_cycles, is_late_reported: false }
     }
 
-    /// Before a packet is opened.
+    /// Sets the state before a packet is opened.
     pub(crate) fn before_packet(&mut self) {
         self.after_packet();
         self.is_late_reported = false;
     }
 
-    /// In a packet without event records after `end`, of which it is reported already if there are.
+    /// Sets the state in a packet that ends at `end`. `is_late_reported`: later event records were reported.
     pub(crate) fn in_packet(&mut self, end: Option<u64>, is_late_reported: bool) {
         self.packet_end = end.unwrap_or(u64::MAX);
         self.latest = self.packet_end.min(self.most_cycles);
         self.is_late_reported = is_late_reported;
     }
 
-    /// Behind the last event record of a packet.
+    /// Sets the state after the last event record of a packet.
     pub(crate) fn after_packet(&mut self) {
         (self.packet_end, self.latest) = (u64::MAX, self.most_cycles);
     }
@@ -62,13 +62,13 @@ impl EventOrder {
         self.is_late_reported
     }
 
-    /// Whether the next event record is in order.
+    /// Returns `true` if the next event record is in order.
     #[inline(always)]
     pub(crate) fn allows(&self, cycles: u64) -> bool {
         self.allows_after(self.last, cycles)
     }
 
-    /// The same behind an event record of the time `last`.
+    /// Returns `true` if an event record is in order after one of the time `last`.
     #[inline(always)]
     pub(crate) fn allows_after(&self, last: u64, cycles: u64) -> bool {
         (last..=self.latest).contains(&cycles)

@@ -1,5 +1,4 @@
-//! Scans the event records of a packet, one after the other: finds out what they are of, when they were, and
-//! where they lie.
+//! Scanner for the event records of a packet: finds the class, the time and the location of each.
 
 use std::cell::Cell;
 use std::ops::RangeInclusive;
@@ -24,26 +23,26 @@ use crate::stream_input::StreamRules;
 pub(crate) struct EventScanner {
     stream: Arc<DataStream>,
     rules: Arc<StreamRules>,
-    /// The bytes of the packet, as far as they are there.
+    /// Available bytes of the packet.
     data: Bytes,
     /// End of its content in bits.
     content: u64,
-    /// Values of fields that others need.
+    /// Saved values of fields that others depend on.
     slots: Vec<Cell<i128>>,
     pub(crate) clocks: Clocks,
     other_clocks: Vec<(u16, u64)>,
-    /// Where the next event record begins.
+    /// Position of the next event record.
     at: Position,
-    /// No event record that begins here or later is scanned: where the content of the packet ends, or before
-    /// that its data, or where it has to be looked whether the bytes are still there; 0 outside of packets.
+    /// Bit from which on no event record is scanned: the end of the packet's content, or of its data, or the
+    /// next check that the file still has its bytes; 0 outside of packets.
     end: u64,
-    /// Where the scopes of the event record that was scanned last begin, and those of its packet.
+    /// Positions of the scopes of the event record that was scanned last, and of its packet.
     begins: [Position; 6],
-    /// What is wrong with the event record at `begins[2]`, and at which bit.
+    /// Damage of the event record at `begins[2]`, and its bit.
     broken: Option<Box<(u64, DamageKind)>>,
     event_class: usize,
     event_clock: Option<ClockValue>,
-    /// Value of the default clock behind the common context of the event record.
+    /// Value of the default clock after the common context of the event record.
     common_cycles: Option<u64>,
     /// Value of the default clock before the event record; 0 if there is none.
     clock_before: u64,
@@ -52,7 +51,7 @@ pub(crate) struct EventScanner {
     pub(crate) order: EventOrder,
 }
 
-/// Where the scopes of an event record behind its header begin, and where it ends.
+/// Positions of the scopes of an event record after its header, and its end.
 struct LaidOut {
     specific_context: Position,
     payload: Position,
@@ -60,7 +59,7 @@ struct LaidOut {
 }
 
 impl EventScanner {
-    /// For a data stream that is read by these rules, outside of packets.
+    /// Creates a scanner outside of packets, for a data stream that is read by these rules.
     pub(crate) fn new(stream: &Arc<DataStream>, rules: &Arc<StreamRules>) -> Self {
         let clock = stream.clock().filter(|clock| clock.frequency == 1_000_000_000);
         Self {
@@ -84,24 +83,24 @@ impl EventScanner {
         }
     }
 
-    /// What packet headers and contexts are decoded with.
+    /// Returns the state to decode packet headers and contexts with.
     pub(crate) fn decode_state(&mut self) -> (&Slots, &mut Clocks) {
         (&self.slots, &mut self.clocks)
     }
 
-    /// Begins with a packet that was opened; nothing of it is scanned before [`Self::scan_up_to`] is called.
+    /// Enters a packet that was opened. Scans none of it before [`Self::scan_up_to`] is called.
     pub(crate) fn enter_packet(&mut self, content: PacketContent) {
         let PacketContent { data, end, begins: [header, context, first_event] } = content;
         (self.data, self.content, self.at, self.end) = (data, end, first_event, 0);
         (self.begins[0], self.begins[1]) = (header, context);
     }
 
-    /// Scans nothing more of the packet.
+    /// Stops scanning the packet.
     pub(crate) fn leave_packet(&mut self) {
         self.end = 0;
     }
 
-    /// Scans up to here, and leaves out of the packet what is gone.
+    /// Allows scanning up to here, and removes lost bytes from the packet.
     pub(crate) fn scan_up_to(&mut self, readable: Readable) {
         if let Some(from) = readable.lost_from {
             self.data = self.data.slice(0..usize::try_from(from / 8).unwrap_or(usize::MAX));
@@ -109,17 +108,17 @@ impl EventScanner {
         self.end = readable.end.min(self.content_end());
     }
 
-    /// Whether there is more of the packet behind what can be scanned now.
+    /// Returns `true` if the packet continues after the scannable range.
     pub(crate) fn has_more(&self) -> bool {
         self.end < self.content_end()
     }
 
-    /// Where the content of the packet ends, or before that its data, in bits.
+    /// Returns the end of the packet's content, or of its data if that is shorter, in bits.
     pub(crate) fn content_end(&self) -> u64 {
         self.bits().end()
     }
 
-    /// How many bits of the packet are there.
+    /// Returns the number of available bits of the packet.
     pub(crate) fn data_bits(&self) -> u64 {
         self.data.len() as u64 * 8
     }
@@ -128,18 +127,18 @@ impl EventScanner {
         PacketBits { data: &self.data, content: self.content }
     }
 
-    /// Where the next event record begins.
+    /// Returns the position of the next event record.
     pub(crate) fn at(&self) -> Position {
         self.at
     }
 
-    /// Goes to a bit of the packet where the default clock has a value.
+    /// Moves to a bit of the packet at which the default clock has the value `cycles`.
     pub(crate) fn go_to(&mut self, bit: u64, cycles: u64) {
         self.at = Position::at(bit);
         self.clocks.set_default(cycles);
     }
 
-    /// Where the event record begins that was scanned last.
+    /// Returns the position of the event record that was scanned last.
     pub(crate) fn event_begin(&self) -> Position {
         self.begins[2]
     }
@@ -161,12 +160,12 @@ impl EventScanner {
         self.event_clock
     }
 
-    /// Whether the data stream has other clocks than the default one.
+    /// Returns `true` if the data stream has clocks other than the default one.
     pub(crate) fn has_other_clocks(&self) -> bool {
         !self.rules.records.other_clocks.is_empty()
     }
 
-    /// The event record that was scanned last.
+    /// Returns the event record that was scanned last.
     #[inline]
     pub(crate) fn event(&self) -> Event<'_> {
         let stream = &*self.stream;
@@ -176,13 +175,12 @@ impl EventScanner {
         event.with_other_clocks(&self.other_clocks)
     }
 
-    /// The scopes of the packet and of the event record that was scanned last.
+    /// Returns the scopes of the packet and of the event record that was scanned last.
     pub(crate) fn scopes(&self) -> Scopes<'_> {
         Scopes::new(self.bits(), &self.begins, &self.slots, &self.rules.limits)
     }
 
-    /// Has the processor fetch the event record that comes next, and the one behind it, which is looked at right
-    /// after.
+    /// Prefetches the current event record, and the one after it, which is needed right after.
     pub(crate) fn prefetch(&self) {
         let (begin, end) = ((self.begins[2].bit / 8) as usize, (self.at.bit / 8) as usize);
         for at in [begin, begin + 64, end, end + 64, end + 128] {
@@ -194,7 +192,7 @@ impl EventScanner {
         self.rules.clock_value(self.stream.clock(), cycles)
     }
 
-    /// Value of the default clock behind the header of the next event record.
+    /// Returns the value of the default clock after the header of the next event record.
     pub(crate) fn next_time(&self) -> Option<u64> {
         let plan = self.stream.plans().event_record_header.as_ref()?;
         let mut at = self.at;
@@ -207,13 +205,13 @@ impl EventScanner {
         clocks.value()
     }
 
-    /// Whether the next event record is broken.
+    /// Returns `true` if the next event record is broken.
     pub(crate) fn is_broken(&self) -> bool {
         self.broken.is_some()
     }
 
-    /// What is wrong with the next event record, and at which bit, if it is broken. Goes back to where it
-    /// begins: what it says of the time may be as wrong as the rest.
+    /// Returns the damage of the next event record and its bit, if it is broken. Goes back to the beginning
+    /// of the event record: its time may be as wrong as the rest.
     pub(crate) fn take_broken(&mut self) -> Option<(u64, DamageKind)> {
         let broken = self.broken.take()?;
         self.at = self.begins[2];
@@ -221,13 +219,13 @@ impl EventScanner {
         Some(*broken)
     }
 
-    /// Scans the next event record; false at the end of what can be scanned, or if it is broken, which
-    /// [`Self::take_broken`] gives then.
+    /// Scans the next event record. Returns `false` at the end of the scannable range, or if the event record
+    /// is broken: then [`Self::take_broken`] returns the damage.
     #[inline(always)]
     pub(crate) fn next_event(&mut self) -> bool {
         let begin = self.at;
         if begin.bit >= self.end {
-            // A packet without event record classes, or one whose data is all there.
+            // A packet without event record classes, or with complete data.
             return false;
         }
         self.begins[2] = begin;
@@ -281,7 +279,7 @@ impl EventScanner {
         }
     }
 
-    /// Scans an event record whose id, more than 64 bits, its header says, which ends at a position.
+    /// Scans an event record whose header ends at a position and has an id of more than 64 bits.
     #[cold]
     #[inline(never)]
     fn event_with_wide_id(&mut self, begin: Position, id: u128, end: Position) -> bool {
@@ -293,7 +291,7 @@ impl EventScanner {
         self.decoded_event(begin, end, has_roles)
     }
 
-    /// Scans an event record where the scopes behind the header, which ends at `at`, have to be decoded.
+    /// Scans an event record whose scopes after the header, which ends at `at`, have to be decoded.
     #[inline(never)]
     fn decoded_event(&mut self, begin: Position, at: Position, has_roles: bool) -> bool {
         self.at = at;
@@ -305,7 +303,7 @@ impl EventScanner {
         self.note_event(begin, if in_common { self.common_cycles } else { cycles })
     }
 
-    /// Notes the time of an event record that was scanned; false if it has no bits.
+    /// Notes the time of an event record that was scanned. Returns `false` if it has no bits.
     #[inline(always)]
     fn note_event(&mut self, begin: Position, cycles: Option<u64>) -> bool {
         if self.at.bit == begin.bit {
@@ -342,8 +340,8 @@ impl EventScanner {
         skipped
     }
 
-    /// Skips event records of these classes that are in order, and whose times, if they have one, are in a range of
-    /// values of the default clock, up to the first other one.
+    /// Skips event records of these classes up to the first other one. They must be in order, and their
+    /// times, if they have one, in a range of values of the default clock.
     #[inline(never)]
     pub(crate) fn skip_excluded(&mut self, classes: &ExcludedClasses, times: &RangeInclusive<u64>) {
         self.skip_while(
@@ -352,7 +350,7 @@ impl EventScanner {
         );
     }
 
-    /// Skips event records of the commonest kind that are in order, as long as `wants` says so by class and time.
+    /// Skips event records of the commonest kind that are in order, while `wants` accepts class and time.
     #[inline(always)]
     fn skip_while(
         &mut self,
@@ -383,7 +381,7 @@ impl EventScanner {
         self.clocks.set_default(now);
     }
 
-    /// Values of the default clock for which an event record is in a window; None: that takes more than comparing them.
+    /// Returns the values of the default clock that are in a window; `None` if comparing them is not enough.
     pub(crate) fn range_of(&self, window: Window) -> Option<RangeInclusive<u64>> {
         let Window { begin, end } = window;
         let is_in_all = begin.is_none() && end.is_none() || self.stream.clock().is_none();
@@ -395,7 +393,7 @@ impl EventScanner {
         Some(begin.map_or(0, cycles)..=end.map_or(u64::MAX, cycles))
     }
 
-    /// Notes how an event record is broken.
+    /// Notes the damage of a broken event record.
     #[cold]
     #[inline(never)]
     fn note_broken(&mut self, bit: u64, kind: DamageKind) -> bool {
@@ -403,7 +401,7 @@ impl EventScanner {
         false
     }
 
-    /// Notes that the event record whose header ends at a position is of no class.
+    /// Notes an event record of an unknown class whose header ends at a position.
     #[cold]
     #[inline(never)]
     fn note_unknown(&mut self, at: Position, id: u128) -> bool {
@@ -412,15 +410,14 @@ impl EventScanner {
         self.note_broken(self.at.bit, kind)
     }
 
-    /// What the event record header at a position says, if it is of the commonest kind; `now` is the value
-    /// of the default clock before.
+    /// Decodes the event record header at a position, if it is of the commonest kind; `now` is the value of
+    /// the default clock before it.
     #[inline(always)]
     fn quick_header(&self, begin: Position, now: u64) -> Option<DecodedHeader> {
         self.rules.records.little_header.as_ref()?.decode(&self.data, self.end, begin, &self.slots, now)
     }
 
-    /// The id that an event record header says, of whatever kind it is, and where it ends. None if it
-    /// is broken.
+    /// Decodes an event record header of any kind. Returns its id and its end, or `None` if it is broken.
     fn any_header(&mut self, begin: Position) -> Option<(u128, Position)> {
         let bits = PacketBits { data: &self.data, content: self.content };
         let mut header = EventVisitor::new(&mut self.clocks);
@@ -442,8 +439,8 @@ impl EventScanner {
         Some((id, at))
     }
 
-    /// Where the scopes are that are behind the event record header which ends at a position, if they
-    /// lie where they always do.
+    /// Returns the positions of the scopes after the event record header that ends at a position, if their
+    /// layout is fixed.
     #[inline(always)]
     fn laid_out(&self, body: &Body, at: Position) -> Option<LaidOut> {
         let layout = body.layout.as_ref()?;
@@ -461,14 +458,14 @@ impl EventScanner {
         })
     }
 
-    /// The bit behind a payload of this class that begins at bit `begin`, if it is easily known.
+    /// Returns the bit after a payload of this class that begins at bit `begin`, if it is easily known.
     #[inline(never)]
     fn end_of_payload(&self, class: usize, begin: u64) -> Option<u64> {
         let plans = self.stream.plans().event_records.get(class)?;
         plans.payload.as_ref()?.end(self.bits().bytes(), begin, &self.slots)
     }
 
-    /// Scans the scopes behind an event record header; false if they are broken.
+    /// Scans the scopes after an event record header. Returns `false` if they are broken.
     #[inline(never)]
     fn body(&mut self, has_roles: bool) -> bool {
         if has_roles || self.rules.records.common_has_roles {
@@ -494,7 +491,7 @@ impl EventScanner {
         }
     }
 
-    /// The same where fields bring clocks up to date.
+    /// Scans them if fields update clocks.
     #[inline(never)]
     fn body_with_roles(&mut self) -> bool {
         let bits = PacketBits { data: &self.data, content: self.content };
@@ -527,8 +524,8 @@ mod tests {
     use super::*;
     use crate::test_stream::{HEAD, Said, packet, stream};
 
-    /// A scanner in a packet with these event records, behind the context of which the clock is 5, and
-    /// `zeros` bytes behind them: headers near the end of the data are left to the plan.
+    /// Returns a scanner in a packet with these event records, followed by `zeros` bytes. The clock is 5
+    /// after the context. Headers near the end of the data are left to the plan.
     fn scanner(events: &[u8], zeros: usize) -> EventScanner {
         let input = stream(packet(Said { begin: 5, end: 99, sequence: 0, discarded: 0 }, &[]));
         let mut scanner = EventScanner::new(&input.stream, &input.rules);
@@ -544,7 +541,7 @@ mod tests {
         scanner
     }
 
-    /// Class, time, and where it begins and the next one does, in bytes behind the packet context.
+    /// Class, time, and positions of the event record and the next one, in bytes after the packet context.
     fn scanned(scanner: &mut EventScanner) -> Option<(usize, i128, usize, usize)> {
         let has_event = scanner.next_event();
         let byte = |at: Position| (at.bit / 8) as usize - HEAD;
@@ -606,7 +603,7 @@ mod tests {
         let here = scanner.at().bit;
         scanner.scan_up_to(Readable { end: here + 8, lost_from: None });
         assert!(scanner.next_event() && !scanner.next_event() && scanner.has_more());
-        // Behind a lost byte nothing is there.
+        // After a lost byte nothing is available.
         scanner.scan_up_to(Readable { end: u64::MAX, lost_from: Some(here + 8 * 10) });
         assert!(scanner.next_event() && !scanner.next_event() && !scanner.has_more());
         assert_eq!(scanner.data_bits(), here + 8 * 10);
@@ -619,7 +616,7 @@ mod tests {
         let mut counts = EventCounts::default();
         assert_eq!(scanner.skip_plain_events(2, &mut counts), 2);
         assert_eq!((scanner.order.last, scanner.clocks.value()), (7, Some(7)));
-        // Of 8 bits, the clock does not go back: it has wrapped.
+        // A clock of 8 bits does not go back: it has wrapped.
         scanner.order.in_packet(Some(99), false);
         assert_eq!(scanner.skip_plain_events(9, &mut counts), 1);
         assert_eq!(scanner.order.last, 8);

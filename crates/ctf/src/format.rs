@@ -1,4 +1,4 @@
-//! CTF as a registry of formats knows it.
+//! CTF in the registry of formats.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -25,7 +25,7 @@ const METADATA_OPTION: &str = "ctf.metadata";
 const OPTIONS: &[FormatOption] = &[
     FormatOption::choice(
         "dialect",
-        "Read the metadata as this dialect instead of recognising it",
+        "Read the metadata as DIALECT instead of detecting it",
         &[
             OptionValue::new(Dialect::Ctf18.name(), "CTF 1.8: metadata in TSDL").aliases(&["ctf1", "tsdl"]),
             OptionValue::new(Dialect::Prop1.name(), "CTF 2 as in its first proposal"),
@@ -35,7 +35,7 @@ const OPTIONS: &[FormatOption] = &[
     )
     .value_name("DIALECT")
     .unprefixed(),
-    FormatOption::file(METADATA, "Read the metadata from FILE, where PATH has none")
+    FormatOption::file(METADATA, "Read the metadata from FILE if PATH has none")
         .details("PATH is then a single data stream file, or a directory of such files.")
         .unprefixed(),
 ];
@@ -60,7 +60,7 @@ fn schema(class: &TraceClass, dialect: Dialect, limits: &Limits) -> Result<Writt
         .map_err(|unsupported| unsupported.iter().map(ToString::to_string).collect::<Vec<_>>())?;
     let mut schema = WrittenSchema::new(written.text);
     if written.environment.is_some() {
-        let message = format!("the environment is not part of metadata of {dialect}, but a file beside it");
+        let message = format!("the environment is not part of {dialect} metadata: it is a separate file");
         schema.notices.push(message);
     }
     Ok(schema)
@@ -125,7 +125,7 @@ impl Format for Ctf {
     }
 
     fn enclosing_trace(&self, path: &Path, options: &ReadOptions) -> Option<EnclosingTrace> {
-        // With metadata that is given, this file alone is meant.
+        // With metadata from an option, only this file is meant.
         if options.formats.file(self, METADATA).is_some() {
             return None;
         }
@@ -174,9 +174,7 @@ impl Format for Ctf {
             0 => return None,
             1 => Hint::new("a single CTF data stream file can only be read with its metadata")
                 .with_option(OptionHint::new(METADATA_OPTION, "FILE", "names it")),
-            files => Hint::new(format!(
-                "none of its {files} files is called `metadata`, as that of a CTF trace is"
-            )),
+            files => Hint::new(format!("none of its {files} files is called `metadata`, as in a CTF trace")),
         })
     }
 
@@ -195,7 +193,7 @@ impl Format for Ctf {
         }
         Some(Hint::new(match (similar_metadata(path), above) {
             (Some(found), _) => format!(
-                "a CTF trace is a directory with a file called exactly `metadata`; there is `{}`",
+                "a CTF trace is a directory with a file called exactly `metadata`; found `{}`",
                 found.display()
             ),
             (None, Some(above)) => {
@@ -231,7 +229,7 @@ impl From<&ReadOptions> for OpenOptions {
     }
 }
 
-/// The dialect of a metadata text, as far as its beginning says.
+/// Returns the dialect of a metadata text, detected from its beginning.
 fn dialect_of_text(beginning: &[u8]) -> Option<&'static str> {
     let text = match std::str::from_utf8(beginning) {
         Ok(text) => text,
@@ -250,14 +248,14 @@ fn dialect_of_text(beginning: &[u8]) -> Option<&'static str> {
     is_preamble.then_some("CTF 2")
 }
 
-/// The directory of the trace that a path is a part of: its metadata, its index, a file of either, or a file
-/// beside the metadata.
+/// Returns the directory of the trace to which a path belongs: its metadata, its index, a file of either, or
+/// a file beside the metadata.
 fn trace_directory(path: &Path) -> Option<PathBuf> {
     let above = |path: &Path| match (path.file_name(), path.parent()) {
         (Some(_), Some(above)) if above.as_os_str().is_empty() => PathBuf::from("."),
         (Some(_), Some(above)) => above.to_owned(),
         _ if path == Path::new(".") => PathBuf::from(".."),
-        // What is above `..` is not the path without it.
+        // The parent of `..` is not the path without it.
         _ => path.join(".."),
     };
     let is_index = |path: &Path| name_of(path).is_some_and(|name| *name == *"index");
@@ -274,7 +272,7 @@ fn trace_directory(path: &Path) -> Option<PathBuf> {
     directory.join(METADATA).is_file().then_some(directory)
 }
 
-/// The name of a file or directory, for `.` and the like, too.
+/// Returns the name of a file or directory, also for `.` and the like.
 fn name_of(path: &Path) -> Option<Cow<'_, OsStr>> {
     match path.file_name() {
         Some(name) => Some(name.into()),
@@ -282,11 +280,13 @@ fn name_of(path: &Path) -> Option<Cow<'_, OsStr>> {
     }
 }
 
-/// What to say of a path that its trace is read for.
+/// Explains that the trace of a path is read.
 fn notice(given: &Path, directory: &Path) -> Hint {
     let (path, shown) = (given.display(), directory.display());
     match name_of(given).map(|name| name.to_string_lossy().into_owned()).as_deref() {
-        Some(METADATA) => Hint::new(format!("{path}: this describes the trace {shown}, which is read")),
+        Some(METADATA) => {
+            Hint::new(format!("{path}: this is the metadata of the trace {shown}, which is read"))
+        }
         Some(name) if name == "index" || name.ends_with(".idx") => {
             Hint::new(format!("{path}: this is the packet index of the trace {shown}, which is read"))
         }
@@ -303,7 +303,7 @@ fn shown(path: &Path) -> String {
     if path.as_os_str().is_empty() { ".".to_owned() } else { path.display().to_string() }
 }
 
-/// A file that may be the metadata under another name.
+/// Returns a file that may be the metadata under another name.
 fn similar_metadata(directory: &Path) -> Option<PathBuf> {
     let mut names: Vec<PathBuf> =
         std::fs::read_dir(directory).ok()?.flatten().map(|item| item.path()).collect();
@@ -336,7 +336,7 @@ mod tests {
         for path in ["t", "t/sub", "t/sub/other", "t/none/x"] {
             assert_eq!(found(path), None, "{path}");
         }
-        // The index from within.
+        // Paths within the index.
         let inside = |path: &str| {
             trace_directory(&index.join(path)).map(|directory| directory.canonicalize().unwrap())
         };
@@ -366,7 +366,7 @@ mod tests {
         }
     }
 
-    /// Each value that can be set is one that is understood.
+    /// Every listed value is accepted.
     #[test]
     fn every_dialect_can_be_set() {
         let values = OPTIONS[0].values();

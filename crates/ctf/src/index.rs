@@ -1,10 +1,8 @@
-//! The packet index of a data stream file: where packets are and what they say of themselves,
-//! from headers and contexts alone.
+//! Packet index of a data stream file: locations and properties of packets, from headers and contexts alone.
 //!
-//! A size that a packet says is believed if it leads to a packet, or to the end of the file. If it
-//! leads anywhere else, either it lies, or what follows is damaged: a packet that begins within
-//! this one shows which. So packets are looked for byte by byte only where something is wrong, and
-//! no byte more than a few times.
+//! The size in a packet is trusted if another packet, or the end of the file, is at its end. Otherwise either
+//! the size is wrong, or the bytes after it are damaged; a packet that begins within this one decides it. So
+//! the scan searches for packets byte by byte only around errors, and no byte more than a few times.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -18,7 +16,7 @@ use crate::packet::{Clocks, PACKET_MAGIC, PacketDecoder, PacketError, PacketInfo
 use crate::packet_entry::PacketEntry;
 use crate::rule::Rule;
 
-/// A packet that was found in a file, and which data stream it belongs to.
+/// Packet that was found in a file, and its data stream.
 #[derive(Clone, Debug)]
 pub(crate) struct ScannedPacket {
     /// Index of the data stream class.
@@ -27,14 +25,13 @@ pub(crate) struct ScannedPacket {
     pub(crate) entry: PacketEntry,
 }
 
-/// There are more packets than this limit allows.
+/// The number of packets exceeds this limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TooMany(pub(crate) u64);
 
-/// Finds the packets of a file. After something that is no packet, goes on at the next place
-/// that begins like one: magic number, UUID and sizes must fit. Each is handed to `take`, as long as
-/// it takes them; what cannot be read at the end is the result. `progress` takes now and then how many
-/// bytes are done.
+/// Finds the packets of a file. After bytes that are no packet, continues at the next ones with a fitting
+/// magic number, UUID and sizes. Hands each packet to `take`, as long as it accepts them; returns the damage
+/// at the end. `progress` receives the number of scanned bytes now and then.
 pub(crate) fn scan(
     decoder: &PacketDecoder<'_>,
     name: &str,
@@ -67,19 +64,19 @@ struct Scan<'a, T> {
     name: &'a str,
     data: &'a Bytes,
     progress: &'a dyn Fn(usize),
-    /// The bytes that packets begin with.
+    /// Magic number of packets.
     magic: Option<[u8; 4]>,
     slots: Vec<Cell<i128>>,
     clocks: Clocks,
-    /// Where clocks go on, those of each data stream at the end of its packet before.
+    /// Clocks of each data stream at the end of its last packet, if they continue from packet to packet.
     clocks_after: HashMap<(usize, Option<u128>), Clocks>,
-    /// The UUID of the last packet, if that is not the one of the metadata.
+    /// UUID of the last packet, if it is not the one of the metadata.
     foreign: Option<Uuid>,
-    /// No packet of this recording follows that could be preferred to others.
+    /// `true` if no packet of this recording follows that could be preferred to others.
     takes_any: bool,
-    /// What is to be reported before the next packet.
+    /// Damage to report before the next packet.
     before: Vec<Damage>,
-    /// The last packet: what follows shows whether its size can be right.
+    /// Last packet: the bytes after it show whether its size can be right.
     held: Option<Held>,
     /// Size in bytes of the packet before the held one, and of the largest of all those.
     size_before: Option<u64>,
@@ -87,38 +84,37 @@ struct Scan<'a, T> {
     take: T,
 }
 
-/// A packet that was not delivered yet.
+/// Packet that was not delivered yet.
 struct Held {
     found: ScannedPacket,
-    /// Where its context ends, and where it ends, if that can be.
+    /// End of its context, and end of the packet, if that is possible.
     begin: usize,
     end: usize,
-    /// Whether it ends earlier than it says.
+    /// `true` if it ends earlier than its size.
     is_cut: bool,
-    /// Where clocks go on, those of its data stream before it.
+    /// Clocks of its data stream before it, if they continue from packet to packet.
     clocks_before: Option<Clocks>,
 }
 
 impl Held {
-    /// From where on to look for a packet within it: also in its context, which may be what another
-    /// packet begins with if this one is truncated there.
+    /// Returns the offset from which on to search for a packet within it: also in its context, which may be
+    /// the beginning of another packet if this one is truncated there.
     fn inside(&self) -> usize {
         self.found.entry.offset as usize + 1
     }
 }
 
-/// Which places are taken for packets.
+/// Offsets that are accepted as packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wanted {
-    /// With the UUID of the recording; in recordings without, those that end before the given
-    /// place.
+    /// Packets with the UUID of the recording; without one, packets that end before the given offset.
     Sure(usize),
-    /// Rather those, but any if there is none.
+    /// Preferably those, otherwise any.
     Any,
 }
 
 impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
-    /// What cannot be read at the end; or else that there are too many packets.
+    /// Returns the damage at the end, or an error if there are too many packets.
     fn run(mut self) -> Result<Option<Damage>, Damage> {
         let mut offset = 0;
         loop {
@@ -159,10 +155,10 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         Damage { file: self.name.to_owned(), stream: None, bit, kind: error.kind, skipped }
     }
 
-    /// What is wrong where there is no packet, if that is a hole of a sparse file: zeros up to it, and
-    /// nothing that was written in it.
+    /// Returns the damage where there is no packet, if that is a hole of a sparse file: zeros up to it, and
+    /// no written bytes in it.
     fn hole(&self, offset: usize, next: usize) -> Option<PacketError> {
-        // Holes begin where a block of the file system does.
+        // Holes begin at blocks of the file system.
         const BLOCK: usize = 64 << 10;
         let holes = Some(self.data.bytes_in_holes(offset..next)).filter(|holes| *holes > 0)?;
         let begin = self.data.data_ranges(offset).next().filter(|data| data.start == offset);
@@ -173,7 +169,7 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
 
     fn decode(&mut self, offset: usize) -> Result<PacketInfo, PacketError> {
         let rest = self.data.get(offset..).unwrap_or_default();
-        // So that what does not even begin like a packet is not read any further.
+        // Bytes that do not begin like a packet are not read any further.
         if let (Some(magic), Some(found)) = (self.magic, rest.first_chunk::<4>())
             && magic != *found
         {
@@ -184,7 +180,7 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         self.decoder.decode(rest, &self.slots, &mut self.clocks)
     }
 
-    /// Keeps a packet until it is known what follows; gives where it ends.
+    /// Holds a packet until the bytes after it are known. Returns its end.
     fn hold(&mut self, offset: usize, mut info: PacketInfo) -> usize {
         let mut clocks_before = None;
         if self.clocks.go_on {
@@ -200,8 +196,8 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
             }
             self.clocks_after.insert(stream, self.clocks.clone());
         }
-        // Packets with a foreign UUID are read: who copies streams and metadata together
-        // knows that they fit. But it is reported, once for all that follow each other.
+        // Packets with a foreign UUID are read: users who copy streams and metadata together know that they
+        // fit. But it is reported, once for all that follow each other.
         let foreign = info.foreign.map(|(found, _)| found);
         if let (Some((found, bit)), Some(expected)) = (info.foreign, self.decoder.class.uuid)
             && foreign != self.foreign
@@ -214,7 +210,7 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         let left = self.data.len() - offset;
         let entry = PacketEntry::new(offset as u64, &info, std::mem::take(&mut self.before));
         let size = entry.available(left as u64 + offset as u64) as usize;
-        // `decode` saw to it that a packet is not empty, but for one without any field.
+        // `decode` ensures that a packet is not empty, except for one without any field.
         let end = offset + if info.total.is_some() { size.max(1) } else { left };
         let begin = offset + (info.begins[2].bit.div_ceil(8) as usize).clamp(1, left.max(1));
         let found = ScannedPacket { class: info.class, stream_id: info.stream_id, entry };
@@ -238,7 +234,7 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         })
     }
 
-    /// The packet that was held ends where another one begins.
+    /// Ends the held packet at the beginning of another one.
     fn cut_held(&mut self, at: usize) -> usize {
         let Some(mut held) = self.held.take() else { return at };
         let offset = held.found.entry.offset as usize;
@@ -246,7 +242,7 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
             && let Some(rest) = self.data.get(offset..at)
             && let Err(error) = self.decoder.decode(rest, &self.slots, &mut Clocks::of(self.decoder.class))
         {
-            // What it says is what the other one says: it is none.
+            // Its bytes are those of the other packet: it is no packet itself.
             let stream = (held.found.class, held.found.stream_id);
             self.clocks_after.remove(&stream);
             self.clocks_after.extend(held.clocks_before.map(|clocks| (stream, clocks)));
@@ -262,8 +258,8 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         at
     }
 
-    /// A packet that begins within the held one, where there is reason to look for it: nothing
-    /// that could be read follows, or packets seem to be missing.
+    /// Returns a packet that begins within the held one. Searches only with a reason: no readable packet
+    /// follows, or packets seem to be missing.
     fn packet_within_held(&mut self, offset: usize, next: Option<&PacketInfo>) -> Option<usize> {
         let held = self.held.as_ref().filter(|held| !held.is_cut && held.end == offset)?;
         let (begin, most) = match next {
@@ -274,13 +270,13 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         self.next_packet(begin, offset, Wanted::Sure(most))
     }
 
-    /// A packet that begins within the last one of the file, which reaches beyond the end or is larger
-    /// than all others. In the padding of the only one.
+    /// Returns a packet that begins within the last one of the file, if this extends beyond the end or is
+    /// larger than all others. Searches the padding of an only packet.
     fn packet_within_last(&mut self) -> Option<usize> {
         let held = self.held.as_ref().filter(|held| !held.is_cut)?;
         let entry = &held.found.entry;
         if entry.total().is_none() && entry.content().is_some() {
-            // It says that it has no end before that of its data stream (PROP-1.0).
+            // It has no end before that of its data stream (PROP-1.0).
             return None;
         }
         let is_cut_off = entry.cut_off("", self.data.len() as u64).is_some();
@@ -295,8 +291,8 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         self.next_packet(begin, self.data.len(), Wanted::Sure(self.data.len()))
     }
 
-    /// Whether packets seem to be missing between the held one and the next one. Tracers lose
-    /// packets, too: then it is worth a look only if the size is an unusual one.
+    /// Returns `true` if packets seem to be missing between the held one and the next one. Tracers lose
+    /// packets, too: then a search is worthwhile only if the size is unusual.
     fn seems_to_lack(&self, held: &Held, next: &PacketInfo) -> bool {
         let entry = &held.found.entry;
         let size = held.end as u64 - entry.offset;
@@ -305,14 +301,14 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
             (Some(before), Some(after)) if is_same_stream => {
                 after.since(before) != Some(1) && self.size_before != Some(size)
             }
-            // The next one may say too much, too.
+            // The size of the next one may be too large, too.
             _ if self.largest > 0 => size > self.largest,
             _ => size > next.total.unwrap_or(0) / 8,
         }
     }
 
-    /// The first place from `from` and before `to` where a whole packet header and context can be
-    /// read, if packets have a magic number to look for.
+    /// Returns the first offset from `from` and before `to` at which a whole packet header and context can be
+    /// read, if packets have a magic number to search for.
     fn next_packet(&mut self, from: usize, to: usize, wanted: Wanted) -> Option<usize> {
         let magic = self.magic?;
         let mut clocks = Clocks::of(self.decoder.class);
@@ -321,9 +317,9 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         let finder = memchr::memmem::Finder::new(&magic);
         let search = |part: Range<usize>| {
             progress(part.start);
-            // What was searched before this part.
+            // Releases the part that was searched before.
             data.release_part(part.len());
-            // A magic number that begins in this part may end behind it.
+            // A magic number that begins in this part may end after it.
             let end = part.end.saturating_add(magic.len() - 1).min(data.len());
             let bytes = data.get(part.start..end).unwrap_or_default();
             finder.find_iter(bytes).map(move |at| part.start + at)
@@ -331,8 +327,8 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         let parts = data.data_ranges(from).flat_map(parts_of);
         let mut places = parts.flat_map(search).peekable();
         while let Some(at) = places.next().filter(|at| *at < to) {
-            // The header and the context of a packet end before the next one begins. Without this,
-            // data full of magic numbers would be read to its end from each of them.
+            // The header and the context of a packet end before the next one begins. Without this limit, data
+            // full of magic numbers would be read to its end from each of them.
             let end = places.peek().copied().unwrap_or(self.data.len());
             let Ok(info) = self.decoder.decode(&self.data[at..end], &self.slots, &mut clocks) else {
                 continue;
@@ -352,20 +348,20 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
             }
         }
         if wanted == Wanted::Any {
-            // Nothing better follows: the next search need not look as far.
+            // Nothing better follows: the next search can be shorter.
             self.takes_any = true;
         }
         any
     }
 }
 
-/// A range in parts that are searched one after the other.
+/// Splits a range into parts that are searched one after the other.
 fn parts_of(range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     const PART: usize = 1 << 20;
     range.clone().step_by(PART).map(move |begin| begin..range.end.min(begin + PART))
 }
 
-/// The bytes that packets begin with.
+/// Returns the magic number of packets.
 fn magic_bytes(class: &TraceClass) -> Option<[u8; 4]> {
     let FieldKind::Structure { members, .. } = &class.packet_header.as_ref()?.kind else { return None };
     let first = &members.first()?.class;

@@ -1,5 +1,5 @@
-//! Which events are lines of a log: those with a log level, and those that LTTng makes of the messages of
-//! logging libraries.
+//! Log roles: events with a log level, and those that LTTng records for messages of logging libraries, are
+//! lines of a log.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use ichnos_model::{
     Meaning, Meanings, Member, Scope, TraceClass,
 };
 
-/// The log levels of LTTng, which barectf has taken over: from EMERG, 0, to DEBUG, 14, as those of syslog
-/// up to 6. Each has a number of its own.
+/// Log levels of LTTng, which barectf uses, too: from EMERG, 0, to DEBUG, 14, as those of syslog up to 6.
+/// Each has its own number.
 const LTTNG: LevelScale = LevelScale(&[
     LevelStep::new(0, LogLevel::Fatal),
     LevelStep::new(1, LogLevel::Fatal),
@@ -48,7 +48,7 @@ const LOG4J: LevelScale = LevelScale(&[
     LevelStep::new(50_000, LogLevel::Fatal),
 ]);
 
-/// Apache log4j 2, where what matters more has the smaller number.
+/// Apache log4j 2, in which more severe levels have smaller numbers.
 const LOG4J2: LevelScale = LevelScale(&[
     LevelStep::new(100, LogLevel::Fatal),
     LevelStep::new(200, LogLevel::Error),
@@ -58,7 +58,7 @@ const LOG4J2: LevelScale = LevelScale(&[
     LevelStep::new(600, LogLevel::Trace),
 ]);
 
-/// The module `logging` of Python, which has nothing below DEBUG.
+/// The module `logging` of Python, which has no level below DEBUG.
 const PYTHON: LevelScale = LevelScale(&[
     LevelStep::new(9, LogLevel::Trace),
     LevelStep::new(10, LogLevel::Debug),
@@ -68,10 +68,10 @@ const PYTHON: LevelScale = LevelScale(&[
     LevelStep::new(50, LogLevel::Fatal),
 ]);
 
-/// Events that are messages, by the provider that their names begin with.
+/// Events that are messages, by the provider at the beginning of their names.
 struct Source {
     provider: &'static str,
-    /// The scale of the member that has the severity, if there is one.
+    /// Scale of the member that has the severity, if there is one.
     scale: LevelScale,
 }
 
@@ -84,7 +84,7 @@ const SOURCES: [Source; 6] = [
     Source { provider: "lttng_python", scale: PYTHON },
 ];
 
-/// What members of their payloads mean.
+/// Meanings of the members of their payloads.
 const MEMBERS: [(&str, Meaning); 13] = [
     ("msg", Meaning::Message),
     ("int_loglevel", Meaning::Severity),
@@ -101,7 +101,7 @@ const MEMBERS: [(&str, Meaning); 13] = [
     ("thread", Meaning::Thread),
 ];
 
-/// What members of contexts mean; of those that mean the same, the first one that there is.
+/// Meanings of context members; of several with the same meaning, the first one wins.
 const CONTEXTS: [(&str, Meaning); 5] = [
     ("vpid", Meaning::Process),
     ("pid", Meaning::Process),
@@ -110,7 +110,7 @@ const CONTEXTS: [(&str, Meaning); 5] = [
     ("procname", Meaning::ProcessName),
 ];
 
-/// Says of each event record class whether its events are lines of a log.
+/// Sets the log role of each event record class whose events are lines of a log.
 pub(crate) fn add_log_roles(trace: &mut TraceClass) {
     for stream in &mut trace.data_streams {
         for class in &mut stream.event_records {
@@ -123,7 +123,7 @@ pub(crate) fn add_log_roles(trace: &mut TraceClass) {
     }
 }
 
-/// The role of events of a class, and what its members mean; None if they are no lines of a log.
+/// Returns the log role of a class's events and the meanings of its members, if they are lines of a log.
 fn role_of(class: &EventRecordClass, common_context: Option<&FieldClass>) -> Option<(LogRole, Meanings)> {
     let provider = class.name.as_deref().and_then(|name| name.split_once(':')).map(|(provider, _)| provider);
     let source = SOURCES.iter().find(|source| Some(source.provider) == provider);
@@ -263,7 +263,7 @@ mod tests {
                 role(&format!("name = \"{provider}:event\"; loglevel = 13; {fields}")).unwrap();
             assert_eq!((role.severity, &role.text), (LogSeverity::Member, &None), "{provider}");
             assert_eq!(meanings.of(Scope::Payload, 1), Some(Meaning::Tag));
-            // The context knows the thread by the number that the system has for it.
+            // The context has the system's number of the thread.
             assert_eq!(meanings.of(Scope::Payload, 3), None);
             assert_eq!(numbers.map(|number| role.scale.level(number)), LogLevel::ALL[..5], "{provider}");
         }

@@ -5,12 +5,12 @@ use ichnos_model::{Damage, DamageKind};
 
 use crate::stream_input::StreamInput;
 
-/// The files of a data stream of which it was reported that they have lost bytes.
+/// Files of a data stream whose loss of bytes was reported.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct LostFiles(Vec<u32>);
 
 impl LostFiles {
-    /// Those of which that was reported before anything is read of them.
+    /// Returns the files whose loss was reported before reading.
     pub(crate) fn reported_before(input: &StreamInput) -> Self {
         let is_reported = |name: &str| {
             input.rest.iter().any(|rest| matches!(rest.kind, DamageKind::Lost { .. }) && rest.file == name)
@@ -19,7 +19,7 @@ impl LostFiles {
         Self(files.map(|(i, _)| i).collect())
     }
 
-    /// Notes that it is reported of the file of this index; whether that is new.
+    /// Notes that the loss of the file with this index is reported. Returns `true` if that is new.
     pub(crate) fn note(&mut self, file: u32) -> bool {
         let is_new = !self.0.contains(&file);
         if is_new {
@@ -28,7 +28,7 @@ impl LostFiles {
         is_new
     }
 
-    /// The damage of the next file of which it was not reported, if it has lost bytes.
+    /// Returns the damage of the next file with an unreported loss.
     pub(crate) fn report_next(&mut self, input: &StreamInput) -> Option<Damage> {
         let mut files = (0u32..).zip(&input.files).filter(|(i, _)| !self.0.contains(i));
         let (file, damage) = files.find_map(|(i, file)| Some((i, lost(&file.name, &file.bytes)?)))?;
@@ -37,7 +37,7 @@ impl LostFiles {
     }
 }
 
-/// The damage of a file that has lost bytes since it was opened.
+/// Returns the damage of a file that has lost bytes since it was opened.
 pub(crate) fn lost(name: &str, bytes: &Bytes) -> Option<Damage> {
     let lost = bytes.look_for_loss();
     (!lost.is_empty()).then(|| {

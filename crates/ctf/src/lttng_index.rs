@@ -18,39 +18,38 @@ use crate::packet_entry::PacketEntry;
 const MAGIC: u32 = 0xc1f1_dcc1;
 /// Size of the header in bytes.
 const HEADER: usize = 16;
-/// How many entries are compared at least; all, if there are fewer.
+/// Minimum number of entries to compare; all, if there are fewer.
 const COMPARED: usize = 64;
 
-/// Why an index is not believed.
+/// Reason to reject an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum IndexError {
-    #[error("it does not begin like one")]
+    #[error("its magic number is missing")]
     NoIndex,
-    #[error("its version {0}.{1} is not known")]
+    #[error("its version {0}.{1} is unknown")]
     Version(u32, u32),
-    #[error("its entries of {0} bytes cannot be")]
+    #[error("invalid entry size {0}")]
     EntrySize(usize),
     #[error("it ends within an entry")]
     PartialEntry,
     #[error("entry {entry} begins at byte {offset} of the data, but the one before ends at byte {end}")]
     Gap { entry: usize, offset: u64, end: u64 },
-    #[error("entry {entry} says impossible sizes: {total} bits, {content} of them content")]
+    #[error("entry {entry} has invalid sizes: {total} bits, {content} of them content")]
     Size { entry: usize, total: u64, content: u64 },
-    #[error("it ends at byte {end}, but the data ends at byte {size}")]
+    #[error("its packets end at byte {end}, but the data ends at byte {size}")]
     End { end: u64, size: u64 },
-    #[error("entry {entry} names the data stream class {class}, which the metadata does not have")]
+    #[error("entry {entry} names the unknown data stream class {class}")]
     Class { entry: usize, class: u64 },
-    #[error("entry {entry} and the packet at byte {offset} do not say the same")]
+    #[error("entry {entry} does not match the packet at byte {offset}")]
     Packet { entry: usize, offset: u64 },
 }
 
-/// Finds the packets of a file with the index that LTTng wrote for it, if that is true: its
-/// entries must lie one after the other from the beginning to the end of the file, and must say
-/// what the packets say. An index is for not having to look at all of a large file: here only some
-/// packets are compared, spread over the file, and all where times and counters do not go on from
-/// one entry to the next as they should; each other one when it is read.
+/// Finds the packets of a file with the index that LTTng wrote for it, if that is true: its entries must
+/// cover the file from the beginning to the end without gaps, and must match the packets. An index avoids
+/// reading all of a large file, so only some packets are compared now, spread over the file, and all with
+/// unexpected times or counters; each other one when it is read.
 ///
-/// None: the index may be true, but is of no use.
+/// Returns `None` if the index may be true, but is of no use.
 pub(crate) fn packets(
     decoder: &PacketDecoder<'_>,
     data: &[u8],
@@ -74,7 +73,7 @@ pub(crate) fn packets(
     for (i, entry) in entries.chunks_exact(size).enumerate() {
         let packet = reader.packet(i, entry)?;
         if !reader.widths.get(packet.class).is_some_and(|widths| widths.has_size) {
-            // It is all of its file.
+            // The entry covers the rest of the file.
             return Ok(None);
         }
         let offset = packet.entry.offset;
@@ -101,7 +100,7 @@ pub(crate) fn packets(
         {
             compare(i - 1, before)?;
         }
-        // That UUIDs differ is reported by those who scan.
+        // The scan reports differing UUIDs.
         if is_compared && compare(i, &packet)? {
             return Ok(None);
         }
@@ -114,18 +113,18 @@ pub(crate) fn packets(
     Ok(Some(found))
 }
 
-/// Why packets have no index.
+/// Reason why packets have no index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoIndex {
-    #[error("the packet at byte {0} does not say its size in whole bytes, or says more than there is")]
+    #[error("the packet at byte {0} has no size in whole bytes, or extends beyond the end of the file")]
     Size(u64),
     #[error("an id of a data stream or its class has more than 64 bits")]
     Id,
 }
 
-/// The index of the packets of a file of `size` bytes, with all that they say: of version 1.1 if the trace has ids of
-/// data streams or sequence numbers, otherwise of version 1.0, as LTTng does since its version 2.8. Before, it wrote
-/// version 1.0: what the index `before` has is kept.
+/// Writes the index of the packets of a file of `size` bytes: of version 1.1 if the trace has ids of data
+/// streams or sequence numbers, otherwise of version 1.0, as LTTng does since its version 2.8. Older LTTng
+/// always wrote version 1.0: the version of the index `before` is kept.
 pub(crate) fn write(
     class: &TraceClass,
     packets: &[ScannedPacket],
@@ -176,7 +175,7 @@ pub(crate) fn write(
     Ok(out)
 }
 
-/// Size in bytes of the entries, by the header.
+/// Returns the size of the entries in bytes, from the header.
 fn entry_size(index: &[u8]) -> Result<usize, IndexError> {
     let number =
         |at: usize| index.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
@@ -191,7 +190,7 @@ fn entry_size(index: &[u8]) -> Result<usize, IndexError> {
     }
 }
 
-/// Whether a packet looks like the one that comes after the other in its data stream.
+/// Returns `true` if a packet looks like the successor of the other in its data stream.
 fn follows(before: &ScannedPacket, packet: &ScannedPacket) -> bool {
     let (a, b) = (&before.entry, &packet.entry);
     let goes_on = |a: Option<u64>, b: Option<u64>| a.zip(b).is_none_or(|(a, b)| a <= b);
@@ -204,7 +203,7 @@ fn follows(before: &ScannedPacket, packet: &ScannedPacket) -> bool {
         && steps(a.sequence(), b.sequence())
 }
 
-/// What the metadata says of the packets, which entries need for being compared with them.
+/// Metadata needed to compare entries with packets.
 struct EntryReader<'a> {
     decoder: &'a PacketDecoder<'a>,
     has_stream_ids: bool,
@@ -212,9 +211,9 @@ struct EntryReader<'a> {
     widths: Vec<Widths>,
 }
 
-/// Widths of packet context fields; None: there is no such field.
+/// Widths of packet context fields; `None`: there is no such field.
 struct Widths {
-    /// Whether there is one for the size of the packet or of its content.
+    /// `true` if there is a field for the size of the packet or of its content.
     has_size: bool,
     begin: Option<u64>,
     end: Option<u64>,
@@ -230,7 +229,7 @@ impl<'a> EntryReader<'a> {
         let width = |class| move |role| width_of(decoder, class, role);
         let widths = |class: usize| {
             let width = width(class);
-            // Without a clock they are numbers like others.
+            // Without a clock they are ordinary numbers.
             let has_clock =
                 decoder.class.data_streams.get(class).is_some_and(|class| class.default_clock.is_some());
             Widths {
@@ -247,7 +246,7 @@ impl<'a> EntryReader<'a> {
         Self { decoder, has_stream_ids, widths }
     }
 
-    /// The packet of an entry.
+    /// Returns the packet of an entry.
     fn packet(&self, number: usize, entry: &[u8]) -> Result<ScannedPacket, IndexError> {
         let field = |n: usize| {
             entry.get(n * 8..n * 8 + 8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_be_bytes)
@@ -263,7 +262,7 @@ impl<'a> EntryReader<'a> {
         let (class, widths) =
             class.and_then(|class| Some((class, self.widths.get(class)?))).ok_or(unknown)?;
         let counter = |width: Option<u64>, value: Option<u64>| Some(Counter { value: value?, width: width? });
-        // Stream ids and sequence numbers of all ones say that there is none.
+        // Stream ids and sequence numbers of all ones mean that there is none.
         let known = |value: Option<u64>| value.filter(|value| *value != u64::MAX);
         let stream_id = known(field(7)).filter(|_| self.has_stream_ids).map(u128::from);
         let info = PacketInfo {
@@ -281,7 +280,7 @@ impl<'a> EntryReader<'a> {
     }
 }
 
-/// Width of the packet context field with a role.
+/// Returns the width of the packet context field with a role.
 fn width_of(decoder: &PacketDecoder<'_>, class: usize, role: Role) -> Option<u64> {
     let plan = decoder.plans.data_streams.get(class)?.packet_context.as_ref()?;
     plan.nodes().filter(|node| node.roles.has(role)).find_map(|node| match &node.class.kind {

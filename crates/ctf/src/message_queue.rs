@@ -1,4 +1,4 @@
-//! What a cursor has to deliver before it reads the next event record.
+//! Queue of messages that a cursor delivers before the next event record.
 
 use std::collections::VecDeque;
 
@@ -6,15 +6,15 @@ use ichnos_model::{Damage, MessageKind};
 
 use crate::loss::Loss;
 
-/// A message, with what of it the cursor does not hold anyway.
+/// Message with the data that the cursor itself does not hold.
 #[derive(Debug)]
 pub(crate) enum Pending {
     StreamBegin,
     StreamEnd,
-    /// Of the packet that is open.
+    /// Begin of the open packet.
     PacketBegin,
     PacketEnd,
-    /// The event record that was scanned last, at another time than its own, or after what is wrong with it.
+    /// The event record that was scanned last, delivered at another time than its own, or after its damage.
     Event,
     DiscardedEvents(Box<Loss>),
     DiscardedPackets(Box<Loss>),
@@ -36,16 +36,15 @@ impl Pending {
     }
 }
 
-/// A message in the queue and its time in nanoseconds; None: at once.
+/// Message in the queue and its time in nanoseconds; `None`: at once.
 #[derive(Debug)]
 pub(crate) struct TimedMessage {
     pub(crate) message: Pending,
     pub(crate) nanoseconds: Option<i128>,
 }
 
-/// The messages that a cursor delivers before it reads the next event record, in their order, and the one
-/// that it delivers now.
-// Events that are on time never come here: nothing of them is kept but what the scanner holds.
+/// Messages that a cursor delivers in order before it reads the next event record, and the current one.
+// Events that are on time are never queued: only the scanner holds them.
 #[derive(Debug, Default)]
 pub(crate) struct MessageQueue {
     waiting: VecDeque<TimedMessage>,
@@ -53,29 +52,29 @@ pub(crate) struct MessageQueue {
 }
 
 impl MessageQueue {
-    /// Whether no message waits, whatever the current one is.
+    /// Returns `true` if no message waits, regardless of the current one.
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// How many messages wait behind the current one.
+    /// Returns the number of messages that wait after the current one.
     pub(crate) fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Puts a message behind those that wait.
+    /// Appends a message to those that wait.
     pub(crate) fn push(&mut self, message: Pending, nanoseconds: Option<i128>) {
         self.waiting.push_back(TimedMessage { message, nanoseconds });
     }
 
-    /// Makes the next message the current one; false if none waits, then there is no current one, either.
+    /// Replaces the current message by the next one. Returns `false` if there is none.
     pub(crate) fn advance(&mut self) -> bool {
         self.current = self.waiting.pop_front();
         self.current.is_some()
     }
 
-    /// The message that is delivered now.
+    /// Returns the message that is delivered now.
     pub(crate) fn current(&self) -> Option<&TimedMessage> {
         self.current.as_ref()
     }
@@ -85,7 +84,7 @@ impl MessageQueue {
 mod tests {
     use super::*;
 
-    /// What is current, and how many wait.
+    /// Current message, and number of waiting ones.
     fn state(queue: &MessageQueue) -> (Option<(MessageKind, Option<i128>)>, usize) {
         let current = queue.current().map(|current| (current.message.kind(), current.nanoseconds));
         (current, queue.len())
@@ -101,7 +100,7 @@ mod tests {
         assert_eq!(state(&queue), (None, 2));
         assert!(queue.advance());
         assert_eq!(state(&queue), (Some((MessageKind::Damage, Some(7))), 1));
-        // What comes in between waits behind what waits already.
+        // New messages are queued after the waiting ones.
         queue.push(Pending::PacketEnd, None);
         assert!(queue.advance() && !queue.is_empty());
         assert_eq!(state(&queue), (Some((MessageKind::Event, Some(8))), 1));

@@ -1,4 +1,4 @@
-//! Packets: what their headers and contexts say.
+//! Packets: values of their headers and contexts.
 
 use std::cell::Cell;
 
@@ -12,24 +12,24 @@ use crate::rule::Rule;
 /// The magic number that a packet header begins with, if it has one (CTF2-SPEC-2.0, "Packet").
 pub const PACKET_MAGIC: u64 = 0xc1fc_1fc1;
 
-/// A counter that wraps at the width of its field; one of a variable length can have any value, and does not wrap.
+/// Counter that wraps at the width of its field; one of variable length has any value and never wraps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counter {
     /// Value.
     pub value: u64,
-    /// Bits of the field.
+    /// Width of the field in bits.
     pub width: u64,
 }
 
 impl Counter {
-    /// What a field says.
+    /// Returns the counter in a field.
     fn of(field: Field<'_>, value: u64) -> Self {
         let is_variable = matches!(field.class().kind, FieldKind::VariableLength { .. });
         Self { value, width: if is_variable { 64 } else { field.length } }
     }
 
-    /// By how much the counter grew since `earlier`, assuming that it wrapped at most once. None if
-    /// it went back: a counter of 32 bits or more that gets smaller was set back, it did not count
+    /// Returns the growth of the counter since `earlier`, assuming that it wrapped at most once. Returns
+    /// `None` if it went back: a counter of 32 bits or more that gets smaller was reset, it did not count
     /// through half of its range.
     #[must_use]
     pub fn since(self, earlier: Self) -> Option<u64> {
@@ -39,9 +39,8 @@ impl Counter {
     }
 }
 
-/// Brings a clock up to date with a field of `length` bits that holds its lower bits: the clock
-/// never goes back, so a smaller value means that it wrapped (CTF2-SPEC-2.0, "Clock value update
-/// procedure").
+/// Updates a clock with a field of `length` bits that holds its lower bits. The clock never goes back, so a
+/// smaller value means that it wrapped (CTF2-SPEC-2.0, "Clock value update procedure").
 #[must_use]
 pub fn update_clock(clock: u64, value: u64, length: u64) -> u64 {
     let mask = u64::MAX.checked_shl(length as u32).map_or(u64::MAX, |high| !high);
@@ -51,7 +50,7 @@ pub fn update_clock(clock: u64, value: u64, length: u64) -> u64 {
 /// The same for a field that has the bits of this mask.
 #[inline(always)]
 pub(crate) fn update_masked(clock: u64, value: u64, mask: u64) -> u64 {
-    // How far it is from the low bits of the clock to the value, if need be around.
+    // Distance from the low bits of the clock to the value, modulo the mask.
     clock.wrapping_add(value.wrapping_sub(clock) & mask)
 }
 
@@ -60,29 +59,29 @@ pub(crate) fn update_masked(clock: u64, value: u64, mask: u64) -> u64 {
 pub(crate) struct Clocks {
     /// Index of the default clock.
     default: Option<u16>,
-    /// Value of the default clock; what `values` has of it does not count.
+    /// Value of the default clock; its value in `values` is unused.
     now: Option<u64>,
     values: Vec<u64>,
-    /// Values that clocks which are not the default one take when the packet ends, with the bits of
-    /// the fields that say them.
+    /// Values that clocks other than the default one take when the packet ends, with the lengths of their
+    /// fields in bits.
     at_end: Vec<(u16, u64, u64)>,
-    /// Whether they go on from packet to packet. So it is in PROP-1.0 and CTF 1.8: a clock is 0
-    /// before the data stream; in PROP-2.0 and SPEC-2.0 it is 0 before each packet.
+    /// `true` if clocks continue from packet to packet. They do in PROP-1.0 and CTF 1.8: a clock is 0 before
+    /// the data stream; in PROP-2.0 and SPEC-2.0 it is 0 before each packet.
     pub(crate) go_on: bool,
 }
 
 impl Clocks {
-    /// The clocks of a trace before its data stream begins.
+    /// Returns the clocks of a trace before its data stream begins.
     pub(crate) fn of(trace: &TraceClass) -> Self {
         let go_on = Self::go_on_in(&trace.dialect, trace);
         let values = vec![0; trace.clocks.len()];
         Self { default: None, now: None, values, at_end: Vec::new(), go_on }
     }
 
-    /// Whether clocks go on from packet to packet in a trace of a dialect, given by its title.
+    /// Returns `true` if clocks continue from packet to packet in a trace of a dialect, given by its title.
     pub(crate) fn go_on_in(dialect: &str, trace: &TraceClass) -> bool {
-        // CTF 1.8, section 8, has clocks run on, too; as packets mostly say when they begin, that
-        // makes no difference but where they do not.
+        // In CTF 1.8, section 8, clocks continue, too; as most packets contain their begin, that makes a
+        // difference only for others.
         let begins_are_recorded = || {
             trace.data_streams.iter().flat_map(|class| &class.packet_context).any(|context| {
                 let FieldKind::Structure { members, .. } = &context.kind else { return false };
@@ -123,12 +122,12 @@ impl Clocks {
         }
     }
 
-    /// Whether a field of this clock is of the default one.
+    /// Returns `true` if a field of this clock is of the default one.
     fn is_default(&self, clock: Option<u16>) -> bool {
         clock.is_none() || clock == self.default
     }
 
-    /// Brings a clock up to date; None: the default one.
+    /// Updates a clock; `None`: the default one.
     #[inline]
     fn update(&mut self, clock: Option<u16>, value: u64, length: u64) {
         let clock = match clock.filter(|clock| Some(*clock) != self.default) {
@@ -140,7 +139,7 @@ impl Clocks {
         }
     }
 
-    /// Brings the clocks up to date that a field with roles is about, now.
+    /// Updates the clocks that a field with roles refers to, now.
     #[inline]
     fn update_by(&mut self, field: Field<'_>, roles: Roles, value: u64) {
         if roles.has(Role::Timestamp) {
@@ -155,14 +154,14 @@ impl Clocks {
         }
     }
 
-    /// Brings the clocks up to date that fields of the packet said for its end, but for the default one.
+    /// Updates the clocks with the values of the packet's fields for its end, except the default clock.
     pub(crate) fn end_packet(&mut self) {
         for (clock, value, length) in std::mem::take(&mut self.at_end) {
             self.update(Some(clock), value, length);
         }
     }
 
-    /// Values of some clocks, but for the default one.
+    /// Values of some clocks, except the default one.
     pub(crate) fn others(&self, which: &[u16], others: &mut Vec<(u16, u64)>) {
         others.clear();
         let known = |clock: &u16| Some((*clock, *self.values.get(usize::from(*clock))?));
@@ -170,7 +169,7 @@ impl Clocks {
     }
 }
 
-/// What a packet header and a packet context say.
+/// Values of a packet header and a packet context.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PacketInfo {
     /// Index of the data stream class.
@@ -182,15 +181,15 @@ pub(crate) struct PacketInfo {
     pub(crate) end: Option<u64>,
     pub(crate) discarded: Option<Counter>,
     pub(crate) sequence: Option<Counter>,
-    /// Whether it has the UUID of the metadata.
+    /// `true` if it has the UUID of the metadata.
     pub(crate) is_own: bool,
-    /// The UUID, and where it is, if it is not that of the metadata.
+    /// UUID and its bit, if it is not that of the metadata.
     pub(crate) foreign: Option<(Uuid, u64)>,
-    /// Where the header, the context and the first event record begin.
+    /// Positions of the header, the context and the first event record.
     pub(crate) begins: [Position; 3],
 }
 
-/// Why a packet cannot be read, and where.
+/// Reason why a packet cannot be read, and the bit of the error.
 #[derive(Clone, Debug)]
 pub(crate) struct PacketError {
     pub(crate) bit: u64,
@@ -222,7 +221,7 @@ impl PacketDecoder<'_> {
         clocks.begin_packet();
         let mut info = PacketInfo::default();
         let mut position = Position::default();
-        // Nothing is known of the packet's size yet: what ends here is the data.
+        // The packet's size is not known yet: the data ends the input.
         let bits = PacketBits { data, content: u64::MAX };
         let mut class_id = 0;
         let mut updated = Vec::new();
@@ -268,8 +267,7 @@ impl PacketDecoder<'_> {
             plan.decode(bits, &mut position, slots, self.limits, &mut context)?;
             let length = context.end_length;
             if let (true, Some(now), Some(end)) = (clocks.go_on, clocks.value(), info.end) {
-                // In PROP-1.0 the end is an update like others, of which the field may have the
-                // lower bits only.
+                // In PROP-1.0 the end is an ordinary update, whose field may have the lower bits only.
                 info.end = Some(update_clock(now, end, length));
             }
         }
@@ -278,8 +276,7 @@ impl PacketDecoder<'_> {
         Ok(info)
     }
 
-    /// Whether packets that say no total length reach to the end of their data stream, even if they
-    /// say a content length.
+    /// Returns `true` if packets with at most a content length reach to the end of their data stream.
     fn reaches_to_end(&self) -> bool {
         self.class.dialect == Dialect::Prop1.title()
     }
@@ -300,7 +297,7 @@ impl PacketDecoder<'_> {
                 return error(Rule::PacketTooShort { what, length, taken }.into());
             }
         }
-        // In PROP-1.0, a packet without a total size is all that its data stream has.
+        // In PROP-1.0, a packet without a total size is the whole data stream.
         if !self.reaches_to_end() {
             info.total = info.total.or(info.content);
         }
@@ -314,12 +311,12 @@ impl PacketDecoder<'_> {
 
 struct HeaderVisitor<'a> {
     clocks: &'a mut Clocks,
-    /// The clocks that were brought up to date.
+    /// Clocks that were updated.
     updated: Vec<u16>,
     magic: Option<(u64, u64)>,
     class_id: Option<u128>,
     stream_id: Option<u128>,
-    /// How many bits an id takes that is too wide, and where it is.
+    /// Size in bits of an id that is too wide, and its bit.
     wide_id: Option<(u64, u64)>,
     discarded: Option<Counter>,
     uuid: [u8; 16],
@@ -437,7 +434,7 @@ impl HeaderVisitor<'_> {
 struct ContextVisitor<'a> {
     clocks: &'a mut Clocks,
     found: &'a mut PacketInfo,
-    /// Bits of the field with the time of the end.
+    /// Length in bits of the field with the end time.
     end_length: u64,
 }
 
@@ -495,7 +492,7 @@ impl Visitor for ContextVisitor<'_> {
 }
 
 impl ContextVisitor<'_> {
-    /// A field says which value a clock has when the packet ends.
+    /// Notes the value of a clock at the end of the packet.
     fn ends_at(&mut self, clock: Option<u16>, value: u64, length: u64) {
         match clock.filter(|clock| !self.clocks.is_default(Some(*clock))) {
             None => {
@@ -521,11 +518,11 @@ impl ContextVisitor<'_> {
     }
 }
 
-/// Takes what event record headers (and mapped fields elsewhere in event records) say.
+/// Receives the values of event record headers (and mapped fields elsewhere in event records).
 pub(crate) struct EventVisitor<'a> {
     pub(crate) clocks: &'a mut Clocks,
     pub(crate) class_id: Option<u128>,
-    /// How many bits an id takes that is too wide, and where it is.
+    /// Size in bits of an id that is too wide, and its bit.
     pub(crate) wide_id: Option<(u64, u64)>,
 }
 
@@ -575,7 +572,7 @@ mod tests {
         assert_eq!(update_clock(19712, 5, 8), 19717);
         assert_eq!(update_clock(19717, 4, 8), 19972);
         assert_eq!(update_clock(500, 3, 64), 3);
-        // A value of no width at all cannot be; one bit can.
+        // A clock of one bit works, too.
         assert_eq!(update_clock(1, 0, 1), 2);
     }
 

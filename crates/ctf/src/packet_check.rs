@@ -1,4 +1,4 @@
-//! What is wrong with a packet as a whole, apart from its events.
+//! Checks of a packet as a whole, apart from its events.
 
 use ichnos_model::{DamageKind, DataStream};
 
@@ -6,30 +6,29 @@ use crate::packet::{Counter, PacketInfo};
 use crate::packet_entry::PacketEntry;
 use crate::rule::Rule;
 
-/// A packet, and what is known of it besides.
+/// A packet and its context in the data stream.
 pub(crate) struct PacketCheck<'a> {
     pub(crate) stream: &'a DataStream,
     pub(crate) entry: &'a PacketEntry,
-    /// The packet before in the data stream.
+    /// Packet before it in the data stream.
     pub(crate) before: Option<&'a PacketEntry>,
-    /// What the packet says where it lies, which the entry should say, too; None: it was not looked
-    /// at again.
+    /// Values in the packet itself, which the entry should match; `None`: the packet was not read again.
     pub(crate) info: Option<&'a PacketInfo>,
-    /// Whether an end of 0 stands for an unknown one.
+    /// `true` if an end of 0 means an unknown one.
     pub(crate) may_lack_end: bool,
 }
 
 impl PacketCheck<'_> {
-    /// How many things are looked at.
+    /// Number of checks.
     const COUNT: u8 = 6;
 
-    /// All flaws that it has.
+    /// Returns all flaws of the packet.
     pub(crate) fn flaws(&self) -> impl Iterator<Item = DamageKind> {
         let count = if self.is_flawless() { 0 } else { Self::COUNT };
         (0..count).filter_map(|number| self.flaw(number))
     }
 
-    /// Whether it has none, as nearly all packets.
+    /// Returns `true` if it has no flaws, as nearly all packets.
     fn is_flawless(&self) -> bool {
         self.entry.flaws().is_none()
             && self.is_as_indexed()
@@ -38,7 +37,7 @@ impl PacketCheck<'_> {
             && self.goes_back(PacketEntry::sequence).is_none()
     }
 
-    /// The flaw of this number, if the packet has it.
+    /// Returns the flaw of this number, if the packet has it.
     fn flaw(&self, number: u8) -> Option<DamageKind> {
         let backwards = |counter, (from, to): (u64, u64)| Rule::CounterBackwards { counter, from, to }.into();
         match number {
@@ -64,13 +63,12 @@ impl PacketCheck<'_> {
         }
     }
 
-    /// Whether the packet is the one that the entry says. If it is not, the entry is from an index of
-    /// the tracer.
+    /// Returns `true` if the packet matches its entry. Only entries from a tracer's index can differ.
     fn is_as_indexed(&self) -> bool {
         self.info.is_none_or(|info| info.stream_id == self.stream.id && self.entry.says(info))
     }
 
-    /// Begin and end.
+    /// Returns the begin and the end.
     fn end_before_begin(&self) -> Option<(u64, u64)> {
         let (begin, end) = self.info.map_or(self.entry.said_times(), |info| (info.begin, info.end));
         let (begin, end) = begin.zip(end).filter(|(begin, end)| begin > end)?;
@@ -78,7 +76,7 @@ impl PacketCheck<'_> {
         (!is_reported_or_absent).then_some((begin, end))
     }
 
-    /// Values of a counter before and now.
+    /// Returns the values of a counter before and now, if it goes back.
     #[inline]
     fn goes_back(&self, value: impl Fn(&PacketEntry) -> Option<Counter>) -> Option<(u64, u64)> {
         let (before, now) = (value(self.before?)?, value(self.entry)?);

@@ -1,4 +1,4 @@
-//! What is kept of each packet: there are millions of them in a large trace.
+//! Compact entry for each packet: a large trace has millions of them.
 
 use ichnos_model::{Damage, DamageKind};
 
@@ -7,13 +7,13 @@ use crate::packet::{Counter, PacketInfo};
 /// A packet of a data stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PacketEntry {
-    /// Which file of the stream it is in.
+    /// Index of the stream's file that contains it.
     pub file: u32,
-    /// Which of the following numbers are known, a bit each; and whether the UUID is a foreign one.
+    /// Known numbers, a bit each; one more bit for a foreign UUID.
     known: u8,
     discarded_width: u8,
     sequence_width: u8,
-    /// Where it begins in the file, in bytes.
+    /// Offset in the file in bytes.
     pub offset: u64,
     total: u64,
     content: u64,
@@ -21,21 +21,20 @@ pub struct PacketEntry {
     end: u64,
     discarded: u64,
     sequence: u64,
-    /// What is wrong around it: few packets have any of that.
+    /// Damage around it: few packets have any.
     flaws: Option<Box<Flaws>>,
 }
 
-/// What is wrong with a packet, as far as that is known without its events.
+/// Flaws of a packet that are known without its events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Flaws {
-    /// What could not be read between the packet before in the file and this one, and whether
-    /// this one belongs to another recording.
+    /// Damage between the previous packet of the file and this one, and reports of a foreign UUID.
     pub(crate) before: Vec<Damage>,
-    /// Bytes to the next packet, which begins before this one ends by its own total size.
+    /// Bytes to the next packet, if that begins before this one ends by its own total size.
     pub(crate) room: Option<u64>,
-    /// The begin that it says, if that does not fit between the packets around it in the file.
+    /// Recorded begin, if that does not fit between the packets around it in the file.
     pub(crate) misplaced: Option<u64>,
-    /// The end that it says, if the next packet has begun by then.
+    /// Recorded end, if the next packet has begun by then.
     pub(crate) late_end: Option<u64>,
 }
 
@@ -48,7 +47,7 @@ const SEQUENCE: u8 = 1 << 5;
 const FOREIGN: u8 = 1 << 6;
 
 impl PacketEntry {
-    /// The packet at an offset of its file, by what its header and its context say.
+    /// Creates the entry of the packet at an offset of its file from its header and its context.
     pub(crate) fn new(offset: u64, info: &PacketInfo, before: Vec<Damage>) -> Self {
         let mut known = if info.foreign.is_some() { FOREIGN } else { 0 };
         let mut number = |number: Option<u64>, bit: u8| {
@@ -72,52 +71,52 @@ impl PacketEntry {
         }
     }
 
-    /// What is wrong around it; None: nothing.
+    /// Returns the flaws of the packet, or `None` if there are none.
     pub(crate) fn flaws(&self) -> Option<&Flaws> {
         self.flaws.as_deref()
     }
 
-    /// To note what is wrong around it.
+    /// Returns the flaws of the packet, to add some.
     pub(crate) fn flaws_mut(&mut self) -> &mut Flaws {
         self.flaws.get_or_insert_default()
     }
 
-    /// Whether it is known to have the UUID of another recording.
+    /// Returns `true` if it is known to have the UUID of another recording.
     pub(crate) fn is_foreign(&self) -> bool {
         self.known & FOREIGN != 0
     }
 
-    /// What could not be read before it.
+    /// Returns the damage before the packet.
     pub(crate) fn damage_before(&self) -> &[Damage] {
         self.flaws().map_or(&[], |flaws| &flaws.before)
     }
 
-    /// Whether the begin that it says does not fit between the packets around it in the file.
+    /// Returns `true` if its recorded begin does not fit between the packets around it in the file.
     #[must_use]
     pub fn is_misplaced(&self) -> bool {
         self.flaws().is_some_and(|flaws| flaws.misplaced.is_some())
     }
 
-    /// Whether it begins at another time than it says.
+    /// Returns `true` if the recorded begin was replaced by another one.
     pub(crate) fn has_other_begin(&self) -> bool {
         self.flaws().and_then(|flaws| flaws.misplaced).is_some_and(|said| self.begin != said)
     }
 
-    /// The begin and the end that it says.
+    /// Returns the recorded begin and end.
     pub(crate) fn said_times(&self) -> (Option<u64>, Option<u64>) {
         let said = |flaw: fn(&Flaws) -> Option<u64>| self.flaws().and_then(flaw);
         let (misplaced, late_end) = (said(|flaws| flaws.misplaced), said(|flaws| flaws.late_end));
         (misplaced.or(self.begin()), late_end.or(self.end()))
     }
 
-    /// Notes that its begin does not fit, and what is taken instead.
+    /// Notes that its begin does not fit, and replaces it by `begin`, if there is one.
     pub(crate) fn misplace(&mut self, begin: Option<u64>) {
         let said = self.begin;
         self.flaws_mut().misplaced = Some(said);
         self.begin = begin.unwrap_or(said);
     }
 
-    /// Notes that it cannot end as late as it says, and what is taken instead.
+    /// Notes that it cannot end as late as recorded, and replaces its end.
     pub(crate) fn end_at(&mut self, end: u64) {
         let said = self.end;
         self.flaws_mut().late_end = Some(said);
@@ -128,25 +127,25 @@ impl PacketEntry {
         (self.known & bit != 0).then_some(number)
     }
 
-    /// Size of the whole packet in bits, as it says; None: it reaches to the end of the file.
+    /// Recorded size of the whole packet in bits; `None`: it reaches to the end of the file.
     #[must_use]
     pub fn total(&self) -> Option<u64> {
         self.known(self.total, TOTAL)
     }
 
-    /// Size of its content in bits; None like the total size.
+    /// Size of its content in bits; `None` as for the total size.
     #[must_use]
     pub fn content(&self) -> Option<u64> {
         self.known(self.content, CONTENT)
     }
 
-    /// Value of the default clock at its beginning: what it says, if that can be.
+    /// Value of the default clock at its beginning: the recorded one, if that is possible.
     #[must_use]
     pub fn begin(&self) -> Option<u64> {
         self.known(self.begin, BEGIN)
     }
 
-    /// Value of the default clock at its end: what it says, if that can be.
+    /// Value of the default clock at its end: the recorded one, if that is possible.
     #[must_use]
     pub fn end(&self) -> Option<u64> {
         self.known(self.end, END)
@@ -166,7 +165,7 @@ impl PacketEntry {
         Some(Counter { value, width: self.sequence_width.into() })
     }
 
-    /// Whether a header and a context say the same as this entry.
+    /// Returns `true` if a header and a context match this entry.
     pub(crate) fn says(&self, info: &PacketInfo) -> bool {
         let mut said = Self { file: self.file, ..Self::new(self.offset, info, Vec::new()) };
         let flaws = self.flaws().cloned().unwrap_or_default();
@@ -177,7 +176,7 @@ impl PacketEntry {
         own == said
     }
 
-    /// Size in bytes of what there is of the packet in a file of `file_size` bytes.
+    /// Returns the available size of the packet in bytes, in a file of `file_size` bytes.
     #[must_use]
     pub fn available(&self, file_size: u64) -> u64 {
         let left = file_size.saturating_sub(self.offset);
@@ -185,10 +184,9 @@ impl PacketEntry {
         self.total().map_or(room, |total| room.min(total / 8))
     }
 
-    /// The damage of a packet that does not have all of the bits it says, because its file ends or
-    /// because another packet begins.
+    /// Returns the damage of a packet that its file's end or another packet truncates.
     pub(crate) fn cut_off(&self, name: &str, file_size: u64) -> Option<Damage> {
-        // In PROP-1.0, a packet can say how long its content is and nothing else.
+        // In PROP-1.0, a packet can have a content length only.
         let total = self.total().or(self.content())?;
         let available = self.available(file_size).saturating_mul(8);
         let is_overlapped = self.flaws().is_some_and(|flaws| flaws.room.is_some());

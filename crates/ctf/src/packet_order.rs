@@ -1,5 +1,4 @@
-//! The packets of a data stream in the order of time: from the files in which they lie, some of
-//! them out of place or twice.
+//! Time order of the packets of a data stream, from files with some of them misplaced or duplicated.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -11,29 +10,29 @@ use crate::packet_entry::PacketEntry;
 use crate::rule::Rule;
 use crate::stream_input::StreamFile;
 
-/// How packets are put in order.
+/// Ordering rules.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PacketOrder {
-    /// Whether times can be compared before packets are read one after the other.
+    /// `true` if times can be compared before packets are read one after the other.
     pub(crate) has_times: bool,
-    /// Whether packets end when they say.
+    /// `true` if the recorded ends of packets are credible.
     pub(crate) has_ends: bool,
 }
 
-/// What is left out of packets when they are put in order.
+/// Packets that were dropped when packets were put in order.
 #[derive(Debug, Default)]
 pub(crate) struct LeftOut {
-    /// The damage of those that are left out.
+    /// Damage before and of dropped packets.
     pub(crate) damage: Vec<Damage>,
-    /// How many are in another file, too.
+    /// Number of packets that are in another file, too.
     pub(crate) repeated: u64,
-    /// Packets that have the bytes of an earlier one, as indexes of both: they are copies only if the clock moves
+    /// Packets with the bytes of an earlier one, as indexes of both: they are copies only if the clock moves
     /// within them.
     pub(crate) equal: Vec<(usize, usize)>,
 }
 
 impl LeftOut {
-    /// Leaves out a packet that is a copy of one that is kept.
+    /// Drops a packet that is a copy of one that is kept.
     fn add(&mut self, packet: &PacketEntry, kept: &PacketEntry, files: &[StreamFile]) {
         self.damage.extend(packet.damage_before().iter().cloned());
         self.repeated += u64::from(packet.file != kept.file);
@@ -48,7 +47,7 @@ impl LeftOut {
         }
     }
 
-    /// Leaves out the packets of equal bytes.
+    /// Drops the packets of equal bytes.
     pub(crate) fn drop_equal(
         &mut self,
         packets: Box<[PacketEntry]>,
@@ -65,9 +64,9 @@ impl LeftOut {
 }
 
 impl PacketOrder {
-    /// Puts packets, which come file by file as they lie there, in the order of their begin times.
-    /// Notes which are out of place, and gives what is left out. `begins_are_whole`: packets say all bits of their
-    /// begin, so that it can be compared even if clocks go on from packet to packet.
+    /// Sorts packets, which come file by file in file order, by their begin times. Notes misplaced ones, and
+    /// returns the dropped ones. `begins_are_whole`: packets contain all bits of their begin, so that it can
+    /// be compared even if clocks continue from packet to packet.
     pub(crate) fn apply(
         self,
         packets: &mut Vec<PacketEntry>,
@@ -89,9 +88,9 @@ impl PacketOrder {
     }
 }
 
-/// Notes which packets of a file begin at times that do not fit between those of the packets around
-/// them. Where they lie in the right place all the same, only their begin is wrong: they begin when
-/// the one before ends. Others lie where they do not belong, and the time says where they do.
+/// Marks packets of a file whose begin times do not fit between those of the packets around them. If such a
+/// packet is in the right place, only its begin is wrong: it begins when the one before ends. Others are in
+/// the wrong place, and their time determines the right one.
 fn find_misplaced(packets: &mut [PacketEntry]) {
     if packets.is_sorted_by_key(PacketEntry::begin) {
         return;
@@ -121,14 +120,14 @@ fn find_misplaced(packets: &mut [PacketEntry]) {
     }
 }
 
-/// The packets before and after a packet in the file, of which the times fit.
+/// Packets before and after a packet in the file whose times fit.
 struct Around<'a> {
     before: Option<&'a PacketEntry>,
     next: Option<&'a PacketEntry>,
 }
 
 impl Around<'_> {
-    /// When a packet begins that lies in the right place; None: it does not.
+    /// Returns the begin of a packet that is in the right place, or `None` if it is not.
     fn begin_within(&self, packet: &PacketEntry) -> Option<u64> {
         if !self.in_sequence(packet).unwrap_or_else(|| self.end_fits(packet)) {
             return None;
@@ -138,7 +137,7 @@ impl Around<'_> {
         Some(self.next.and_then(PacketEntry::begin).map_or(begin, |next| begin.min(next)))
     }
 
-    /// Whether the sequence number of a packet is between those of the others, if there are such.
+    /// Returns `true` if the sequence number of a packet is between those of the others, if there are such.
     fn in_sequence(&self, packet: &PacketEntry) -> Option<bool> {
         let number = packet.sequence()?;
         let before = self.before.and_then(PacketEntry::sequence);
@@ -154,16 +153,16 @@ impl Around<'_> {
         })
     }
 
-    /// Whether the end of a packet is between the others.
+    /// Returns `true` if the end of a packet is between the others.
     fn end_fits(&self, packet: &PacketEntry) -> bool {
         let is_after = self.before.is_some_and(|before| before.end().max(before.begin()) <= packet.end());
         is_after && self.next.is_none_or(|next| packet.end() <= next.begin())
     }
 }
 
-/// Which values are in the longest part of a list that is in order, be it with gaps.
+/// Marks the values of the longest ordered subsequence of a list.
 fn longest_in_order<T: Ord>(values: &[T]) -> Vec<bool> {
-    // For each length, the end of the part of that length that ends with the smallest value.
+    // For each length, the end of the subsequence of that length that ends with the smallest value.
     let mut ends: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = Vec::with_capacity(values.len());
     for (i, value) in values.iter().enumerate() {
@@ -183,11 +182,11 @@ fn longest_in_order<T: Ord>(values: &[T]) -> Vec<bool> {
     is_in
 }
 
-/// Snapshots of a session overlap: a packet that is in several files is read once, from the file
-/// that has most of it. What is damaged before a copy is reported nevertheless, and that it is one if it
-/// is in the same file: only damage does that.
+/// Drops copies of packets. Snapshots of a session overlap: a packet that is in several files is read once,
+/// from the file that has most of it. The damage before a copy is reported nevertheless, and the copy itself
+/// if it is in the same file, which only damage causes.
 ///
-/// The packets are in the order of their begin times, so that copies come one after the other.
+/// The packets are sorted by their begin times, so that copies follow each other.
 fn drop_copies(packets: &mut Vec<PacketEntry>, files: &[StreamFile]) -> LeftOut {
     let mut left_out = LeftOut::default();
     let mut kept = Kept::default();
@@ -198,7 +197,7 @@ fn drop_copies(packets: &mut Vec<PacketEntry>, files: &[StreamFile]) -> LeftOut 
     let mut rest = packets.drain(..).peekable();
     while let Some(mut packet) = rest.next() {
         let begins_like = |other: Option<&PacketEntry>| other.is_some_and(|o| o.begin() == packet.begin());
-        // Of a good file, no two begin at the same time.
+        // In a valid file, no two packets begin at the same time.
         if !begins_like(all.last()) {
             kept.clear();
             if !begins_like(rest.peek()) {
@@ -226,23 +225,23 @@ fn drop_copies(packets: &mut Vec<PacketEntry>, files: &[StreamFile]) -> LeftOut 
     left_out
 }
 
-/// What a packet says of itself: end, sizes and counters.
+/// Recorded numbers of a packet: end, sizes and counters.
 type Said = [Option<u64>; 5];
 
-/// What is known of a packet; with the index of the packet that is kept.
+/// Result of a search for a packet; with the index of the packet that is kept.
 enum Known {
     New,
     Copy(usize),
-    /// It has the same bytes, and it is not known when it ends.
+    /// It has the same bytes, and its end is unknown.
     Equal(usize),
 }
 
-/// The packets of one begin time that are no copies, as indexes into those that are kept.
+/// Packets of one begin time that are no copies, as indexes into the kept ones.
 #[derive(Default)]
 struct Kept {
-    /// Those that have an end and a number: what says the same is the same.
+    /// Packets with an end and a number: those with the same numbers are the same.
     numbered: HashMap<Said, usize>,
-    /// Others, also by a hash of their bytes: what says the same need not be the same.
+    /// Other packets, also by a hash of their bytes: those with the same numbers need not be the same.
     by_bytes: HashMap<(Said, u64), usize>,
     hash: RandomState,
 }
@@ -253,7 +252,7 @@ impl Kept {
         self.by_bytes.clear();
     }
 
-    /// Whether a packet is a copy of one of those that are kept. New ones are kept from now on.
+    /// Searches the kept packets for one of which this is a copy. New ones are kept from now on.
     fn find_or_keep(&mut self, packet: &PacketEntry, all: &[PacketEntry], files: &[StreamFile]) -> Known {
         let said = [
             packet.end(),
@@ -272,7 +271,7 @@ impl Kept {
                 }
             };
         }
-        // Where the clock does not move within a packet, the next one can have the same events again.
+        // If the clock does not move within a packet, the next one can have the same events again.
         if !is_numbered && packet.end() == packet.begin() {
             return Known::New;
         }
@@ -296,7 +295,7 @@ impl Kept {
     }
 }
 
-/// The bytes of a packet, as far as they are there.
+/// Returns the available bytes of a packet.
 fn bytes_of<'f>(packet: &PacketEntry, files: &'f [StreamFile]) -> Option<&'f [u8]> {
     let file: &[u8] = &files.get(packet.file as usize)?.bytes;
     let begin = usize::try_from(packet.offset).ok()?;
@@ -304,8 +303,7 @@ fn bytes_of<'f>(packet: &PacketEntry, files: &'f [StreamFile]) -> Option<&'f [u8
     file.get(begin..)?.get(..size)
 }
 
-/// Notes which packets end after the next one has begun: they end there. Those that are out of place
-/// limit no others.
+/// Limits packets to end when the next one begins. Misplaced packets limit no others.
 fn limit_ends(packets: &mut [PacketEntry]) {
     let mut next: Option<u64> = None;
     for packet in packets.iter_mut().rev() {
@@ -346,7 +344,7 @@ mod tests {
     }
 
     proptest! {
-        /// No other part is longer: each is tried.
+        /// No other subsequence is longer: each is tried.
         #[test]
         fn no_part_in_order_is_longer(values in proptest::collection::vec(0u8..8, 0..9)) {
             let is_in_order = |part: &Vec<u8>| part.is_sorted();

@@ -1,4 +1,4 @@
-//! Reads the packets of a data stream, one after the other.
+//! Reader for the packets of a data stream, one after the other.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -17,41 +17,40 @@ use crate::quirks::Quirk;
 use crate::rule::Rule;
 use crate::stream_input::{StreamFile, StreamInput};
 
-/// After this many bits of event records it is looked whether their bytes were there.
+/// Bits of event records between checks that the file still has its bytes.
 const CHECKED: u64 = 8 << 20;
 
-/// Which packet of a data stream is read, what it says, and what is wrong with it as a whole. Of event records
-/// it knows where they begin.
+/// Reads the packets of a data stream: values, damage as a whole, position of the first event record.
 #[derive(Debug)]
 pub(crate) struct PacketReader {
     input: Arc<StreamInput>,
     /// Index of the open packet, or of the next one if none is open.
     index: usize,
-    /// Index behind the last packet that is read.
+    /// Index after the last packet to read.
     end: usize,
     open: Box<OpenPacket>,
     lost_files: LostFiles,
-    /// Whether clocks go on from packet to packet: then what a packet says depends on those before it.
+    /// `true` if clocks continue from packet to packet: then times depend on the packets before.
     clocks_go_on: bool,
 }
 
-/// What is known of the packet that was opened last.
+/// Values of the packet that was opened last.
 #[derive(Debug, Default)]
 struct OpenPacket {
     info: PacketInfo,
     times: PacketTimes,
-    /// When it begins and ends, as it is delivered.
+    /// Begin and end, as delivered.
     begin: Option<ClockValue>,
     end: Option<ClockValue>,
 }
 
-/// What is there of the bits of a packet.
+/// Available bits of a packet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PacketContent {
     pub(crate) data: Bytes,
-    /// Where the content ends in bits, as the packet says.
+    /// Recorded end of the content in bits.
     pub(crate) end: u64,
-    /// Where the header, the context and the first event record begin.
+    /// Positions of the header, the context and the first event record.
     pub(crate) begins: [Position; 3],
 }
 
@@ -61,17 +60,17 @@ impl PacketContent {
     }
 }
 
-/// Up to where a packet can be scanned, in bits from its beginning.
+/// Scannable range of a packet, in bits from its beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Readable {
-    /// Behind this it is looked again whether bytes are gone.
+    /// Bit after which to check again for lost bytes.
     pub(crate) end: u64,
-    /// The packet has no bytes from here on: its file has become shorter.
+    /// Bit from which on bytes are missing, because the file has become shorter.
     pub(crate) lost_from: Option<u64>,
 }
 
 impl PacketReader {
-    /// Of the packets from that with the index `first` on.
+    /// Creates a reader of the packets from index `first` on.
     pub(crate) fn new(input: &Arc<StreamInput>, first: usize) -> Self {
         let lost_files = LostFiles::reported_before(input);
         let clocks_go_on = Clocks::of(&input.stream.trace.class).go_on;
@@ -79,12 +78,12 @@ impl PacketReader {
         Self { input: Arc::clone(input), index: first, end, open: Box::default(), lost_files, clocks_go_on }
     }
 
-    /// Reads no packet from that with this index on.
+    /// Stops reading before the packet with this index.
     pub(crate) fn end_at(&mut self, end: usize) {
         self.end = end.min(self.input.packets.len());
     }
 
-    /// Whether there are packets behind those that are read.
+    /// Returns `true` if there are packets after those that are read.
     pub(crate) fn is_partial(&self) -> bool {
         self.end < self.input.packets.len()
     }
@@ -98,12 +97,12 @@ impl PacketReader {
         self.index
     }
 
-    /// Whether there is a packet of this index.
+    /// Returns `true` if there is a packet of this index.
     pub(crate) fn has_packet(&self) -> bool {
         self.index < self.end
     }
 
-    /// Goes to the next packet.
+    /// Moves to the next packet.
     pub(crate) fn advance(&mut self) {
         self.index += 1;
     }
@@ -116,18 +115,18 @@ impl PacketReader {
         self.input.rules.quirks.contains(&quirk)
     }
 
-    /// The times of the open packet.
+    /// Times of the open packet.
     pub(crate) fn times(&self) -> &PacketTimes {
         &self.open.times
     }
 
-    /// The damage with this number of those between the packet before and this one.
+    /// Returns the damage with this number between the packet before and this one.
     pub(crate) fn damage_before(&self, number: usize) -> Option<Damage> {
         self.entry().damage_before().get(number).cloned()
     }
 
-    /// Opens the packet: decodes its header and its context. If it cannot be read, gives why; of packets that
-    /// are gone, only the first one of a file.
+    /// Opens the packet: decodes its header and its context. Returns its damage if it cannot be read; of lost
+    /// packets, only that of the first one of a file.
     pub(crate) fn open(
         &mut self,
         slots: &Slots,
@@ -136,7 +135,7 @@ impl PacketReader {
         let read = self.read(slots, clocks);
         let first_event = read.as_ref().ok().map(|content| content.begins[2].bit);
         if let (Ok(content), Some(at)) = (&read, first_event) {
-            // To know what is lost, it has to be read.
+            // Lost bytes are found by reading them.
             self.readable(at, content.bits().end());
         }
         match self.lost_part() {
@@ -152,11 +151,11 @@ impl PacketReader {
         let entry = &input.packets[self.index];
         let file = &input.files[entry.file as usize].bytes;
         let begin = entry.offset as usize;
-        // What the packet says may be wrong: another one begins behind what the entry says.
+        // The size in the packet may be wrong: another one begins at the end by the entry.
         let mut data = file.slice(begin..begin + entry.available(file.len() as u64) as usize);
         let all = data.len() as u64 * 8;
         let info = match input.decoder().decode(&data, slots, clocks) {
-            // Only an untrue index says otherwise than the packet itself.
+            // Only a false index differs from the packet itself.
             Ok(info) if info.class != input.stream.class_index => {
                 let classes = &input.stream.trace.class.data_streams;
                 let id = classes.get(info.class).map_or(0, |class| class.id);
@@ -178,7 +177,7 @@ impl PacketReader {
         Ok(PacketContent { data, end, begins: info.begins })
     }
 
-    /// Closes the packet behind its last event record, whose time is `last_event`: brings the clocks to the end
+    /// Closes the packet after its last event record, whose time is `last_event`: moves the clocks to the end
     /// of the packet.
     pub(crate) fn close(&mut self, clocks: &mut Clocks, last_event: u64) {
         clocks.end_packet();
@@ -197,13 +196,13 @@ impl PacketReader {
         }
     }
 
-    /// Whether the packet begins with its first event record, if this comes earlier than the packet says, by a
-    /// quirk of the tracer.
+    /// Returns `true` if the packet begins with its first event record if that is earlier than its begin, by
+    /// a quirk of the tracer.
     pub(crate) fn begins_with_event(&self) -> bool {
         self.has_quirk(Quirk::BarectfEventBeforePacket)
     }
 
-    /// Whether packets end with their last event records, by a quirk of the tracer.
+    /// Returns `true` if packets end with their last event records, by a quirk of the tracer.
     pub(crate) fn ends_with_event(&self) -> bool {
         self.has_quirk(Quirk::LttngCrashPacketEnd) || self.has_quirk(Quirk::LttngEventAfterPacket)
     }
@@ -216,7 +215,7 @@ impl PacketReader {
             && times.begin.is_some_and(|begin| begin != 0)
     }
 
-    /// Has the open packet begin no later than at this value of the default clock.
+    /// Moves the begin of the open packet to this value of the default clock, if that is earlier.
     pub(crate) fn begin_by(&mut self, first_event: u64) {
         if self.open.times.begin.is_some_and(|begin| first_event < begin) {
             self.open.begin = self.input.clock_value(Some(first_event));
@@ -224,45 +223,45 @@ impl PacketReader {
         }
     }
 
-    /// When the open packet begins, in nanoseconds.
+    /// Begin of the open packet in nanoseconds.
     pub(crate) fn begin_time(&self) -> Option<i128> {
         self.open.begin.map(|begin| begin.nanoseconds)
     }
 
-    /// When the open packet ends, in nanoseconds.
+    /// End of the open packet in nanoseconds.
     pub(crate) fn end_time(&self) -> Option<i128> {
         self.open.end.map(|end| end.nanoseconds)
     }
 
-    /// Before this value of the default clock there is no event record of the open packet.
+    /// Value of the default clock before which the open packet has no event record.
     pub(crate) fn earliest_event(&self) -> u64 {
         let end = self.open.times.end.unwrap_or(u64::MAX).min(self.input.rules.most_cycles);
         self.open.times.begin.filter(|begin| *begin <= end).unwrap_or(0)
     }
 
-    /// Whether the begin that the packet says does not fit between the packets around it.
+    /// Returns `true` if the recorded begin does not fit between the packets around it.
     pub(crate) fn is_misplaced(&self) -> bool {
         self.entry().is_misplaced()
     }
 
-    /// Whether no event record from the next packet on can be at `end` or before; `is_behind`: whether the last
-    /// event record was behind that.
+    /// Returns `true` if no event record from the next packet on can be at `end` or before. `is_behind`: the
+    /// last event record was after `end`.
     pub(crate) fn is_past(&self, end: i128, is_behind: bool) -> bool {
-        // Where packets do not say when they begin, or not the truth, the events before must do.
+        // If begins of packets are missing or wrong, the events before decide.
         let begin = self.input.begin_of(self.index).filter(|_| !self.begins_with_event());
         let Some(begin) = begin else { return is_behind && self.ended_after(end) };
         begin > end && self.entry_is_true()
     }
 
-    /// Whether the packet before ended after a time, as far as it says when: one event alone, whose
-    /// time may be wrong, does not mean that all later packets are after it.
+    /// Returns `true` if the packet before ended after a time, or has no end: one event alone, whose time may
+    /// be wrong, does not mean that all later packets are after it.
     fn ended_after(&self, time: i128) -> bool {
         let before = self.index.checked_sub(1).and_then(|before| self.input.packets.get(before));
         let end = before.and_then(|before| self.input.clock_value(before.end()));
         end.is_none_or(|end| end.nanoseconds > time)
     }
 
-    /// Whether the packet says what its entry says, as far as it can be read.
+    /// Returns `true` if the packet matches its entry, or cannot be read.
     fn entry_is_true(&self) -> bool {
         let Some(file) = self.file().filter(|_| !self.clocks_go_on) else { return true };
         let mut clocks = Clocks::of(&self.input.stream.trace.class);
@@ -272,7 +271,7 @@ impl PacketReader {
         decoded.map_or(true, |info| self.entry().says(&info))
     }
 
-    /// What is wrong with the open packet as a whole.
+    /// Returns the damage of the open packet as a whole.
     pub(crate) fn flaws(&self) -> Vec<Damage> {
         let check = PacketCheck {
             stream: &self.input.stream,
@@ -285,14 +284,14 @@ impl PacketReader {
         check.flaws().map(|kind| self.damage(0, 0, kind)).collect()
     }
 
-    /// Damage of the open packet from a bit to another one, from its beginning.
+    /// Returns damage of the open packet from one bit to another, relative to its beginning.
     pub(crate) fn damage(&self, bit: u64, end: u64, kind: DamageKind) -> Damage {
         let entry = self.entry();
         let file = self.file().map_or("", |file| &file.name);
         Damage::new(file, entry.offset * 8 + bit, kind).skipping(end.saturating_sub(bit))
     }
 
-    /// Whether nothing is wrong with the open packet as a whole, and it says when it begins and ends.
+    /// Returns `true` if the open packet has no flaws as a whole, and a begin and an end.
     pub(crate) fn is_plain(&self) -> bool {
         let times = &self.open.times;
         let has_times = times.begin.zip(times.end).is_some_and(|(begin, end)| begin <= end);
@@ -304,13 +303,13 @@ impl PacketReader {
             && self.cut_off().is_none()
     }
 
-    /// The damage of the open packet if the end of its file cuts it off.
+    /// Returns the damage of the open packet if the end of its file truncates it.
     pub(crate) fn cut_off(&self) -> Option<Damage> {
         let file = self.file()?;
         self.entry().cut_off(&file.name, file.bytes.len() as u64)
     }
 
-    /// The same where the data ends within an event record that begins at a bit of the packet, or before it
+    /// The same if the data ends within an event record that begins at a bit of the packet, or before it
     /// could begin.
     pub(crate) fn cut_off_within(&self, begin: u64) -> Option<Damage> {
         let damage = self.cut_off()?;
@@ -318,11 +317,11 @@ impl PacketReader {
         Some(damage.skipping(skipped))
     }
 
-    /// What was discarded before or in the open packet.
+    /// Returns the event records discarded before or in the open packet.
     pub(crate) fn discarded_events(&self) -> Option<Loss> {
         let before = self.input.packet_before(self.index);
         let count = discarded_events(before, self.entry())?;
-        // What was lost before anything is known has no other beginning than this packet's.
+        // Loss before the first snapshot of the counter begins with this packet at the earliest.
         let begin = match before.filter(|before| before.discarded().is_some()) {
             Some(before) => before.end(),
             None => self.open.times.begin,
@@ -330,7 +329,7 @@ impl PacketReader {
         Some(self.loss(count, begin, self.open.times.end))
     }
 
-    /// The packets that are missing before the open one, by sequence numbers.
+    /// Returns the number of packets missing before the open one, by sequence numbers.
     pub(crate) fn discarded_packets(&self) -> Option<Loss> {
         let before = self.input.packet_before(self.index);
         let count = discarded_packets(before, self.entry())?;
@@ -339,12 +338,12 @@ impl PacketReader {
 
     fn loss(&self, count: Option<u64>, begin: Option<u64>, end: Option<u64>) -> Loss {
         let value = |cycles| self.input.clock_value(cycles);
-        // Both times or none: half a range says nothing, nor does one that ends before it begins.
+        // Both times or none: half a range is useless, as is one that ends before it begins.
         let range = value(begin).zip(value(end)).filter(|(begin, end)| begin.cycles <= end.cycles);
         Loss { count, range }
     }
 
-    /// The open packet with its scopes, of which `data` bits are there.
+    /// Returns the open packet with its scopes, of which `data` bits are available.
     pub(crate) fn packet<'a>(&'a self, scopes: Scopes<'a>, data: u64) -> Packet<'a> {
         let info = &self.open.info;
         let (total, content) = (info.total.unwrap_or(data), info.content.unwrap_or(data));
@@ -364,9 +363,9 @@ impl PacketReader {
 
 /// Files that become shorter while they are read.
 ///
-/// Where bytes of a mapped file are gone, there are zeros instead ([`Bytes::lost`]), which can look
-/// like event records. That shows only after they were decoded; so it is looked for at the end of each packet
-/// and within long ones, and once more for all files at the end of the data stream.
+/// Lost bytes of a mapped file read as zeros ([`Bytes::lost`]), which can look like event records. That shows
+/// only after they were decoded, so the check is done at the end of each packet and within long ones, and
+/// once more for all files at the end of the data stream.
 impl PacketReader {
     fn file(&self) -> Option<&StreamFile> {
         self.input.files.get(self.entry().file as usize)
@@ -376,11 +375,11 @@ impl PacketReader {
         self.entry().file
     }
 
-    /// Up to where the open packet, whose content ends at bit `end`, can be scanned from a bit on before it is
-    /// looked whether its bytes were there.
+    /// Returns the range of the open packet, whose content ends at bit `end`, that can be scanned from a bit
+    /// on before the next check for lost bytes.
     pub(crate) fn readable(&self, at: u64, end: u64) -> Readable {
         let end = end.min(at.saturating_add(CHECKED));
-        // A file that has become shorter is found out by reading it.
+        // Reading a byte detects a file that has become shorter.
         let last = usize::try_from(self.entry().offset.saturating_add(end / 8)).ok();
         let last = last.and_then(|last| self.file()?.bytes.get(last.checked_sub(1)?));
         std::hint::black_box(last.copied());
@@ -388,12 +387,12 @@ impl PacketReader {
         Readable { end, lost_from }
     }
 
-    /// Whether bytes of the open packet are gone.
+    /// Returns `true` if bytes of the open packet are lost.
     pub(crate) fn is_lost(&self) -> bool {
         self.lost_part().is_some()
     }
 
-    /// The damage if bytes of the packet are gone, and from which bit of the packet on.
+    /// Returns the damage of lost bytes of the packet, and the bit of the packet from which on they are lost.
     fn lost_part(&self) -> Option<(Damage, u64)> {
         let entry = self.entry();
         let StreamFile { name, bytes } = self.file()?;
@@ -411,8 +410,8 @@ impl PacketReader {
         Some((Damage { bit, skipped: lost_end - bit, ..lost }, bit - begin))
     }
 
-    /// The damage if bytes of the packet are gone, of which event records up to a bit were delivered, unless it
-    /// was reported before they were read.
+    /// Returns the damage of lost bytes if event records up to a bit were delivered, unless it was reported
+    /// before they were read.
     pub(crate) fn report_lost_events(&mut self, read_to: u64) -> Option<Damage> {
         let (damage, from) = self.lost_part()?;
         let reported = read_to > from;
@@ -420,12 +419,12 @@ impl PacketReader {
         (is_new || reported).then_some(Damage { kind: DamageKind::Lost { reported }, ..damage })
     }
 
-    /// The damage of a file that has lost bytes, if there is one of which that was not reported yet.
+    /// Returns the damage of the next file with an unreported loss.
     pub(crate) fn report_lost_file(&mut self) -> Option<Damage> {
         self.lost_files.report_next(&self.input)
     }
 
-    /// Whether no file was found to have lost bytes since the data stream was opened.
+    /// Returns `true` if no file was found to have lost bytes since the data stream was opened.
     pub(crate) fn has_lost_nothing(&self) -> bool {
         self.lost_files == LostFiles::reported_before(&self.input)
     }
@@ -439,7 +438,7 @@ mod tests {
     const FIRST: Said = Said { begin: 10, end: 20, sequence: 0, discarded: 5 };
     const SECOND: Said = Said { begin: 30, end: 40, sequence: 3, discarded: 7 };
 
-    /// The packets of a data stream, and what they are decoded with.
+    /// Packets of a data stream, and the state to decode them with.
     struct Packets {
         reader: PacketReader,
         slots: Vec<Cell<i128>>,
@@ -487,7 +486,7 @@ mod tests {
     fn losses_lie_between_packets() {
         let mut packets = Packets::of(&two_packets());
         packets.open().unwrap();
-        // Nothing is known of the counter before the first packet.
+        // The counter before the first packet is unknown.
         assert_eq!(packets.reader.discarded_events().map(|loss| loss.count), Some(None));
         assert!(packets.reader.discarded_packets().is_none());
         packets.reader.advance();
@@ -505,7 +504,7 @@ mod tests {
         assert!(packets.reader.is_past(9, false) && !packets.reader.is_past(10, true));
         packets.reader.advance();
         assert!(packets.reader.is_past(29, false) && !packets.reader.is_past(30, true));
-        // It was only asked: nothing was opened for it.
+        // A query alone opens no packet.
         assert_eq!(packets.reader.begin_time(), None);
     }
 

@@ -1,4 +1,4 @@
-//! When a packet begins and ends, as far as it is to be believed.
+//! Credible begin and end times of packets.
 
 use ichnos_model::{ClockClass, DataStreamClass, FieldKind, Role};
 
@@ -12,15 +12,15 @@ use crate::stream_input::StreamInput;
 pub(crate) struct PacketTimes {
     pub(crate) begin: Option<u64>,
     pub(crate) end: Option<u64>,
-    /// No event should be later.
+    /// Latest time of an event.
     pub(crate) last: Option<u64>,
-    /// Whether the packet says other times, which is reported as damage of the packet.
+    /// `true` if the packet contains other times, which is reported as damage of the packet.
     pub(crate) are_corrected: bool,
 }
 
 impl PacketTimes {
-    /// The times that a packet says, where they fit to the packets around it; otherwise those of
-    /// its entry, which were made to fit.
+    /// Returns the times in the packet, if they fit to the packets around it; otherwise those of its entry,
+    /// which were made to fit.
     pub(crate) fn of(input: &StreamInput, packet: usize, info: &PacketInfo) -> Self {
         let begin_of = |packet: Option<usize>| input.packets.get(packet?).and_then(PacketEntry::begin);
         let (before, next) = (begin_of(packet.checked_sub(1)), begin_of(packet.checked_add(1)));
@@ -46,12 +46,12 @@ impl PacketTimes {
     }
 }
 
-/// Fields of a packet context that say a value of the default clock.
+/// Fields of a packet context with a value of the default clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SaidTime {
     /// Bits of the longest one of a fixed length; 0: there is none.
     pub(crate) bits: u64,
-    /// True if there is one of a variable length.
+    /// `true` if there is one of a variable length.
     pub(crate) is_variable: bool,
 }
 
@@ -67,7 +67,7 @@ impl SaidTime {
                 continue;
             }
             match &member.class.kind {
-                // Longer ones cannot be written anew.
+                // Longer ones cannot be rewritten.
                 FieldKind::Integer { bits, .. } if bits.length <= 64 => {
                     said.bits = said.bits.max(bits.length)
                 }
@@ -80,7 +80,7 @@ impl SaidTime {
 }
 
 impl StreamInput {
-    /// The packet before the given one whose counters show what was lost since.
+    /// Returns the packet before the given one whose counters show the loss since then.
     pub(crate) fn packet_before(&self, packet: usize) -> Option<&PacketEntry> {
         // Not further than that: a file of misplaced packets would take too long.
         const FURTHEST: usize = 64;
@@ -88,8 +88,8 @@ impl StreamInput {
     }
 }
 
-/// The largest value of a default clock that is a time of 64 bits; 0 if time begins too early. In exact
-/// arithmetic, so that damage is the same whether times are shown in exact arithmetic or as Babeltrace does.
+/// Returns the largest value of a default clock that is a time of 64 bits; 0 if time begins too early. The
+/// arithmetic is exact, so that damage does not depend on the arithmetic in which times are shown.
 pub(crate) fn most_cycles(clock: Option<&ClockClass>) -> u64 {
     let fits = |cycles| clock.is_none_or(|clock| is_of_64_bits(clock.nanoseconds(cycles)));
     if !fits(0) || fits(u64::MAX) {
@@ -108,7 +108,7 @@ pub(crate) fn is_out_of_range(clock: &ClockClass) -> bool {
     clock.nanoseconds(0) > i64::MAX.into() || clock.nanoseconds(u64::MAX) < i64::MIN.into()
 }
 
-/// Whether a time fits in a signed number of 64 bits.
+/// Returns `true` if a time fits in a signed number of 64 bits.
 pub(crate) fn is_of_64_bits(nanoseconds: i128) -> bool {
     i64::try_from(nanoseconds).is_ok()
 }

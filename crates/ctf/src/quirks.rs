@@ -1,4 +1,4 @@
-//! Faults of known tracers that readers have to know of.
+//! Faults of known tracers that readers take into account.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -16,8 +16,8 @@ pub enum Quirk {
     /// A packet that LTTng recovered after a crash has an end time of 0: it ends with its last
     /// event.
     LttngCrashPacketEnd,
-    /// The clock `monotonic` of LTTng counts from the Unix epoch, its offset included, but metadata of
-    /// CTF 1.8 do not say so.
+    /// The clock `monotonic` of LTTng counts from the Unix epoch, including its offset, but metadata of CTF
+    /// 1.8 cannot express that.
     LttngMonotonicClock,
     /// barectf before 2.3.1 writes events before the begin time of their packet: such a packet
     /// begins with its first event.
@@ -25,7 +25,7 @@ pub enum Quirk {
 }
 
 impl Quirk {
-    /// All of them.
+    /// All quirks.
     pub const ALL: [Self; 4] = [
         Self::LttngEventAfterPacket,
         Self::LttngCrashPacketEnd,
@@ -33,7 +33,7 @@ impl Quirk {
         Self::BarectfEventBeforePacket,
     ];
 
-    /// Its name, which stays the same.
+    /// Stable name of the quirk.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -68,8 +68,7 @@ impl Quirk {
         TracerQuirk { name: self.name(), message: self.describe(), relates_clocks }
     }
 
-    /// The quirks of the tracer that wrote a trace, by the name and the version in its
-    /// environment.
+    /// Returns the quirks of the tracer that wrote a trace, by the name and the version in its environment.
     #[must_use]
     pub fn of(trace: &TraceClass) -> Vec<Self> {
         Self::ALL.into_iter().filter(|quirk| quirk.is_of(trace)).collect()
@@ -94,7 +93,7 @@ impl Quirk {
         }
     }
 
-    /// Changes the class of a trace that has this quirk, if there is something wrong with that.
+    /// Corrects the class of a trace that has this quirk, if needed.
     pub(crate) fn correct(self, trace: &mut TraceClass) {
         if self == Self::LttngMonotonicClock {
             for clock in trace.clocks.iter_mut().filter(|clock| clock.name.as_deref() == Some(MONOTONIC)) {
@@ -110,7 +109,7 @@ impl From<Quirk> for TracerQuirk {
     }
 }
 
-/// What is said of each of them.
+/// Descriptions of all quirks.
 pub(crate) const TRACER_QUIRKS: [TracerQuirk; Quirk::ALL.len()] = {
     let mut all = [Quirk::ALL[0].description(); Quirk::ALL.len()];
     let mut at = 1;
@@ -121,17 +120,17 @@ pub(crate) const TRACER_QUIRKS: [TracerQuirk; Quirk::ALL.len()] = {
     all
 };
 
-/// The quirks that have changed what was read. Cursors of several threads can note them.
+/// Quirks that have changed a result. Cursors of several threads can note them.
 #[derive(Debug, Default)]
 pub(crate) struct AppliedQuirks(AtomicU8);
 
 impl AppliedQuirks {
-    /// Notes that a quirk has changed what was read.
+    /// Notes that a quirk has changed a result.
     pub(crate) fn note(&self, quirk: Quirk) {
         self.0.fetch_or(1 << quirk as u8, Ordering::Relaxed);
     }
 
-    /// Whether a quirk has changed what was read up to now.
+    /// Returns `true` if a quirk has changed a result up to now.
     pub(crate) fn contains(&self, quirk: Quirk) -> bool {
         self.0.load(Ordering::Relaxed) & (1 << quirk as u8) != 0
     }
@@ -139,7 +138,7 @@ impl AppliedQuirks {
 
 const MONOTONIC: &str = "monotonic";
 
-/// Version of the tracer.
+/// Returns the version of the tracer.
 fn version(trace: &TraceClass) -> Option<(i128, i128, i128)> {
     let number = |name| trace.environment(name).and_then(Value::as_integer);
     let patch = number("tracer_patch").or_else(|| number("tracer_patchlevel")).unwrap_or(0);
@@ -189,7 +188,7 @@ mod tests {
         assert!(with("lttng-modules", ctf18, "monotonic"));
         assert!(!with("lttng-ust", ctf18, "other"));
         assert!(!with("barectf", ctf18, "monotonic"));
-        // CTF 2 has a way to say it.
+        // CTF 2 can express it.
         assert!(!with("lttng-ust", Dialect::Spec2.title(), "monotonic"));
     }
 

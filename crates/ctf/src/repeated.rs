@@ -1,5 +1,5 @@
-//! Directories and files that are left out though nothing is wrong with them: what is met twice, by links, is
-//! read once, hidden files are not read. That is said.
+//! Skipped directories and files without a fault: those found twice, by links, are read once; hidden files
+//! are not read. A notice reports each.
 
 use std::collections::HashMap;
 
@@ -8,10 +8,10 @@ use ichnos_io::{Entry, FileId, Tree};
 use crate::packet::PACKET_MAGIC;
 use crate::trace::{Directory, shown};
 
-/// How many notices of a kind are made; the others are counted.
+/// Maximum number of notices of a kind; the others are counted.
 const SHOWN: usize = 20;
 
-/// What people should know of what was left out though nothing is wrong with it.
+/// Notices about skipped files and directories without a fault.
 #[derive(Debug, Default)]
 pub(crate) struct Notices {
     list: Vec<String>,
@@ -30,13 +30,13 @@ impl Notices {
     pub(crate) fn finish(mut self) -> Vec<String> {
         if self.more > 0 {
             self.list
-                .push(format!("{} more files or directories are links to what is read elsewhere", self.more));
+                .push(format!("{} more files or directories are links to others that are read", self.more));
         }
         self.list
     }
 }
 
-/// The directories without those that are whole repetitions of others: same metadata file, and no data stream
+/// Returns the directories without complete repetitions of others: same metadata file, and no data stream
 /// file that the other one does not have.
 pub(crate) fn without_repetition<'a>(all: Vec<Directory<'a>>, notices: &mut Notices) -> Vec<Directory<'a>> {
     let mut by_metadata: HashMap<FileId, Vec<usize>> = HashMap::new();
@@ -49,7 +49,7 @@ pub(crate) fn without_repetition<'a>(all: Vec<Directory<'a>>, notices: &mut Noti
     }
     let mut is_repeated = vec![false; all.len()];
     for mut same in by_metadata.into_values().filter(|same| same.len() > 1) {
-        // Those with the most files first: they cannot be a part of others.
+        // Directories with the most files come first: they cannot be a part of others.
         same.sort_by_key(|i| (std::cmp::Reverse(all[*i].files.len()), *i));
         let mut owners: HashMap<FileId, usize> = HashMap::new();
         for i in same.iter().copied() {
@@ -79,7 +79,7 @@ pub(crate) fn without_repetition<'a>(all: Vec<Directory<'a>>, notices: &mut Noti
     all.into_iter().filter(|_| !is_repeated.next().unwrap_or(false)).collect()
 }
 
-/// Leaves each file in the first directory of a trace only, if it is in several or has several names in one.
+/// Keeps each file in the first directory of a trace only, if it is in several or has several names in one.
 pub(crate) fn read_files_once(directories: &mut [Directory<'_>], notices: &mut Notices) {
     if !directories.iter().any(|directory| directory.has_other_names) {
         return;
@@ -104,8 +104,8 @@ pub(crate) fn read_files_once(directories: &mut [Directory<'_>], notices: &mut N
     }
 }
 
-/// What to say of hidden files of a directory, if one looks like a data stream file. They belong to no trace
-/// (CTF2-FS-1.0), but what is a trace's should not vanish because of its name.
+/// Returns a notice about hidden files of a directory, if one looks like a data stream file. They belong to
+/// no trace (CTF2-FS-1.0), but data should not vanish silently because of a file's name.
 pub(crate) fn hidden_data(directory: &Directory<'_>) -> Option<String> {
     let magic = PACKET_MAGIC as u32;
     let begins = [magic.to_le_bytes(), magic.to_be_bytes()];
@@ -114,13 +114,13 @@ pub(crate) fn hidden_data(directory: &Directory<'_>) -> Option<String> {
     };
     let first = directory.hidden.iter().find(is_data)?;
     Some(format!(
-        "{}: this looks like a data stream file, but files whose names begin with a dot are no part of a \
-         trace: it is left out; give it another name to have it read",
+        "{}: this looks like a data stream file, but files whose names begin with a dot do not belong to \
+         a trace: it is skipped; rename it to read it",
         shown(directory.tree, &first.path)
     ))
 }
 
-/// Notes which links lead to directories with traces that are read at another path.
+/// Adds notices of links to directories with traces that are read at another path.
 pub(crate) fn note_links(tree: &Tree, directories: &[Directory<'_>], notices: &mut Notices) {
     let mut paths: Vec<&str> = Vec::new();
     for entry in &tree.entries {
@@ -134,7 +134,7 @@ pub(crate) fn note_links(tree: &Tree, directories: &[Directory<'_>], notices: &m
         if paths.binary_search(&first).is_ok() || next.is_some_and(|path| path.starts_with(&below)) {
             notices.add(|| {
                 format!(
-                    "{}: this leads to the same directory as {}: what is in it is read once",
+                    "{}: this leads to the same directory as {}: its files are read once",
                     shown(tree, &entry.path),
                     shown(tree, first)
                 )
@@ -143,7 +143,7 @@ pub(crate) fn note_links(tree: &Tree, directories: &[Directory<'_>], notices: &m
     }
 }
 
-/// The files of an index directory that is a link to one that is listed elsewhere.
+/// Returns the files of an index directory that is a link to one that is listed elsewhere.
 pub(crate) fn linked_files<'a>(tree: &'a Tree, first: &str) -> impl Iterator<Item = &'a Entry> {
     let below = format!("{first}/");
     let begin = tree.entries.partition_point(|entry| entry.path.as_str() < below.as_str());

@@ -1,4 +1,4 @@
-//! Suspends reading a data stream at a message, and resumes it there.
+//! Suspending and resuming a data stream at a message.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use ichnos_model::{Cursor, MessageKind, Window};
 use crate::cursor::{CtfCursor, Current};
 use crate::stream_input::StreamInput;
 
-/// The message that a cursor is at, and what it takes to find that again: much less than the cursor.
+/// Current message of a cursor, and the state to find it again: much smaller than the cursor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ResumePoint {
     kind: ResumeKind,
     packet: u32,
-    /// Where in the packet the event record begins, or where reading has come to before its end, in bits.
+    /// Bit of the packet at which the event record begins, or that was reached before the packet's end.
     bit: u64,
-    /// [`ResumeKind::Event`]: the value of the default clock before the event record; otherwise the time of
+    /// For [`ResumeKind::Event`], value of the default clock before the event record; otherwise the time of
     /// the last event before the message.
     cycles: u64,
 }
@@ -28,9 +28,9 @@ enum ResumeKind {
 }
 
 impl CtfCursor {
-    /// Where it is. None where it takes more than that to go on, which is the case for few data streams at a
-    /// time, or in few traces: at loss and damage, at events whose times are wrong, with clocks that run on
-    /// from packet to packet or beside the default one, within a byte.
+    /// Returns the point of the current message, or `None` if resuming needs more than that. This is so for
+    /// few data streams at a time, or in few traces: at loss and damage, at events whose times are wrong,
+    /// with clocks that continue from packet to packet or beside the default one, within a byte.
     pub(crate) fn resume_point(&self) -> Option<ResumePoint> {
         let last = self.scanner.order.last;
         let (kind, at, cycles) = match self.head()?.kind {
@@ -38,7 +38,7 @@ impl CtfCursor {
             MessageKind::Event if self.current == Current::Event => {
                 (ResumeKind::Event, self.scanner.event_begin(), self.scanner.clock_before())
             }
-            // Where an end was corrected, it may depend on events that are not looked at again.
+            // A corrected end may depend on events that are not read again.
             MessageKind::PacketEnd
                 if (!self.has_window || !self.packets.ends_with_event())
                     && !self.packets.times().are_corrected =>
@@ -58,8 +58,7 @@ impl CtfCursor {
         is_resumable.then_some(ResumePoint { kind, packet, bit: at.bit, cycles })
     }
 
-    /// Goes to the message of a resume point. Where its bytes are gone by now, there is no message; what comes
-    /// next is the damage.
+    /// Moves to the message of a resume point. If its bytes are lost by now, the damage comes next.
     fn resume(&mut self, at: &ResumePoint) {
         if !self.open_packet() {
             return;
@@ -78,7 +77,7 @@ impl CtfCursor {
                 self.deliver_queued();
             }
             ResumeKind::PacketEnd => {
-                // Where the packet ends with its last event, this is its time.
+                // If the packet ends with its last event, this is its time.
                 self.scanner.go_to(at.bit, at.cycles);
                 self.scanner.order.last = at.cycles;
                 self.queue_packet_end();
@@ -89,7 +88,7 @@ impl CtfCursor {
 }
 
 impl StreamInput {
-    /// A cursor over what is in the window, at the message of a resume point.
+    /// Returns a cursor over the messages in the window, at the message of a resume point.
     pub(crate) fn cursor_resumed(self: &Arc<Self>, window: Window, at: &ResumePoint) -> CtfCursor {
         let mut cursor = self.cursor_at(window, at.packet as usize);
         cursor.resume(at);

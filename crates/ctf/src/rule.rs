@@ -1,9 +1,9 @@
-//! The rules of CTF that data can break, beside what can be wrong in any format.
+//! Rules of CTF that data can break, in addition to those of any format.
 
 use ichnos_model::{BrokenRule, DamageKind, Uuid};
 
-/// A rule that a packet, an event record or a packet index breaks, and how. As [`DamageKind`] it is a
-/// [`BrokenRule`] with the name that [`Rule::name`] gives.
+/// Rule that a packet, an event record or a packet index breaks, with details. As [`DamageKind`] it is a
+/// [`BrokenRule`] with the name that [`Rule::name`] returns.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Rule {
@@ -21,7 +21,7 @@ pub enum Rule {
     /// A packet names a data stream class of the metadata.
     #[error("unknown data stream class {0}: it is not in the metadata")]
     DataStreamClass(u128),
-    /// A packet belongs to the data stream that the index of its file says.
+    /// A packet belongs to the data stream in the index of its file.
     #[error("the index of the file is wrong: the packet belongs to data stream class {class}")]
     OtherDataStream {
         /// Id of the data stream class that the packet names.
@@ -51,7 +51,7 @@ pub enum Rule {
     PacketTooShort {
         /// "a total length" or "a content length".
         what: &'static str,
-        /// The size it says.
+        /// Recorded size.
         length: u64,
         /// Size of its header and context.
         taken: u64,
@@ -96,13 +96,13 @@ pub enum Rule {
         /// Cycles at its end.
         end: u64,
     },
-    /// The packet index that the tracer wrote says what the packet says; it is the packet that counts.
+    /// The packet index that the tracer wrote matches the packet; the packet counts.
     #[error("the packet index does not match the packet")]
     FalseIndex,
 }
 
 impl Rule {
-    /// Its name, in words of small letters with `-` between them.
+    /// Name of the rule, in lower case with hyphens.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -124,7 +124,7 @@ impl Rule {
         }
     }
 
-    /// What the owner of the trace can do about it.
+    /// Advice for the owner of the trace.
     fn remedy(&self) -> &'static str {
         match self {
             Self::EventRecordClass { .. } | Self::DataStreamClass(_) | Self::WideId(_) => {

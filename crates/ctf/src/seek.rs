@@ -10,12 +10,12 @@ use crate::packet_entry::PacketEntry;
 use crate::quirks::Quirk;
 use crate::stream_input::StreamInput;
 
-/// Whether what a packet of a data stream says can be understood without those before it.
+/// Returns `true` if packets of a data stream can be decoded without those before them.
 pub(crate) fn packets_stand_alone(stream: &DataStream, packets: &[PacketEntry], quirks: &[Quirk]) -> bool {
     !Clocks::of(&stream.trace.class).go_on
         && stream.clock().is_some()
         && packets.iter().all(|packet| packet.begin().is_some())
-        // Such packets begin earlier than they say.
+        // Such packets begin earlier than recorded.
         && !quirks.contains(&Quirk::BarectfEventBeforePacket)
 }
 
@@ -48,7 +48,7 @@ impl StreamInput {
         Some(split_points)
     }
 
-    /// A cursor at the first message at `begin` or later.
+    /// Returns a cursor at the first message at `begin` or later.
     pub(crate) fn cursor_from(self: &Arc<Self>, window: Window, begin: i128) -> CtfCursor {
         if self.stream.clock().is_none() {
             let mut cursor = self.cursor_at(window, 0);

@@ -1,4 +1,4 @@
-//! A cursor over one of very many data streams.
+//! Small cursor for traces with very many data streams.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use crate::cursor::CtfCursor;
 use crate::resume::ResumePoint;
 use crate::stream_input::StreamInput;
 
-/// A cursor that takes little memory as long as it is not its turn.
+/// Cursor that takes little memory while it waits for its turn.
 ///
-/// A merge holds a cursor of each data stream, but of hundreds of thousands most wait for the time of their
-/// first packet or of their next event. So the [`CtfCursor`], which is some twenty times larger, is made to
-/// find out when that is, thrown away, and made again when it is needed.
+/// A merge holds a cursor for each data stream, but of hundreds of thousands most wait for the time of their
+/// first packet or of their next event. So the [`CtfCursor`], which is some twenty times larger, is created
+/// to find that time, dropped, and created again when it is needed.
 #[derive(Debug)]
 pub(crate) struct SmallCursor {
     input: Arc<StreamInput>,
@@ -25,17 +25,17 @@ pub(crate) struct SmallCursor {
     state: State,
 }
 
-/// What the cursors of a merge share.
+/// State that the cursors of a merge share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     window: Window,
-    /// How many of them are [`State::Reading`], and how many stay so though it is not their turn.
+    /// Number of cursors that are [`State::Reading`], and maximum number that stay so while they wait.
     open: AtomicUsize,
     most_open: usize,
 }
 
 impl Shared {
-    /// For the cursors over what is in the window.
+    /// Creates the shared state of the cursors over a window.
     pub(crate) fn new(window: Window, most_open: usize) -> Arc<Self> {
         Arc::new(Self { window, open: AtomicUsize::new(0), most_open })
     }
@@ -46,9 +46,9 @@ enum State {
     New,
     /// At the beginning of the data stream.
     Begin,
-    /// At a message behind that, with its head; where to go on, None: at the first one.
+    /// At a later message, with its head; the point to resume at, `None`: the first message.
     Waiting(Head, Option<ResumePoint>, OnceCell<Box<CtfCursor>>),
-    /// From there on.
+    /// Reading from there on.
     Reading(Box<CtfCursor>),
     Done,
 }
@@ -58,7 +58,7 @@ impl SmallCursor {
         Self { input: Arc::clone(input), shared: Arc::clone(shared), excluded: None, state: State::New }
     }
 
-    /// The cursor at a message behind the beginning of the data stream; None: the first one.
+    /// Returns the cursor at a message after the beginning of the data stream; `None`: the first one.
     fn waiting(&self, at: Option<&ResumePoint>) -> Box<CtfCursor> {
         let exclude =
             |cursor: &mut CtfCursor| self.excluded.iter().for_each(|classes| cursor.exclude(classes));
@@ -75,12 +75,12 @@ impl SmallCursor {
         cursor
     }
 
-    /// Gives back the pages of files that the cursor was made for, if it was not kept.
+    /// Releases the pages of files that the cursor was created for, if it was not kept.
     fn release(&self) {
         self.input.files.iter().for_each(|file| file.bytes.release());
     }
 
-    /// Puts another state in the place of a cursor that was read, if there is one.
+    /// Replaces a cursor that was read by another state, if there is one.
     fn close(&mut self, state: State) {
         if matches!(std::mem::replace(&mut self.state, state), State::Reading(_)) {
             self.shared.open.fetch_sub(1, Ordering::Relaxed);
@@ -88,7 +88,7 @@ impl SmallCursor {
         }
     }
 
-    /// The cursor where it is: it is needed from now on.
+    /// Returns the cursor at the current message: it is needed from now on.
     fn reading(&mut self) -> Option<&mut CtfCursor> {
         if let State::Waiting(_, at, cursor) = &mut self.state {
             let (at, cursor) = (at.take(), cursor.take());
@@ -178,7 +178,7 @@ impl FastCursor for SmallCursor {
     fn checkpoint(&self) -> Option<Checkpoint> {
         match &self.state {
             State::Reading(cursor) => cursor.checkpoint(),
-            // Not kept: that is asked of all of them.
+            // The cursor is not kept: all cursors are asked for checkpoints.
             State::Waiting(_, at, cursor) => match cursor.get() {
                 Some(cursor) => cursor.checkpoint(),
                 None => {

@@ -1,7 +1,7 @@
-//! The file beside the data streams that has the call stacks of a trace and what their addresses stand for.
+//! File beside the data streams with the call stacks of a trace and the symbols of their addresses.
 //!
-//! CTF has neither, so the file has a name that readers leave out: it begins with a dot (CTF2-FS-1.0). It is described
-//! in `docs/annotations.md`.
+//! CTF has neither, so the file name begins with a dot, which readers ignore (CTF2-FS-1.0). The format is
+//! documented in `docs/annotations.md`.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -10,27 +10,27 @@ use std::sync::Arc;
 use ichnos_io::{Bytes, Entry};
 use ichnos_model::{CallStacks, CodeKind, Frame, Limits, Meaning, StackTable, Symbol, Symbols, Trace};
 
-/// The name of the file, if there is one for all data stream classes; otherwise each name goes on with a hyphen and a
-/// number.
+/// Name of the file, if there is one for all data stream classes; otherwise each name continues with a hyphen
+/// and a number.
 const STACK_FILE: &str = ".ichnos-stacks";
 
-/// The name of a file: of the one of this number, or of the only one.
+/// Returns the name of the file of this number, or of the only file.
 pub(crate) fn stack_file(number: Option<usize>) -> String {
     number.map_or_else(|| STACK_FILE.to_owned(), |number| format!("{STACK_FILE}-{number}"))
 }
 
-/// Whether a file of this name has call stacks.
+/// Returns `true` if a file of this name has call stacks.
 pub(crate) fn is_stack_file(name: &str) -> bool {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let rest = name.strip_prefix(STACK_FILE);
     rest.is_some_and(|rest| rest.is_empty() || rest.strip_prefix('-').is_some_and(is_number))
 }
 
-/// What it begins with; a number follows, the version.
+/// Beginning of the file; the version number follows.
 const MAGIC: &[u8] = b"ichnos-stacks\n";
 const VERSION: u128 = 1;
 
-/// Kinds of records. None is 0, which lost bytes of a file are read as.
+/// Kinds of records. 0 is unused, because lost bytes of a file read as 0.
 mod kind {
     pub(super) const TEXT: u128 = 1;
     pub(super) const FRAME: u128 = 2;
@@ -41,7 +41,7 @@ mod kind {
     pub(super) const THREAD: u128 = 7;
 }
 
-/// What a frame or a symbol has of what is optional.
+/// Presence flags of optional parts of a frame or a symbol.
 mod has {
     /// Frames.
     pub(super) const ADDRESS: u128 = 1;
@@ -57,7 +57,7 @@ mod has {
 const OF_FRAME: u128 = has::ADDRESS | has::NAME | has::MODULE;
 const OF_SYMBOL: u128 = has::NAME | has::MODULE | has::FROM | has::UNTIL;
 
-/// About how many bytes of memory a record takes once it is loaded, at most. Of a text, its own bytes come to that.
+/// Maximum memory of a loaded record in bytes, approximately. A text also takes its own bytes.
 const TEXT_MEMORY: u64 = 64;
 const FRAME_MEMORY: u64 = 192;
 const STACK_MEMORY: u64 = 48;
@@ -65,11 +65,11 @@ const SYMBOL_MEMORY: u64 = 320;
 const CLASS_MEMORY: u64 = 64;
 const THREAD_MEMORY: u64 = 128;
 
-/// How many times the size of what a file was packed in its content may take.
+/// Maximum ratio of the memory of a file's content to its packed size.
 const OF_PACKED: u64 = 512;
 
-/// The data stream classes of a trace, by their indexes, whose events have call stacks that are known: together those
-/// whose numbers are of the same table.
+/// Returns the data stream classes of a trace, by their indexes, whose events have known call stacks. Classes
+/// whose numbers refer to the same table are in one group.
 pub(crate) fn classes_with_stacks(trace: &Trace) -> Vec<Vec<usize>> {
     let means_stack = |index: &usize| {
         let classes = &mut trace.event_records(*index);
@@ -92,13 +92,13 @@ pub(crate) fn classes_with_stacks(trace: &Trace) -> Vec<Vec<usize>> {
     all
 }
 
-/// Writes call stacks and what their addresses stand for. Others who use the stack table wait meanwhile. `classes`: the
-/// ids of the data stream classes that they are of; none: all.
+/// Writes call stacks and the symbols of their addresses. Other users of the stack table wait meanwhile.
+/// `classes` are the ids of the data stream classes of the stacks; empty: all.
 ///
 /// # Errors
-/// If it cannot be written.
+/// Returns an error if writing fails.
 pub(crate) fn write_stacks(stacks: CallStacks<'_>, classes: &[u128], out: impl Write) -> io::Result<()> {
-    // Reading may mean to read the trace, and so must not happen while the table is held.
+    // Getting the symbols may read the trace, and so must not happen while the table is held.
     let symbols = stacks.symbols();
     let mut writer = StackWriter { out, texts: HashMap::new() };
     writer.out.write_all(MAGIC)?;
@@ -116,12 +116,12 @@ pub(crate) fn write_stacks(stacks: CallStacks<'_>, classes: &[u128], out: impl W
 
 struct StackWriter<W> {
     out: W,
-    /// The numbers of the texts that were written.
+    /// Numbers of the texts that were written.
     texts: HashMap<Arc<str>, u128>,
 }
 
 impl<W: Write> StackWriter<W> {
-    /// An integer of 7 bits a byte, the least significant ones first.
+    /// Writes an integer with 7 bits per byte, the least significant ones first.
     fn number(&mut self, value: impl Into<u128>) -> io::Result<()> {
         let mut value: u128 = value.into();
         let mut bytes = [0; 19];
@@ -193,7 +193,7 @@ impl<W: Write> StackWriter<W> {
         parts.iter().filter_map(|(value, _)| *value).try_for_each(|value| self.number(value))
     }
 
-    /// The number of a text, which is written before what refers to it.
+    /// Returns the number of a text, which is written before it is referred to.
     fn text(&mut self, text: Option<&Arc<str>>) -> io::Result<Option<u128>> {
         let Some(text) = text else { return Ok(None) };
         if let Some(number) = self.texts.get(text) {
@@ -212,7 +212,7 @@ fn flags(parts: &[(Option<u128>, u128)]) -> u128 {
     parts.iter().filter(|(value, _)| value.is_some()).map(|(_, flag)| flag).sum()
 }
 
-/// Small numbers stay small, whatever their sign.
+/// Maps small numbers of either sign to small ones.
 fn zigzag(value: i128) -> u128 {
     (value << 1 ^ value >> 127) as u128
 }
@@ -240,48 +240,48 @@ fn kind_of_number(number: u128) -> Option<CodeKind> {
     })
 }
 
-/// Why something of a stack file is not used.
+/// Reason why parts of a stack file are not used.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum StackFileError {
     #[error("the call stacks cannot be read: {0}")]
     Unreadable(String),
-    /// It begins with something else.
-    #[error("this is no file of call stacks; it is left out")]
+    /// The magic number is missing.
+    #[error("this is not a file of call stacks: skipped")]
     Magic,
-    #[error("call stacks of version {0} cannot be read; they are left out")]
+    #[error("skipped call stacks of the unknown version {0}")]
     Version(u128),
-    /// At this byte.
-    #[error("the call stacks are damaged from byte {0} on; the rest is left out")]
+    /// Byte of the damage.
+    #[error("the call stacks are damaged from byte {0} on; the rest is skipped")]
     Malformed(u64),
     /// The end is missing.
-    #[error("the call stacks break off; the rest is missing")]
+    #[error("the call stacks are truncated; the rest is missing")]
     CutOff,
     /// It would take more memory than this, in bytes.
-    #[error("the call stacks take more than {0} bytes of memory, which is too much; the rest is left out")]
+    #[error("the call stacks take more than {0} bytes of memory, the limit; the rest is skipped")]
     TooLarge(u64),
-    /// The file of another directory of the trace says something else of the same numbers.
-    #[error("the directories of the trace have different call stacks of the same numbers; all are left out")]
+    /// The file of another directory of the trace has different stacks for the same numbers.
+    #[error("the directories of the trace have different call stacks of the same numbers; all are skipped")]
     Conflict,
 }
 
-/// The stack files of a trace: in each directory that has its data streams, one for all of them, or several.
+/// Stack files of a trace: each directory with its data streams has one for all of them, or several.
 #[derive(Debug, Default)]
 pub(crate) struct StackFiles {
     all: Vec<Stacks>,
-    /// Their indexes, by ids of data stream classes.
+    /// Indexes into `all`, by ids of data stream classes.
     by_classes: HashMap<Vec<u128>, usize>,
-    /// How much memory all take together, in bytes.
+    /// Memory of all stacks together, in bytes.
     used: u64,
 }
 
-/// The stacks of data stream classes.
+/// Stacks of data stream classes.
 #[derive(Debug, Default)]
 struct Stacks {
-    /// Ids of the data stream classes; none: all.
+    /// Ids of the data stream classes; empty: all.
     classes: Vec<u128>,
     table: StackTable,
     files: Vec<StackFile>,
-    /// How much memory they take, in bytes: files of several directories have the same stacks.
+    /// Memory of the stacks in bytes: files of several directories have the same stacks.
     used: u64,
 }
 
@@ -289,16 +289,16 @@ struct Stacks {
 #[derive(Debug)]
 struct StackFile {
     bytes: Bytes,
-    /// How much memory it may take.
+    /// Maximum memory in bytes.
     memory: u64,
     has_symbols: bool,
 }
 
 impl StackFiles {
-    /// Takes the stacks of a file.
+    /// Adds the stacks of a file.
     ///
     /// # Errors
-    /// If there is something that is not used. What can be is.
+    /// Returns an error for the parts that are not used; all others are.
     pub(crate) fn add(&mut self, entry: &Entry, limits: &Limits) -> Result<(), StackFileError> {
         let bytes = entry.read().map_err(|error| StackFileError::Unreadable(error.to_string()))?;
         let all = limits.description_bytes;
@@ -331,7 +331,7 @@ impl StackFiles {
                     if (number as usize) < before {
                         return Err(StackFileError::Conflict);
                     }
-                    // It is there twice, or there is no room for it: those that follow would get other numbers.
+                    // Duplicate, or no room for it: later stacks would get other numbers.
                     fault = Some(StackFileError::Malformed(records.at as u64));
                     break;
                 }
@@ -353,7 +353,7 @@ impl StackFiles {
         fault.map_or(Ok(()), Err)
     }
 
-    /// Gives what was read to a trace. `offset` was added to its clocks, in nanoseconds.
+    /// Adds the stacks to a trace. `offset` was added to its clocks, in nanoseconds.
     pub(crate) fn finish(self, trace: &mut Trace, offset: i128) {
         let indexes: HashMap<u128, usize> =
             trace.class.data_streams.iter().enumerate().map(|(index, stream)| (stream.id, index)).collect();
@@ -411,11 +411,11 @@ struct Records<'b> {
     frames: u64,
     stacks: u32,
     memory: u64,
-    /// How much of it is left.
+    /// Memory left, in bytes.
     left: u64,
 }
 
-/// A text, and what it became when it was used first.
+/// A text, and its shared copy once it was used.
 struct Text<'b> {
     bytes: &'b str,
     shared: Option<Arc<str>>,
@@ -433,7 +433,7 @@ enum Record {
     Thread((Option<u64>, u64), Arc<str>),
 }
 
-/// The parts of a record cannot be what they have to be.
+/// A record has invalid parts.
 struct Malformed;
 
 impl<'b> Records<'b> {
@@ -450,7 +450,7 @@ impl<'b> Records<'b> {
         }
     }
 
-    /// The ids of data stream classes, which come first.
+    /// Returns the ids of data stream classes, which come first.
     fn classes(&mut self) -> Vec<u128> {
         let mut classes = Vec::new();
         loop {
@@ -468,7 +468,7 @@ impl<'b> Records<'b> {
         }
     }
 
-    /// The next record but texts; None: there are no more.
+    /// Returns the next record except texts, or `None` at the end.
     fn next(&mut self) -> Result<Option<Record>, StackFileError> {
         loop {
             let begin = self.at;
@@ -494,7 +494,7 @@ impl<'b> Records<'b> {
         }
     }
 
-    /// What is wrong with the record that begins at a byte.
+    /// Returns the fault of the record that begins at a byte.
     fn fault(&self, begin: usize) -> StackFileError {
         if self.at >= self.bytes.len() {
             return StackFileError::CutOff;
@@ -523,7 +523,7 @@ impl<'b> Records<'b> {
         N::try_from(self.number()?).map_err(|_| Malformed)
     }
 
-    /// The memory that a text takes.
+    /// Reads a text and returns its memory in bytes.
     fn text(&mut self) -> Result<u64, Malformed> {
         let len: usize = self.narrow()?;
         let rest = self.bytes.get(self.at..).unwrap_or_default();
@@ -542,7 +542,7 @@ impl<'b> Records<'b> {
         if flags & !known == 0 { Ok(flags) } else { Err(Malformed) }
     }
 
-    /// A text that is there if a record has this flag.
+    /// Returns the text that is present if a record has this flag.
     fn named(&mut self, flags: u128, flag: u128) -> Result<Option<Arc<str>>, Malformed> {
         if flags & flag == 0 {
             return Ok(None);
@@ -731,7 +731,7 @@ mod tests {
             assert_eq!(stacks(&again), stacks(&original)[..count]);
             assert!(again.symbols().len() <= original.symbols().len());
         }
-        // As a file is read that loses bytes meanwhile.
+        // A file that loses bytes while it is read looks like this.
         let lost = [&bytes[..40], &vec![0; bytes.len() - 40]].concat();
         assert!(matches!(read(&[&lost], MEMORY).1[..], [StackFileError::Malformed(_)]));
     }
@@ -751,20 +751,20 @@ mod tests {
         });
         let of = |content: &[u8]| read(&[&[MAGIC, &[1], content].concat()], MEMORY).1.pop();
         let malformed = |at| Some(StackFileError::Malformed(MAGIC.len() as u64 + 1 + at));
-        // A kind that there is not, a frame that there is not, a caller that there is not, one stack twice.
+        // Unknown kind, unknown frame, unknown caller, duplicate stack.
         assert_eq!(of(&[8, 0, 0]), malformed(0));
-        // A thread whose name is not there, and one that breaks off.
+        // A thread with a missing name, and a truncated one.
         assert_eq!(of(&[7, 0, 3, 0, 5]), malformed(0));
         assert_eq!(of(&[1, 1, b'a', 7, 1, 3, 0]), Some(StackFileError::CutOff));
         assert_eq!(of(&[3, 0, 0, 5]), malformed(0));
         assert_eq!(of(&[2, 0, 0, 3, 0, 1, 5]), malformed(3));
         assert_eq!(of(&[2, 0, 0, 3, 0, 0, 3, 0, 0, 5]), malformed(9));
-        // A text that there is not, one that is no UTF-8, one that is longer than the file, flags of no meaning.
+        // Missing text, invalid UTF-8, text longer than the file, unknown flags.
         assert_eq!(of(&[2, 2, 0, 0, 5]), malformed(0));
         assert_eq!(of(&[1, 1, 0xff, 5]), malformed(0));
         assert_eq!(of(&[1, 0xff, 0x7f, 5]), Some(StackFileError::CutOff));
         assert_eq!(of(&[2, 8, 0, 5]), malformed(0));
-        // A number that has too many bits.
+        // A number with too many bits.
         assert_eq!(of(&[&[0xff; 19][..], &[5]].concat()), malformed(0));
         assert_eq!(read(&[b"ichnos-stacks\n\x02"], MEMORY).1, [StackFileError::Version(2)]);
         assert_eq!(read(&[b"other"], MEMORY).1, [StackFileError::Magic]);
@@ -821,7 +821,7 @@ mod tests {
         class.data_streams.iter_mut().zip(5..).for_each(|(stream, id)| stream.id = id);
         let mut trace = Trace::new(class, "", &Limits::default()).unwrap();
         let mut stacks = StackFiles::default();
-        // Several directories have the same; nothing has the class 9.
+        // Several directories have the same stacks; no class has the id 9.
         for file in [of(1, &[5, 9]), of(2, &[7]), of(1, &[5, 9])] {
             stacks.add_bytes(Bytes::from(file), MEMORY).unwrap();
         }
@@ -835,7 +835,7 @@ mod tests {
         stacks.add_bytes(Bytes::from(of(1, &[5])), memory).unwrap();
         let fault = stacks.add_bytes(Bytes::from(of(2, &[7])), memory).unwrap_err();
         assert!(matches!(fault, StackFileError::TooLarge(_)), "{fault}");
-        // Behind other records, there is no such record.
+        // After other records, this record is invalid.
         let late = [&of(1, &[])[..of(1, &[]).len() - 1], &[6, 0, 5]].concat();
         assert!(matches!(read(&[&late], MEMORY).1[..], [StackFileError::Malformed(_)]));
         assert!(["", "-1", "-12"].iter().all(|end| is_stack_file(&format!("{STACK_FILE}{end}"))));

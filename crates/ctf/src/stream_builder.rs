@@ -1,5 +1,4 @@
-//! From data stream files to data streams: finds the packets of the files, and which data stream they belong
-//! to.
+//! Builds data streams from data stream files: finds the packets of the files, and their data streams.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as MapEntry;
@@ -27,10 +26,10 @@ use crate::seek::packets_stand_alone;
 use crate::stream_input::{StreamFile, StreamInput, StreamRules};
 use crate::trace::OpenOptions;
 
-/// Number of packets after which the progress of the search for packets is reported again.
+/// Number of packets between reports of the search's progress.
 const STRIDE: u64 = 1 << 12;
 
-/// Which data stream a packet belongs to: its class id, and its id or else the number of its file.
+/// Data stream of a packet: its class id, and its id or else the number of its file.
 type StreamKey = (u128, Option<u128>, u64);
 
 /// Assigns the packets of data stream files to data streams.
@@ -41,16 +40,16 @@ pub(crate) struct StreamBuilder<'a> {
     streams: BTreeMap<StreamKey, Stream>,
     pub(crate) damage: Vec<Damage>,
     pub(crate) diagnostics: Vec<FileDiagnostic>,
-    /// How many packets there are, and how many there may be.
+    /// Number of packets, and its maximum.
     packets: u64,
     most_packets: u64,
-    /// Whether what documents forbid is reported even if nothing is lost by it.
+    /// `true` to report violations of the documents even if nothing is lost by them.
     strict: bool,
-    /// The first data stream file without any byte, and how many there are.
+    /// First empty data stream file, and the number of empty ones.
     empty: Option<(String, u64)>,
-    /// The file of the first packet of 8 bits at most, and where it is.
+    /// File of the first packet of 8 bits at most, and the packet's location.
     small: Option<(String, u64)>,
-    /// How many files are done.
+    /// Number of finished files.
     files: u64,
     progress: &'a ScanProgress,
 }
@@ -64,7 +63,7 @@ struct Stream {
 }
 
 impl<'a> StreamBuilder<'a> {
-    /// Without any file. `limits`: those of decoding; `allowed`: what is allowed of all packets.
+    /// Creates a builder without files. `limits` apply to decoding, `allowed` to all packets.
     pub(crate) fn new(
         trace: &'a Arc<Trace>,
         limits: &Limits,
@@ -88,7 +87,7 @@ impl<'a> StreamBuilder<'a> {
         }
     }
 
-    /// Adds a data stream file, with the index that LTTng wrote for it and the name of that.
+    /// Adds a data stream file, with the index that LTTng wrote for it and the index's name.
     pub(crate) fn add(&mut self, name: String, entry: &Entry, lttng_index: Option<(String, &Entry)>) {
         let bytes = match entry.read() {
             Ok(bytes) => bytes,
@@ -126,7 +125,7 @@ impl<'a> StreamBuilder<'a> {
         progress.report(step(0));
         self.files += 1;
         let mut last: Option<StreamKey> = None;
-        // An index says where packets are that were not asked for.
+        // An index also contains packets that were not requested.
         let from_index = match lttng_index.filter(|_| !bytes.is_empty() && !entry.goes_on()) {
             Some((name, index)) => self.indexed_packets(&decoder, &bytes, name, index),
             None => None,
@@ -148,7 +147,7 @@ impl<'a> StreamBuilder<'a> {
             }),
         };
         bytes.release();
-        // Zeros in the place of what is missing now are nothing to complain of.
+        // Ignore zeros left by truncation.
         let rest = lost(&name, &bytes).or(rest);
         if let Some(rest) = rest {
             match last.and_then(|key| self.streams.get_mut(&key)) {
@@ -158,10 +157,10 @@ impl<'a> StreamBuilder<'a> {
         }
     }
 
-    /// The packets of a file by what they say themselves, and its size in bytes.
+    /// Returns the packets of a file by their own headers, and the size of the file in bytes.
     ///
     /// # Errors
-    /// If there is anything in the file that is no packet.
+    /// Returns an error if the file contains anything other than packets.
     pub(crate) fn packets_of(&self, name: &str, entry: &Entry) -> Result<(Vec<ScannedPacket>, u64), String> {
         let bytes = entry.read().map_err(|error| format!("cannot be read: {error}"))?;
         if let Some(kind) = &self.packet_limits.refused {
@@ -190,7 +189,7 @@ impl<'a> StreamBuilder<'a> {
         }
     }
 
-    /// The packets of a file by the index that LTTng wrote, if that is true.
+    /// Returns the packets of a file by the index that LTTng wrote, if that is true.
     fn indexed_packets(
         &mut self,
         decoder: &PacketDecoder<'_>,
@@ -243,18 +242,18 @@ impl<'a> StreamBuilder<'a> {
         *last = Some(key);
     }
 
-    /// Reports what documents forbid though all can be read.
+    /// Reports violations of the documents that do not prevent reading.
     pub(crate) fn note_flaws(&mut self, dialect: Dialect) {
         let mut warning = |file: String, message: String| {
             let diagnostic = Diagnostic::warning(TextPosition::default(), message);
             self.diagnostics.push(FileDiagnostic::new(file, diagnostic));
         };
-        // Tracers leave empty files behind where nothing happened: only strict reading reports them. In PROP-1.0, a data
-        // stream has any number of packets ("Layer 2").
+        // Tracers leave empty files if nothing happened: only strict reading reports them. In PROP-1.0, a
+        // data stream has any number of packets ("Layer 2").
         let is_wrong = self.strict && dialect != Dialect::Prop1;
         if let Some((file, count)) = self.empty.take().filter(|_| is_wrong) {
             let more = if count > 1 { format!("; so are {} more files", count - 1) } else { String::new() };
-            warning(file, format!("the data stream is empty, but must have a packet at least{more}"));
+            warning(file, format!("the data stream is empty, but must have at least one packet{more}"));
         }
         if let Some((file, byte)) = self.small.take().filter(|_| self.strict && dialect == Dialect::Prop1) {
             warning(file, format!("the packet at byte {byte} has 8 bits, but must have more in PROP-1.0"));
@@ -309,15 +308,14 @@ impl<'a> StreamBuilder<'a> {
             }
             streams.push(input);
         }
-        // Those of a class by their ids, and those without by their files, which come directory by directory.
+        // Streams of a class are sorted by id, or without ids by their files, directory by directory.
         let key = |stream: &StreamInput| (stream.stream.class().id, stream.stream.id);
         streams.sort_by(|a, b| key(a).cmp(&key(b)).then_with(|| a.stream.name.cmp(&b.stream.name)));
         streams
     }
 }
 
-/// Lets a list grow in such steps that one of a single item, as most are where there are very many, has no
-/// room for more.
+/// Makes room for a single item in an empty list: most lists have only one where there are very many.
 fn make_room<T>(list: &mut Vec<T>) {
     if list.is_empty() {
         list.reserve_exact(1);

@@ -18,51 +18,50 @@ use crate::quirks::{AppliedQuirks, Quirk};
 /// A file of a data stream.
 #[derive(Clone, Debug)]
 pub struct StreamFile {
-    /// Its path in the trace.
+    /// Path of the file in the trace.
     pub name: Arc<str>,
-    /// Its bytes.
+    /// Bytes of the file.
     pub bytes: Bytes,
 }
 
-/// A data stream and where it lies.
+/// A data stream with its files and packets.
 #[derive(Debug)]
 pub struct StreamInput {
-    /// The stream.
+    /// The data stream.
     pub stream: Arc<DataStream>,
-    /// Its files.
+    /// Files of the stream.
     pub files: Box<[StreamFile]>,
-    /// How data streams of its class are read.
+    /// Rules for reading data streams of its class.
     pub(crate) rules: Arc<StreamRules>,
-    /// Its packets in the order they are read.
+    /// Packets in reading order.
     pub packets: Box<[PacketEntry]>,
-    /// How many of its packets are in a further file, too.
+    /// Number of packets that are in a further file, too.
     pub(crate) repeated: u64,
-    /// What could not be read at the ends of its files.
+    /// Damage at the ends of its files.
     pub rest: Box<[Damage]>,
-    /// Those of the quirks that have changed what was read.
+    /// Quirks that have changed a result.
     pub(crate) applied_quirks: AppliedQuirks,
-    /// Whether what a packet says can be understood without those before it: known once, as packets
-    /// can be many.
+    /// `true` if packets can be decoded without those before them. Stored, because packets can be many.
     pub(crate) packets_stand_alone: bool,
 }
 
-/// How the data streams of a class are read. They can be many, so that it is kept once.
+/// Rules for reading the data streams of a class. These can be many, so they share the rules.
 #[derive(Debug)]
 pub(crate) struct StreamRules {
-    /// What is known of event records.
+    /// Facts about event records.
     pub(crate) records: EventRecords,
     /// Faults of the tracer to take into account.
     pub(crate) quirks: Box<[Quirk]>,
     /// Limits of decoding.
     pub(crate) limits: DecodeLimits,
-    /// How cycles become nanoseconds.
+    /// Conversion of cycles to nanoseconds.
     pub(crate) clock_arithmetic: ClockArithmetic,
-    /// Values of the default clock above this one are no times of 64 bits.
+    /// Largest value of the default clock that is a time of 64 bits.
     pub(crate) most_cycles: u64,
 }
 
 impl StreamRules {
-    /// The value of a clock.
+    /// Returns the value of a clock.
     pub(crate) fn clock_value(&self, clock: Option<&ClockClass>, cycles: Option<u64>) -> Option<ClockValue> {
         let cycles = cycles?;
         let nanoseconds = clock?.nanoseconds_in(self.clock_arithmetic, cycles);
@@ -71,7 +70,7 @@ impl StreamRules {
 }
 
 impl StreamInput {
-    /// Whether a packet has events at other times than its beginning: another one behind it cannot begin then, too.
+    /// Returns `true` if a packet has events after its begin time: then no later packet can begin at that time.
     pub(crate) fn moves_clock(self: &Arc<Self>, packet: usize) -> bool {
         let begin = self.packets[packet].begin();
         let mut cursor = self.cursor_of(Window::default(), packet..packet + 1);
@@ -85,28 +84,28 @@ impl StreamInput {
         false
     }
 
-    /// What decodes packet headers and contexts.
+    /// Returns the decoder of packet headers and contexts.
     pub(crate) fn decoder(&self) -> PacketDecoder<'_> {
         let trace = &self.stream.trace;
         PacketDecoder { class: &trace.class, plans: &trace.plans, limits: self.rules.limits }
     }
 
-    /// The value of the default clock.
+    /// Returns the value of the default clock.
     pub(crate) fn clock_value(&self, cycles: Option<u64>) -> Option<ClockValue> {
         self.rules.clock_value(self.stream.clock(), cycles)
     }
 
-    /// Time at which a packet begins, in nanoseconds.
+    /// Begin of a packet in nanoseconds.
     pub(crate) fn begin_of(&self, packet: usize) -> Option<i128> {
         Some(self.clock_value(self.packets.get(packet)?.begin())?.nanoseconds)
     }
 
-    /// The first packet that can have events at `begin` or later.
+    /// Returns the first packet that can have events at `begin` or later.
     pub(crate) fn first_packet(&self, begin: i128) -> usize {
         let is_before =
             |cycles| self.clock_value(cycles).is_some_and(|value: ClockValue| value.nanoseconds < begin);
-        // Packets begin in order, and event times never go back: what is before the last packet
-        // that begins too early ends too early - if it says so, too.
+        // Packets begin in order, and event times never go back: packets before the last one that begins too
+        // early also end too early, unless their recorded end is later.
         let last = self.packets.partition_point(|packet| is_before(packet.begin())).saturating_sub(1);
         let ends_before = |packet: &PacketEntry| packet.end().is_none() || is_before(packet.end());
         self.packets[..last].iter().position(|packet| !ends_before(packet)).unwrap_or(last)
@@ -117,7 +116,7 @@ impl StreamInput {
     pub fn time_range(&self) -> Option<(i128, i128)> {
         let times = || {
             self.packets.iter().flat_map(|packet| {
-                // An end before the begin is none.
+                // An end before the begin is ignored.
                 [packet.begin(), packet.end().filter(|end| packet.begin().is_none_or(|begin| begin <= *end))]
                     .map(|cycles| self.clock_value(cycles).map(|value| value.nanoseconds))
             })
@@ -125,12 +124,12 @@ impl StreamInput {
         Some((times().flatten().min()?, times().flatten().max()?))
     }
 
-    /// Size of the file that a packet is in.
+    /// Size of the file that contains a packet.
     pub(crate) fn file_size(&self, packet: &PacketEntry) -> u64 {
         self.files.get(packet.file as usize).map_or(0, |file| file.bytes.len() as u64)
     }
 
-    /// What its packets say.
+    /// Returns a summary of its packets.
     #[must_use]
     pub fn summary(&self) -> StreamSummary {
         let mut summary = StreamSummary {

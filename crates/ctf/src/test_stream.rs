@@ -7,7 +7,7 @@ use ichnos_io::{Entry, Tree};
 use crate::stream_input::StreamInput;
 use crate::trace::{OpenOptions, open};
 
-/// All fields are bytes, but for the sizes and the texts; the clock is of 1 GHz and begins at 0.
+/// All fields are bytes, except the sizes and the texts; the clock is of 1 GHz and begins at 0.
 const METADATA: &str = r#"/* CTF 1.8 */
 typealias integer { size = 8; } := u8;
 typealias integer { size = 16; align = 8; } := u16;
@@ -28,7 +28,7 @@ event { name = text; id = 1; fields := struct { u8 length; u8 bytes[length]; str
 /// Bytes of a packet header and a packet context.
 pub(crate) const HEAD: usize = 9;
 
-/// What a packet says besides its sizes.
+/// Fields of a packet other than its sizes.
 #[derive(Clone, Copy)]
 pub(crate) struct Said {
     pub(crate) begin: u8,
@@ -37,7 +37,7 @@ pub(crate) struct Said {
     pub(crate) discarded: u8,
 }
 
-/// A packet with these bytes behind its context.
+/// A packet with these bytes after its context.
 pub(crate) fn packet(said: Said, events: &[u8]) -> Vec<u8> {
     let bits = (8 * (HEAD + events.len()) as u16).to_le_bytes();
     let Said { begin, end, sequence, discarded } = said;

@@ -1,4 +1,4 @@
-//! CTF traces where they lie: directories with a file `metadata` and data stream files.
+//! CTF traces on disk: directories with a file `metadata` and data stream files.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -25,29 +25,29 @@ use crate::stream_builder::StreamBuilder;
 use crate::stream_input::StreamInput;
 use crate::writer;
 
-/// How to open CTF traces.
+/// Options for opening CTF traces.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct OpenOptions {
-    /// Dialect of the metadata; None: found out from the content.
+    /// Dialect of the metadata; `None`: detected from the content.
     pub dialect: Option<Dialect>,
-    /// Refuse metadata that is only understood by being tolerant.
+    /// `true` to refuse metadata that only a tolerant reader understands.
     pub strict: bool,
-    /// Read classes as the metadata declares them, without annotations of ichnos.
+    /// `true` to read classes as declared in the metadata, without annotations of ichnos.
     pub without_annotations: bool,
-    /// What is refused because it is too much.
+    /// Limits on the size of traces.
     pub limits: Limits,
     /// Known bugs of tracers that are not worked around.
     pub without_quirks: Vec<Quirk>,
-    /// Use the packet indexes that LTTng writes beside its data streams, where they are true.
+    /// `true` to use the packet indexes that LTTng writes beside its data streams, if they are true.
     pub lttng_index: bool,
     /// Nanoseconds to add to the offsets of clocks.
     pub clock_offsets: ClockOffsets,
-    /// How cycles become nanoseconds.
+    /// Conversion of cycles to nanoseconds.
     pub clock_arithmetic: ClockArithmetic,
     /// Metadata for trees that have none, with the name of its file: a single data stream file.
     pub metadata: Option<(String, Bytes)>,
-    /// Takes how far the search for packets is.
+    /// Receives the progress of the search for packets.
     pub progress: ScanProgress,
 }
 
@@ -75,21 +75,21 @@ pub struct CtfTrace {
     trace: Arc<Trace>,
     /// Dialect of its metadata.
     pub dialect: Dialect,
-    /// True if all of its metadata is in packets.
+    /// `true` if all of its metadata is in packets.
     is_packetized: bool,
     diagnostics: Vec<FileDiagnostic>,
-    /// Its data streams.
+    /// Data streams of the trace.
     pub streams: Vec<Arc<StreamInput>>,
     damage: Vec<Damage>,
     quirks: Vec<Quirk>,
 }
 
-/// Why a CTF trace cannot be opened.
+/// Reason why a CTF trace cannot be opened.
 #[derive(Clone, Debug)]
 pub struct TraceError {
-    /// Where it lies.
+    /// Path of the trace.
     pub path: String,
-    /// What is wrong, at least one problem; those that are no errors are reported too.
+    /// Problems, with at least one error; warnings are reported too.
     pub diagnostics: Vec<FileDiagnostic>,
 }
 
@@ -107,19 +107,19 @@ impl fmt::Display for TraceError {
 
 impl std::error::Error for TraceError {}
 
-/// What is in a tree of files.
+/// Result of opening a tree of files.
 #[derive(Debug, Default)]
 pub struct Opened {
-    /// The traces that can be read, by UUID and path.
+    /// Readable traces, by UUID and path.
     pub traces: Vec<CtfTrace>,
-    /// The traces that cannot.
+    /// Errors of the other traces.
     pub errors: Vec<TraceError>,
-    /// What was left out though nothing is wrong with it, a sentence each: what is read already under
+    /// Notices about skipped items without a fault, a sentence each: items that were already read under
     /// another name, and hidden files that look like data stream files.
     pub notices: Vec<String>,
 }
 
-/// Whether a tree has CTF traces: a file called `metadata` that is none of another format.
+/// Returns `true` if a tree has CTF traces: a file `metadata` that belongs to no other format.
 #[must_use]
 pub fn probe(tree: &Tree) -> bool {
     tree.entries.iter().any(is_metadata)
@@ -140,7 +140,7 @@ pub(crate) fn own_files(tree: &Tree, files: &[usize]) -> Vec<usize> {
     }
 }
 
-/// Whether a file, or a directory that it lies in, has a name that begins with a dot.
+/// Returns `true` if the name of a file, or of a directory that contains it, begins with a dot.
 fn is_hidden(entry: &Entry) -> bool {
     entry.path.split('/').any(|name| name.starts_with('.'))
 }
@@ -151,8 +151,8 @@ fn is_metadata(entry: &Entry) -> bool {
 
 /// Opens all CTF traces of some trees, at any depth.
 ///
-/// Directories with the same trace UUID and the same classes are parts of one trace, in whichever tree
-/// they lie: rotated sessions, snapshots.
+/// Directories with the same trace UUID and the same classes are parts of one trace: rotated sessions,
+/// snapshots.
 #[must_use]
 pub fn open(trees: &[&Tree], options: &OpenOptions) -> Opened {
     let mut opened = Opened::default();
@@ -165,7 +165,7 @@ pub fn open(trees: &[&Tree], options: &OpenOptions) -> Opened {
         opened.notices.extend(directories.iter().filter_map(hidden_data));
         all.extend(directories);
     }
-    // So that nothing depends on the order of the trees.
+    // Makes the result independent of the order of the trees.
     all.sort_by(|a, b| a.path.cmp(&b.path));
     for directory in without_repetition(all, &mut notices) {
         match directory.describe(options) {
@@ -188,7 +188,7 @@ pub fn open(trees: &[&Tree], options: &OpenOptions) -> Opened {
     opened
 }
 
-/// The indexes of LTTng's layout for all data stream files of the traces in a tree, at any depth.
+/// Returns the indexes of LTTng's layout for all data stream files of the traces in a tree, at any depth.
 pub(crate) fn packet_indexes(tree: &Tree, options: &OpenOptions) -> PacketIndexes {
     let mut indexes = PacketIndexes::default();
     for directory in directories(tree, options) {
@@ -210,26 +210,26 @@ pub(crate) fn packet_indexes(tree: &Tree, options: &OpenOptions) -> PacketIndexe
 pub(crate) struct Directory<'a> {
     pub(crate) tree: &'a Tree,
     pub(crate) path: String,
-    /// The path from the root of the tree on.
+    /// Path from the root of the tree.
     pub(crate) relative: String,
     metadata_name: String,
-    /// Which file the metadata is, and whether it has other names, if it is one.
+    /// Id of the metadata file, and `true` if it has other names, if the metadata is a file.
     pub(crate) metadata_id: Option<(FileId, bool)>,
     metadata: std::io::Result<Bytes>,
-    /// Why there is only the beginning of the metadata, if that is so.
+    /// Reason why only the beginning of the metadata is available, if so.
     cut_off: Option<String>,
-    /// Where the metadata was packed: size of all in the tree, and of what it was packed in.
+    /// Size of all packed metadata in the tree, and of the archive, if the metadata was packed.
     packed: Option<(u64, u64)>,
-    /// The same for all that is not metadata.
+    /// The same for all data that is not metadata.
     packed_data: Option<(u64, u64)>,
     pub(crate) files: Vec<&'a Entry>,
     /// Size of the files in bytes.
     bytes: u64,
-    /// Whether some of the files can have other names.
+    /// `true` if some of the files can have other names.
     pub(crate) has_other_names: bool,
-    /// Files that are none of the trace: their names begin with a dot.
+    /// Files that do not belong to the trace: their names begin with a dot.
     pub(crate) hidden: Vec<&'a Entry>,
-    /// The files that have its call stacks.
+    /// Files that have its call stacks.
     stacks: Vec<&'a Entry>,
     /// Indexes of LTTng by the name of the data stream file.
     indexes: BTreeMap<String, &'a Entry>,
@@ -272,8 +272,7 @@ fn directories<'a>(tree: &'a Tree, options: &OpenOptions) -> Vec<Directory<'a>> 
         directories.insert(entry.directory(), Directory { cut_off, packed, metadata_id, ..directory });
     }
     if let (true, Some((name, bytes))) = (directories.is_empty(), &options.metadata) {
-        // The metadata is for all that lies next to each other; what it shares no directory with is
-        // nothing of it.
+        // The metadata applies to all files in one directory; files in different directories are unrelated.
         for entry in tree.entries.iter().filter(|entry| index_of(entry).is_none() && !is_hidden(entry)) {
             directories
                 .entry(entry.directory())
@@ -299,8 +298,7 @@ fn directories<'a>(tree: &'a Tree, options: &OpenOptions) -> Vec<Directory<'a>> 
     directories
 }
 
-/// The directory and the name of the data stream file that a file is the index of, by the names that
-/// LTTng gives to indexes.
+/// Returns the directory and the name of the data stream file of an index, by LTTng's names for indexes.
 fn index_of(entry: &Entry) -> Option<(&str, &str)> {
     let stream = entry.name().strip_suffix(".idx")?;
     match entry.directory().rsplit_once('/') {
@@ -316,7 +314,7 @@ struct Described<'a> {
     quirks: Vec<Quirk>,
     limits: Limits,
     dialect: Dialect,
-    /// True if all metadata is in packets.
+    /// `true` if all metadata is in packets.
     is_packetized: bool,
     diagnostics: Vec<FileDiagnostic>,
     metadata_name: String,
@@ -324,7 +322,7 @@ struct Described<'a> {
 }
 
 impl<'a> Directory<'a> {
-    /// Sorts in what lies in the directory.
+    /// Adds an entry of the directory to the list for its kind.
     fn add(&mut self, entry: &'a Entry) {
         if let Some(first) = entry.repeats() {
             if entry.name() == "index" {
@@ -358,8 +356,8 @@ impl<'a> Directory<'a> {
         };
         let incomplete = |cause: &str, len: usize| {
             problem(format!(
-                "only the first {len} bytes of the metadata are there, which is not enough to read it: \
-                 {cause}; get the archive once more"
+                "the metadata is truncated after {len} bytes, which are not enough to read it: {cause}; get \
+                 the archive again"
             ))
         };
         let bytes = match &self.metadata {
@@ -383,7 +381,7 @@ impl<'a> Directory<'a> {
                 for clock in &mut parsed.trace.clocks {
                     if !options.clock_offsets.add_to(clock) {
                         return Err(problem(format!(
-                            "the offset of the clock `{}` gets out of range",
+                            "the offset of the clock `{}` is out of range",
                             clock.id
                         )));
                     }
@@ -402,12 +400,12 @@ impl<'a> Directory<'a> {
                 };
                 described.add_auxiliary(&self.auxiliary, self.tree, &mut metadata_options);
                 described.limits = metadata_options.limits;
-                // The auxiliary streams may be what names the tracer.
+                // The auxiliary streams may name the tracer.
                 described.correct(options);
                 described.directories.push(self);
                 Ok(described)
             }
-            // What cannot be understood of a text that breaks off is no fault of the text.
+            // Errors in a truncated text are no faults of the text.
             Err(error) => Err(match &self.cut_off {
                 Some(cause) => incomplete(cause, bytes.len()),
                 None => {
@@ -419,9 +417,9 @@ impl<'a> Directory<'a> {
 }
 
 impl<'a> Described<'a> {
-    /// Whether the other one is a further part of the same trace: same UUID, or same name and unique
-    /// identifier (CTF2-SPEC-2.0, "Trace class fragment"), and one says all that the other says
-    /// (metadata grows while a trace is recorded).
+    /// Returns `true` if the other one is a further part of the same trace: same UUID, or same name and
+    /// unique identifier (CTF2-SPEC-2.0, "Trace class fragment"), and one includes all declarations of the
+    /// other (metadata grows while a trace is recorded).
     fn is_same_trace(&self, other: &Self) -> bool {
         let (a, b) = (&self.class, &other.class);
         let same = match (a.uuid, b.uuid) {
@@ -432,12 +430,12 @@ impl<'a> Described<'a> {
             }
             _ => false,
         };
-        // Only metadata that was given for files without any are read several times.
+        // Only metadata that was given for files without any is read several times.
         let given = self.metadata_name == other.metadata_name;
         (same || given) && (extends(&self.class, &other.class) || extends(&other.class, &self.class))
     }
 
-    /// Finds the known bugs of the tracer, and corrects what they do to the class.
+    /// Finds the known bugs of the tracer, and corrects their effects on the class.
     fn correct(&mut self, options: &OpenOptions) {
         self.quirks = Quirk::of(&self.class);
         self.quirks.retain(|quirk| !options.without_quirks.contains(quirk));
@@ -456,8 +454,8 @@ impl<'a> Described<'a> {
         self.directories.append(&mut other.directories);
     }
 
-    /// The host that the trace was recorded on and where the trace lies below what was opened: what
-    /// Babeltrace calls it. Parts in several directories lie in no certain one.
+    /// Returns Babeltrace's name of the trace: its host, and its path below what was opened. Parts in several
+    /// directories have no path.
     fn name(&self) -> String {
         let host = self.class.environment("hostname").and_then(Value::as_text).unwrap_or_default();
         let below = match self.directories.as_slice() {
@@ -468,7 +466,7 @@ impl<'a> Described<'a> {
         format!("{host}{separator}{below}")
     }
 
-    /// How much may be read of its data streams.
+    /// Returns the limits for its data streams.
     fn allowed(&self) -> Allowed {
         let bytes = self.directories.iter().map(|directory| directory.bytes).fold(0, u64::saturating_add);
         let fields = self
@@ -478,7 +476,7 @@ impl<'a> Described<'a> {
         Allowed { bits: bytes.saturating_mul(8), fields: fields.fold(0, u64::saturating_add) }
     }
 
-    /// The indexes of its data stream files.
+    /// Returns the indexes of its data stream files.
     fn index(mut self, options: &OpenOptions) -> Result<PacketIndexes, TraceError> {
         let path = self.directories.first().map(|directory| directory.path.clone()).unwrap_or_default();
         let class = std::mem::take(&mut self.class);
@@ -584,7 +582,7 @@ impl<'a> Described<'a> {
     }
 }
 
-/// Reads the call stacks of the directories of a trace; gives what is wrong with them.
+/// Reads the call stacks of the directories of a trace. Returns their faults.
 fn read_stacks(
     directories: &[Directory<'_>],
     trace: &mut Trace,
@@ -631,7 +629,7 @@ fn common_directory<'a>(paths: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-/// Whether `more` has all classes of `less`, and the same of everything else.
+/// Returns `true` if `more` has all classes of `less`, and equals it in everything else.
 fn extends(more: &TraceClass, less: &TraceClass) -> bool {
     more.packet_header == less.packet_header
         && more.clocks == less.clocks
@@ -650,9 +648,9 @@ fn extends(more: &TraceClass, less: &TraceClass) -> bool {
 }
 
 impl CtfTrace {
-    /// What [`TraceInput::cursors`] gives where there are very many data streams: cursors which take little
-    /// memory as long as they wait. After [`FastCursor::suspend`], at most `most_open` of them keep all that
-    /// reading on takes; the others find it again, which takes about as long as to open a packet.
+    /// Returns the cursors of [`TraceInput::cursors`] for very many data streams, which take little memory
+    /// while they wait. After [`FastCursor::suspend`], at most `most_open` of them keep their complete state;
+    /// the others restore it, which takes about as long as opening a packet.
     #[must_use]
     pub fn small_cursors(&self, window: Window, most_open: usize) -> Vec<BoxedCursor> {
         let shared = Shared::new(window, most_open);
@@ -719,7 +717,7 @@ impl TraceInput for CtfTrace {
     }
 
     fn cursors(&self, window: Window) -> Vec<BoxedCursor> {
-        /// With this number of data streams and more, most wait for their time, or for nothing.
+        /// From this number of data streams on, most wait for their time, or have no messages.
         const MANY: usize = 1 << 12;
         if self.streams.len() < MANY {
             return self.streams.iter().map(|stream| stream.cursor(window).boxed_fast()).collect();

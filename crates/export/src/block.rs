@@ -3,13 +3,13 @@
 /// Texts of up to this many bytes are copied as one block.
 const SIZE: usize = 40;
 
-/// A text that is known once and appended again and again: copying a block of a size that the
-/// compiler knows takes a few instructions, where any other text takes a call.
+/// A short constant text that is appended often. Copying a block of a size known to the compiler
+/// takes a few instructions, copying other texts takes a call.
 #[derive(Clone, Debug)]
 pub(crate) struct Block {
-    /// With zeros behind it: a byte more than what is copied.
+    /// The text, padded with zeros; one byte more than is copied.
     block: [u8; SIZE + 1],
-    /// Its length, if the block has it all.
+    /// Length of the text, if it fits into the block.
     length: u8,
     /// The text, if it is longer than a block.
     long: Option<Box<[u8]>>,
@@ -25,7 +25,7 @@ impl Block {
         Self { block, length: 0, long: Some(text.into()) }
     }
 
-    /// Appends it without its first byte if `is_first`.
+    /// Appends the text, without its first byte if `is_first`.
     #[inline]
     pub(crate) fn push(&self, out: &mut Vec<u8>, is_first: bool) {
         let skipped = usize::from(is_first);

@@ -1,11 +1,11 @@
-//! What text for terminals differs in: colours, as SGR codes, and what is escaped.
+//! Text for terminals: colours, as SGR codes, and escaping.
 
 use crate::printable::{Escaping, escape_from};
 
 /// The codes that the text sinks use; all empty without colours.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Palette {
-    /// Whether what is not printable is escaped in texts of a trace.
+    /// `true` if unprintable characters in texts of a trace are escaped.
     pub(crate) printable_only: bool,
     pub(crate) reset: &'static str,
     pub(crate) bold: &'static str,
@@ -46,12 +46,12 @@ impl Palette {
         }
     }
 
-    /// The same codes, for text in which all that is not printable is escaped if `printable_only`.
+    /// Returns the same codes, for text whose unprintable characters are escaped if `printable_only`.
     pub(crate) fn printable_only(self, printable_only: bool) -> Self {
         Self { printable_only, ..self }
     }
 
-    /// What is escaped in lines of logs, which are one line each wherever they go.
+    /// Returns the escaping of log lines, which must not break into several lines.
     #[inline]
     pub(crate) fn log_escaping(&self) -> Escaping {
         if self.printable_only { Escaping::Unprintable } else { Escaping::Controls }
@@ -65,7 +65,7 @@ impl Palette {
         self.escape_from(out, begin);
     }
 
-    /// Escapes what was appended from `begin` on, if that is wanted.
+    /// Escapes the text appended from `begin` on, if `printable_only`.
     #[inline]
     pub(crate) fn escape_from(&self, out: &mut Vec<u8>, begin: usize) {
         if self.printable_only {

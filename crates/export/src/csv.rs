@@ -1,4 +1,4 @@
-//! One line of cells per event, for spreadsheets and databases. The format is in `docs/csv.md`.
+//! One line of cells per event, for spreadsheets and databases. `docs/csv.md` describes the format.
 
 mod cells;
 mod columns;
@@ -18,34 +18,34 @@ use crate::resume::{ResumableSink, StreamOrder};
 use crate::stream_table::StreamTable;
 use crate::time::{JsonTime, TimeWriter};
 
-/// What is between cells, and what is done about it where it is in a cell.
+/// Separator of cells, and its escaping within cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CsvForm {
-    /// Commas; cells are quoted where that is needed (RFC 4180, but lines end in a line feed alone).
+    /// Commas; cells are quoted if necessary (RFC 4180, except that lines end in a line feed only).
     #[default]
     Comma,
-    /// Tabs (`text/tab-separated-values`), which no cell has: tabs, line feeds, carriage returns and backslashes
-    /// are `\t`, `\n`, `\r` and `\\`.
+    /// Tabs (`text/tab-separated-values`), which are escaped in cells: tabs, line feeds, carriage returns and
+    /// backslashes are `\t`, `\n`, `\r` and `\\`.
     Tab,
 }
 
-/// What [`Csv`] writes.
+/// Options of [`Csv`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CsvOptions {
-    /// What separates cells.
+    /// Separator of cells.
     pub form: CsvForm,
-    /// The columns, from left to right.
+    /// Columns from left to right.
     pub columns: Arc<[CsvColumn]>,
-    /// How times are written in the column `time`; as a date unless it is [`JsonTime::Nanoseconds`].
+    /// Format of times in the column `time`: a date unless it is [`JsonTime::Nanoseconds`].
     pub time: JsonTime,
-    /// All that is not printable escaped, as text for a terminal has to be.
+    /// Escape all unprintable characters, as needed for terminals.
     pub printable_only: bool,
 }
 
 impl Default for CsvOptions {
-    /// The properties that every table has.
+    /// Uses the default columns, without fields.
     fn default() -> Self {
         let columns = CsvColumns::new(JsonTime::default()).columns().unwrap_or_default();
         Self {
@@ -57,8 +57,7 @@ impl Default for CsvOptions {
     }
 }
 
-/// Writes a line with the names of columns, and a line of cells for each event; the documentation of the project has
-/// the format.
+/// Writes a line with the names of columns, and a line of cells for each event; `docs/csv.md` describes the format.
 ///
 /// ```text
 /// time,event,host,stream,ctx.vpid,celsius
@@ -94,7 +93,7 @@ impl<W: TextWriter> Csv<W> {
         Self { output, options, cells: Cells::default(), streams: StreamTable::default() }
     }
 
-    /// The writer.
+    /// Returns the writer.
     pub fn writer(&self) -> &W {
         self.output.writer()
     }
@@ -102,7 +101,7 @@ impl<W: TextWriter> Csv<W> {
     /// Writes all text to the writer.
     ///
     /// # Errors
-    /// If it cannot write.
+    /// If the writer fails.
     pub fn flush(&mut self) -> io::Result<()> {
         self.output.flush()
     }
@@ -113,6 +112,7 @@ impl<W: TextWriter> Csv<W> {
         let state = StreamState {
             stream: property_cell(&stream.name, options),
             trace: property_cell(&stream.trace.path, options),
+            contexts: Vec::new(),
         };
         self.streams.insert(stream, state, || StreamClassState {
             time: TimeWriter::new(options.time, stream.clock()),
@@ -121,6 +121,7 @@ impl<W: TextWriter> Csv<W> {
                 _ => Box::default(),
             },
             keys: CommonKeys::default(),
+            shapes: Vec::new(),
         });
     }
 
@@ -130,16 +131,17 @@ impl<W: TextWriter> Csv<W> {
         }
         let options = &self.options;
         let Some((stream, known, classes)) = self.streams.get_mut(event.stream) else { return Ok(()) };
-        let class = classes.of(event, || ClassState::new(event, options, &mut known.keys));
+        let class = classes.of(event, || ClassState::new(event, options, &mut known.keys, &mut known.shapes));
         let out = &mut self.output.buffer;
         let begin = out.len();
-        let mut line = Line::new(event, stream, &mut known.time, &known.host, class, options);
+        let StreamState { stream, trace, contexts } = stream;
+        let mut line = Line::new(event, [stream, trace], &mut known.time, &known.host, class, options);
+        let failures = &mut self.output.failures;
         for scope in &class.scopes {
-            let result = match class.is_in_order {
-                true => scope.write_to_line(event, out, &mut line, &mut self.cells),
+            failures.note(match class.is_in_order {
+                true => line.push_scope(out, scope, contexts, &mut self.cells),
                 false => scope.write(event, &mut self.cells),
-            };
-            self.output.failures.note(result);
+            });
         }
         if !class.is_in_order {
             line.push_cells(out, &mut self.cells);
@@ -173,7 +175,7 @@ impl<W: TextWriter> ResumableSink for Csv<W> {
     type State = ();
 
     fn resume(&mut self, _: &StreamOrder, _: Option<()>) {
-        // The names of the columns are there.
+        // The first line with the names of the columns already exists.
         self.output.buffer.clear();
     }
 }

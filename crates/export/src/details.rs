@@ -1,4 +1,4 @@
-//! Every message with all that is known about it, in lines, classes included.
+//! Multi-line text with all details of every message, including classes.
 
 mod classes;
 mod fields;
@@ -23,40 +23,39 @@ use crate::stream_table::StreamTable;
 use fields::{FieldLines, Scratch};
 use text::Lines;
 
-/// How [`Details`] writes.
+/// Options of [`Details`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct DetailsOptions {
-    /// With the classes.
+    /// Write the classes.
     pub metadata: bool,
-    /// With the messages.
+    /// Write the messages.
     pub data: bool,
-    /// With clock values.
+    /// Write clock values.
     pub time: bool,
-    /// With names of traces.
+    /// Write names of traces.
     pub trace_name: bool,
-    /// With names of data stream classes.
+    /// Write names of data stream classes.
     pub stream_class_name: bool,
-    /// With names of data streams.
+    /// Write names of data streams.
     pub stream_name: bool,
-    /// With UUIDs: accepted so that the option can be given. Traces and clocks have unique
-    /// identifiers instead, see [`DetailsOptions::uid`].
+    /// Write UUIDs. Accepted without effect: traces and clocks have unique identifiers instead,
+    /// see [`DetailsOptions::uid`].
     pub uuid: bool,
-    /// With unique identifiers.
+    /// Write unique identifiers.
     pub uid: bool,
-    /// One line per message, without fields.
+    /// Write one line per message, without fields.
     pub compact: bool,
-    /// Also with discarded events and packets of which the number is unknown, for
-    /// instance those before the first packet that was kept. Off by default, as in the format
-    /// that this one equals.
+    /// Also write discarded events and packets whose number is unknown, for instance those before
+    /// the first packet that was kept. Off by default, as in babeltrace2.
     pub uncounted_losses: bool,
-    /// With the frames of the call stacks of events.
+    /// Write the frames of events' call stacks.
     pub stacks: bool,
-    /// With colours.
+    /// Use colours.
     pub color: bool,
-    /// Bright colours by their own codes, for terminals where bold text is not bright.
+    /// Use the codes of bright colours, for terminals where bold text is not bright.
     pub color_bright_codes: bool,
-    /// Texts of the trace with all that is not printable escaped, as text for a terminal has to be.
+    /// Escape all unprintable characters in texts of the trace, as needed for terminals.
     pub printable_only: bool,
 }
 
@@ -81,61 +80,61 @@ impl Default for DetailsOptions {
     }
 }
 
-/// Largest number of data streams of a trace up to which each of its stream beginnings lists all. Of more,
-/// it lists those that are new: otherwise, the text would grow with the square of their number.
+/// Maximum number of data streams of a trace for which each stream beginning lists all. Of more,
+/// it lists only new ones, so that the text does not grow with the square of their number.
 const LISTED_EACH_TIME: usize = 1024;
 
-/// A trace that was met.
+/// State of a trace.
 #[derive(Debug)]
 struct TraceState {
     trace: Arc<Trace>,
     streams: Vec<ListedStream>,
-    /// How many of them have no id of their own.
+    /// Number of its data streams without an id of their own.
     without_id: u128,
-    /// Whether its classes were written.
+    /// `true` if its classes were written.
     written: bool,
     /// Number of its data streams that a stream beginning has listed: the first ones.
     listed: usize,
 }
 
-/// A data stream of a trace that was met.
+/// A data stream in the list of its trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct ListedStream {
     id: u128,
     class_id: u128,
 }
 
-/// What is known of a data stream.
+/// State of a data stream.
 #[derive(Debug)]
 struct StreamState {
     /// Index of its trace.
     trace: usize,
-    /// The line that says which stream a message is about.
+    /// The line with the stream of a message.
     tag: Box<[u8]>,
 }
 
-/// What is known of a data stream class.
+/// State of a data stream class.
 #[derive(Debug)]
 struct StreamClassState {
     packet: Hidden,
     common: Hidden,
     has_clock: bool,
-    /// Whether packets have a time when they begin, and when they end.
+    /// `true` for each packet time that the class has: begin, end.
     packet_times: (bool, bool),
 }
 
-/// What is known of an event record class.
+/// State of an event record class.
 #[derive(Debug)]
 struct ClassState {
-    /// The line that introduces an event.
+    /// First line of an event.
     title: Vec<u8>,
     specific: Hidden,
     payload: Hidden,
     stacks: EventStacks,
 }
 
-/// A message that a data stream begins, put off until all data streams that begin at once are
-/// known: each of them lists the data streams of its trace.
+/// A stream beginning that is held back until all data streams that begin at the same time are
+/// known, since each lists the data streams of its trace.
 #[derive(Debug)]
 struct Beginning {
     key: u32,
@@ -143,7 +142,7 @@ struct Beginning {
     class_index: usize,
 }
 
-/// Writes every message with all that is known about it.
+/// Writes every message with all its details.
 ///
 /// ```text
 /// [900,859,125,273,445 cycles, 1,565,957,302,180,016,041 ns from origin]
@@ -153,8 +152,8 @@ struct Beginning {
 ///     celsius: 53
 /// ```
 ///
-/// Messages that data streams begin are written with the next message of another kind, since they
-/// list all data streams of their trace.
+/// Beginnings of data streams are written with the next message of another kind, since they list
+/// all data streams of their trace.
 pub struct Details<W> {
     output: Output<W>,
     warnings: Box<dyn Write + Send>,
@@ -167,7 +166,7 @@ pub struct Details<W> {
     streams: StreamTable<StreamState, StreamClassState, ClassState>,
     beginnings: Vec<Beginning>,
     written: bool,
-    /// The data streams that have begun before, if the sink was resumed.
+    /// The data streams that have already begun, if the sink was resumed.
     begun: Option<StreamOrder>,
     must_rewrite: bool,
 }
@@ -179,7 +178,7 @@ impl<W> std::fmt::Debug for Details<W> {
 }
 
 impl<W: TextWriter> Details<W> {
-    /// Writes to `writer`, and what cannot be read to standard error.
+    /// Writes to `writer`, and decoding errors to standard error.
     pub fn new(writer: W, options: DetailsOptions) -> Self {
         Self {
             output: Output::new(writer),
@@ -198,22 +197,22 @@ impl<W: TextWriter> Details<W> {
         }
     }
 
-    /// Writes what cannot be read somewhere else.
+    /// Sends decoding errors to `writer` instead.
     #[must_use]
     pub fn warnings_to(mut self, writer: impl Write + Send + 'static) -> Self {
         self.warnings = Box::new(writer);
         self
     }
 
-    /// The writer.
+    /// Returns the writer.
     pub fn writer(&self) -> &W {
         self.output.writer()
     }
 
-    /// Hands all bytes on to the writer.
+    /// Passes all bytes to the writer.
     ///
     /// # Errors
-    /// If it cannot write.
+    /// If the writer fails.
     pub fn flush(&mut self) -> io::Result<()> {
         self.write_beginnings()?;
         self.output.flush()
@@ -223,7 +222,7 @@ impl<W: TextWriter> Details<W> {
         Lines { out: &mut self.output.buffer, palette: &self.palette, indent: 0 }
     }
 
-    /// Makes sure that what is known of a data stream is there.
+    /// Adds the state of a data stream unless it exists.
     #[inline]
     fn prepare(&mut self, stream: &DataStream) {
         if !self.streams.has(stream) {
@@ -231,7 +230,7 @@ impl<W: TextWriter> Details<W> {
         }
     }
 
-    /// Lists a data stream that begins; gives the index of its trace, and its id.
+    /// Lists a data stream that begins. Returns the index of its trace, and its id.
     fn list(&mut self, stream: &DataStream) -> (usize, u128) {
         let index = *self.trace_indexes.entry(Arc::as_ptr(&stream.trace).addr()).or_insert_with(|| {
             let trace = Arc::clone(&stream.trace);
@@ -276,8 +275,8 @@ impl<W: TextWriter> Details<W> {
         });
     }
 
-    /// Begins the text of a message: an empty line separates it from the one before. Gives where
-    /// it begins.
+    /// Begins the text of a message, with an empty line before it. Returns the offsets of the
+    /// empty line and the text.
     #[inline]
     fn begin(&mut self) -> (usize, usize) {
         let start = self.output.buffer.len();
@@ -300,7 +299,7 @@ impl<W: TextWriter> Details<W> {
 
     /// Writes the classes of a trace if they have not been written yet.
     fn write_classes(&mut self, trace: usize) {
-        // Those of traces that are not listed were written before the sink was resumed.
+        // Classes of traces that are not listed were written before the sink was resumed.
         let Some(part) = self.traces.get_mut(trace) else { return };
         if part.written || !self.options.metadata {
             return;
@@ -335,7 +334,7 @@ impl<W: TextWriter> Details<W> {
         push_all(out, &["]", if compact { " " } else { "\n" }]);
     }
 
-    /// Appends which stream a message is about.
+    /// Appends the line with the stream of a message.
     fn push_tag(&mut self, key: u32) {
         if let Some((part, _)) = self.streams.get(key) {
             self.output.buffer.extend_from_slice(&part.tag);
@@ -396,8 +395,8 @@ impl<W: TextWriter> Details<W> {
         self.traces[index].streams = streams;
     }
 
-    /// Writes the properties of a data stream and its trace, and lists the `streams` of the trace but for the
-    /// first ones, which were `listed` before.
+    /// Writes the properties of a data stream and its trace, and lists the `streams` of the trace
+    /// except the first ones, which are already `listed`.
     fn write_properties(
         &mut self,
         beginning: &Beginning,

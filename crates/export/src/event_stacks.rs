@@ -1,4 +1,4 @@
-//! The call stacks of an event, frame by frame, beside the event.
+//! Call stacks of an event, frame by frame, written with the event.
 
 use ichnos_json::write::{ObjectWriter, ValueWriter};
 use ichnos_model::{Event, FieldRef, Frame, Meaning, Resolved};
@@ -6,14 +6,14 @@ use ichnos_model::{Event, FieldRef, Frame, Meaning, Resolved};
 use crate::number;
 use crate::printable::printable;
 
-/// The members of an event record class that are numbers of call stacks, with their names.
+/// Members of an event record class that are numbers of call stacks, with their names.
 #[derive(Debug, Default)]
 pub(crate) struct EventStacks {
     members: Box<[(FieldRef, Box<str>)]>,
 }
 
 impl EventStacks {
-    /// Those of the class of an event; none unless they are `wanted`.
+    /// Returns the members of the class of an event; empty unless `wanted`.
     pub(crate) fn of(event: &Event<'_>, wanted: bool) -> Self {
         let members = event.class.meanings.members(Meaning::Stack).filter(|_| wanted);
         let members = members.filter_map(|member| {
@@ -23,13 +23,12 @@ impl EventStacks {
         Self { members: members.collect() }
     }
 
-    /// Whether there are none.
+    /// `true` if the class has no such members.
     pub(crate) fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
-    /// Appends a line for each frame, the innermost one first: `module!symbol+0x1a`, with as much of it as
-    /// is known.
+    /// Appends a line for each frame, innermost first: `module!symbol+0x1a`, as far as known.
     #[inline]
     pub(crate) fn push_lines(&self, out: &mut Vec<u8>, event: &Event<'_>) {
         for (field, _) in &self.members {
@@ -41,8 +40,8 @@ impl EventStacks {
         }
     }
 
-    /// Appends a member to a JSON object that has members: an object with the frames of each stack, the innermost
-    /// one first, by the name of the member that the stack is.
+    /// Appends a member to a JSON object with members: an object with the frames of each stack,
+    /// innermost first, by the name of the stack's member.
     #[inline]
     pub(crate) fn push_json(&self, out: &mut Vec<u8>, event: &Event<'_>) {
         if self.members.is_empty() {
@@ -59,13 +58,12 @@ impl EventStacks {
     }
 }
 
-/// Visits the frames of the stack that a field is the number of, with what is known of their addresses at the time of
-/// the event.
+/// Visits the frames of the stack whose number is in a field, with their symbols at the time of the event.
 fn for_each_frame(event: &Event<'_>, field: &FieldRef, mut visit: impl FnMut(&Frame, Option<Resolved<'_>>)) {
     let stack = event.get(field).and_then(|value| u32::try_from(value.as_u64()?).ok());
     let Some(stack) = stack else { return };
     let stacks = event.stream.stacks();
-    // First, since that can mean to read the whole trace.
+    // First, since this may read the whole trace.
     let symbols = stacks.symbols();
     let time = event.nanoseconds().unwrap_or(i128::MAX);
     for (_, frame) in stacks.table.view().frames(stack) {
@@ -74,7 +72,7 @@ fn for_each_frame(event: &Event<'_>, field: &FieldRef, mut visit: impl FnMut(&Fr
     }
 }
 
-/// The function of a frame, and how far behind its beginning the address is.
+/// Returns the function of a frame, and the offset of the address from its beginning.
 fn function<'a>(frame: &'a Frame, resolved: Option<Resolved<'a>>) -> Option<(&'a str, Option<u64>)> {
     let found = || {
         let symbol = resolved?.symbol;

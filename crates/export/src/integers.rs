@@ -1,29 +1,29 @@
-//! Integers in JSON, for readers that take every number for a binary64 one.
+//! Integers in JSON, for readers that parse every number as binary64.
 
 use std::borrow::Cow;
 
 use ichnos_json::read::Reader;
 
-/// How JSON has integers.
+/// Representation of integers in JSON.
 ///
-/// Readers such as those of JavaScript and of jq 1.6 keep only 53 bits of a number.
+/// Readers such as JavaScript and jq 1.6 keep only 53 bits of a number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Integers {
-    /// As numbers with all their digits.
+    /// Numbers with all their digits.
     #[default]
     Number,
-    /// As numbers from -(2^53 - 1) to 2^53 - 1, which every reader keeps; others as strings of their digits.
+    /// Numbers from -(2^53 - 1) to 2^53 - 1, which every reader keeps; others as strings of their digits.
     Auto,
-    /// As strings of their digits, whatever their size: each member of an object is always of one type.
+    /// Strings of digits for all integers, so that a member of an object always has the same type.
     String,
 }
 
-/// The greatest integer that binary64 has, and its two neighbours, too: 2^53 - 1.
+/// Largest integer that binary64 can hold together with both neighbours: 2^53 - 1.
 const SAFE: u64 = (1 << 53) - 1;
 
 impl Integers {
-    /// Whether an integer, as its digits after a sign, becomes a string.
+    /// `true` if an integer becomes a string; `digits` has no sign.
     fn quotes(self, digits: &[u8]) -> bool {
         match self {
             Self::Number => false,
@@ -36,8 +36,8 @@ impl Integers {
     }
 }
 
-/// A JSON text with its integers in this form. Numbers with a fraction or an exponent stay as they are, and so
-/// does all that is within strings.
+/// Converts the integers of a JSON text to this representation. Numbers with a fraction or an
+/// exponent do not change, nor do strings.
 #[must_use]
 pub fn with_integers(json: &str, integers: Integers) -> Cow<'_, str> {
     if integers == Integers::Number {
@@ -48,7 +48,7 @@ pub fn with_integers(json: &str, integers: Integers) -> Cow<'_, str> {
     Cow::Owned(String::from_utf8_lossy(&out).into_owned())
 }
 
-/// Appends a JSON text with its integers in this form.
+/// Appends a JSON text with its integers in this representation.
 pub(crate) fn push(out: &mut Vec<u8>, json: &[u8], integers: Integers) {
     let mut rest = json;
     while let Some(at) = rest.iter().position(|byte| matches!(byte, b'"' | b'-' | b'0'..=b'9')) {
@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(with_integers(json, Integers::Auto), auto);
         let all = ["1,", "-9007199254740991,", "-0"].iter().fold(auto, |json, number| quote(&json, number));
         assert_eq!(with_integers(json, Integers::String), all);
-        // What is not whole is not lost.
+        // Truncated JSON is not lost.
         for cut in 0..json.len() {
             let text = with_integers(&json[..cut], Integers::String);
             assert_eq!(text.replace('"', ""), json[..cut].replace('"', ""));

@@ -9,22 +9,22 @@ use crate::number;
 use crate::time::push_date;
 pub(crate) use keys::{Keys, mappings};
 
-/// What the value that is being written is in.
+/// Container of the value that is being written.
 #[derive(Clone, Copy, Debug)]
 enum Around {
-    /// Nothing, or an optional or a variant, which are written as what is in them.
+    /// No container, or an optional or a variant, of which only the content is written.
     Alone,
-    /// An object, which has members if true.
+    /// An object; `true` if it has members.
     Object(bool),
-    /// An array, which has elements if true.
+    /// An array; `true` if it has elements.
     Array(bool),
 }
 
-/// What is kept from one scope to the next so that nothing is allocated anew.
+/// Buffers reused for all scopes, to avoid allocations.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     around: Vec<Around>,
-    /// A text that is written in another encoding.
+    /// Text converted from another encoding.
     text: Vec<u8>,
 }
 
@@ -37,24 +37,24 @@ pub(crate) struct FieldWriter<'a> {
 }
 
 impl<'a> FieldWriter<'a> {
-    /// `keys` are those of the scope.
+    /// Writes fields of the scope that `keys` belong to.
     pub(crate) fn new(out: &'a mut Vec<u8>, scratch: &'a mut Scratch, keys: &'a Keys) -> Self {
         scratch.around.clear();
         Self { out, scratch, keys, around: Around::Alone }
     }
 
-    /// Writes members of an object that is open already; `any` says that it has some.
+    /// Writes members of an object that is already open; `any` is `true` if it has members.
     pub(crate) fn within(out: &'a mut Vec<u8>, scratch: &'a mut Scratch, keys: &'a Keys, any: bool) -> Self {
         Self { around: Around::Object(any), ..Self::new(out, scratch, keys) }
     }
 
-    /// Where it writes.
+    /// Returns the output buffer.
     #[inline]
     pub(crate) fn out(&mut self) -> &mut Vec<u8> {
         self.out
     }
 
-    /// Closes what decoding left open when it failed, so that the line is still valid.
+    /// Closes everything that a failed decoding left open, so that the line is still valid.
     pub(crate) fn finish(&mut self, failed: bool) {
         if !failed {
             return;
@@ -77,7 +77,7 @@ impl<'a> FieldWriter<'a> {
         }
     }
 
-    /// Appends what stands before a value.
+    /// Appends the text before a value.
     #[inline]
     fn lead(&mut self, field: Field<'_>) {
         match &mut self.around {
@@ -112,7 +112,7 @@ impl<'a> FieldWriter<'a> {
         ValueWriter::new(self.out).strings(names);
     }
 
-    /// Appends the date that a value is as a string; false if it is none.
+    /// Appends a value as a date in a string. Returns `false` if it is not a date.
     #[inline(never)]
     fn date(&mut self, field: Field<'_>, value: i128) -> bool {
         let begin = self.out.len();
@@ -131,7 +131,7 @@ impl<'a> FieldWriter<'a> {
         self.push("\"}");
     }
 
-    /// Appends a text of another encoding as a string; false if it is not valid.
+    /// Appends a text of another encoding as a string. Returns `false` if it is invalid.
     #[inline(never)]
     fn recoded(&mut self, value: Text<'_>) -> bool {
         let begin = self.out.len();
@@ -153,7 +153,7 @@ impl<'a> FieldWriter<'a> {
         true
     }
 
-    /// Appends raw bytes as the member of an object that says what they are.
+    /// Appends raw bytes as the member of an object; `name` is their kind.
     fn bytes(&mut self, name: &str, bytes: &[u8]) {
         self.push("{\"");
         self.push(name);
@@ -352,7 +352,7 @@ impl Visitor for FieldWriter<'_> {
     }
 
     fn begin_optional(&mut self, field: Field<'_>, present: bool, _: i128) {
-        // Of a member that is one of values, nothing in the record says that it is absent. Elements keep their places.
+        // An absent member that consists of values is skipped; elements of arrays keep their positions.
         let is_member = matches!(self.around, Around::Object(_));
         let is_shown = present || !is_member || !field.class().is_shown_if_present();
         if is_shown {

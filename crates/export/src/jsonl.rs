@@ -1,4 +1,4 @@
-//! One JSON object per line and message, for other programs. The format is in `docs/jsonl.md`.
+//! One JSON object per line and message, for other programs. `docs/jsonl.md` describes the format.
 
 mod classes;
 mod meanings;
@@ -12,7 +12,7 @@ use ichnos_json::write::{Escaped, ObjectWriter, ValueWriter};
 use ichnos_model::decode::DecodeError;
 use ichnos_model::{
     Attributes, ClockClass, ClockOrigin, ClockValue, Damage, DataStream, Discarded, Event, EventRecordClass,
-    EventRole, FieldRef, LogText, Message, Packet, Scope, Sink, Trace, Uuid, UuidOf, Value,
+    EventRole, FieldRef, LogText, Message, Packet, Scope, Sink, Trace, Uuid, UuidOf, Value, ValueCache,
 };
 
 use crate::event_stacks::EventStacks;
@@ -28,7 +28,7 @@ use opening::Openings;
 use resume::{Introduced, Resumed, Subject, introduce};
 pub use resume::{Introduction, JsonLinesState};
 
-/// What [`JsonLines`] writes.
+/// Options of [`JsonLines`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct JsonLinesOptions {
@@ -38,13 +38,13 @@ pub struct JsonLinesOptions {
     pub packets: bool,
     /// Lines for discarded events, discarded packets and damage.
     pub losses: bool,
-    /// The frames of call stacks in each event, with what they are called at its time, in place of lines for stacks.
+    /// The frames of call stacks in each event, with their symbols at its time, instead of lines for stacks.
     pub stacks: bool,
-    /// Clock values in cycles, beside times.
+    /// Clock values in cycles, in addition to times.
     pub cycles: bool,
-    /// How times are written: the members `ts` and `time`.
+    /// Format of times: the members `ts` and `time`.
     pub time: JsonTime,
-    /// How integers are written, wherever they are.
+    /// Representation of all integers.
     pub integers: Integers,
 }
 
@@ -62,38 +62,45 @@ impl Default for JsonLinesOptions {
     }
 }
 
-/// What is known of a data stream: they can be very many.
+/// State of a data stream. There can be very many.
 #[derive(Debug)]
 struct StreamState {
-    /// Number that the lines call it by.
+    /// Number of the data stream in lines.
     number: u64,
     introduced: Introduced,
-    /// If events have a common context.
+    /// Present if events have a common context.
     common_context: Option<Box<Repeated>>,
 }
 
-/// What is known of a data stream class.
+/// State of a data stream class.
 #[derive(Debug)]
 struct StreamClassState {
     time: TimeWriter,
-    /// The keys of event record headers, if they have more than what all events are printed with.
+    /// Keys of event record headers, if these have more than the fields written for all events.
     header: Option<Keys>,
     common: Keys,
     resource: Keys,
+    /// Texts of common contexts that are values.
+    common_contexts: ValueCache,
+    /// Texts of the members of resources.
+    resources: ValueCache,
 }
+
+/// Largest number of common contexts and of resources whose texts are kept, for each data stream class.
+const MOST_TEXTS: usize = 256;
 
 /// What is known of an event record class.
 #[derive(Debug)]
 struct ClassState {
-    /// What stands between time and scopes.
+    /// Text between time and scopes.
     identity: Box<[u8]>,
     specific: Keys,
     payload: Keys,
-    /// Members that are numbers of call stacks, for lines of them.
+    /// Members that are numbers of call stacks, for lines of stacks.
     stacks: Box<[FieldRef]>,
-    /// For the frames in the events.
+    /// The same members, for frames in the events.
     frames: EventStacks,
-    /// What writes the message, if it is more than a member and more than the name of the class.
+    /// Formats the message, unless it is just a member or the name of the class.
     message: Option<LogText>,
 }
 
@@ -116,7 +123,7 @@ impl ClassState {
     }
 }
 
-/// Writes one JSON object per line and message; the documentation of the project has the format.
+/// Writes one JSON object per line and message; `docs/jsonl.md` describes the format.
 ///
 /// ```text
 /// {"type":"event-class","stream":0,"id":0,"name":"my_app:temperature"}
@@ -129,7 +136,7 @@ pub struct JsonLines<W> {
     streams: StreamTable<StreamState, StreamClassState, ClassState>,
     next_stream: u64,
     openings: Openings,
-    /// None: nothing was written before.
+    /// `None` if nothing was written before.
     resumed: Option<Resumed>,
 }
 
@@ -153,20 +160,20 @@ impl<W: TextWriter> JsonLines<W> {
         }
     }
 
-    /// The writer.
+    /// Returns the writer.
     pub fn writer(&self) -> &W {
         self.output.writer()
     }
 
-    /// Hands all bytes on to the writer.
+    /// Passes all bytes to the writer.
     ///
     /// # Errors
-    /// If it cannot write.
+    /// If the writer fails.
     pub fn flush(&mut self) -> io::Result<()> {
         self.output.flush()
     }
 
-    /// Makes sure that what is known of a data stream is there.
+    /// Adds the state of a data stream unless it exists.
     #[inline]
     fn prepare(&mut self, stream: &DataStream) {
         if !self.streams.has(stream) {
@@ -195,6 +202,8 @@ impl<W: TextWriter> JsonLines<W> {
                 header: header.map(|plan| Keys::of(Some(plan))),
                 common: Keys::of(plans.common_context.as_ref()),
                 resource: Keys::of(plans.resource.as_ref()),
+                common_contexts: ValueCache::new(&[Scope::CommonContext], MOST_TEXTS),
+                resources: ValueCache::new(&[Scope::Resource], MOST_TEXTS),
             }
         });
         if self.options.streams && self.resumed.is_none() {
@@ -255,10 +264,16 @@ impl<W: TextWriter> JsonLines<W> {
         }
         if let (Some(plan), Some(repeated)) = (event.plan(Scope::CommonContext), &mut part.common_context) {
             let keys = &known.common;
-            failures.note(repeated.push(out, event, plan, |out| {
+            let write = |out: &mut Vec<u8>| {
                 out.extend_from_slice(b",\"common_context\":");
                 write(out, Scope::CommonContext, keys)
-            }));
+            };
+            failures.note(match event.scopes.values {
+                Some(values) if values.has(Scope::CommonContext) => {
+                    known.common_contexts.push(out, event, write)
+                }
+                _ => repeated.push(out, event, Scope::CommonContext, plan, write),
+            });
         }
         if event.plan(Scope::SpecificContext).is_some() {
             out.extend_from_slice(b",\"specific_context\":");
@@ -269,7 +284,7 @@ impl<W: TextWriter> JsonLines<W> {
             failures.note(write(out, Scope::Payload, &class.payload));
         }
         if class.message.is_some() || event.has_resource() {
-            failures.note(push_resource(out, scratch, event, &known.resource, class.message));
+            failures.note(push_resource(out, scratch, event, known, class.message));
         }
         class.frames.push_json(out, event);
         out.extend_from_slice(b"}\n");
@@ -290,7 +305,7 @@ impl<W: TextWriter> JsonLines<W> {
         }
         line.unsigned("sequence_number", packet.sequence_number);
         if !begins {
-            // Until a packet has ended, these are not certain.
+            // These are not final until the packet has ended.
             line.unsigned("discarded_counter", packet.discarded_counter);
             line.unsigned("content_bits", Some(packet.content_length));
             line.unsigned("total_bits", Some(packet.total_length));
@@ -384,32 +399,36 @@ impl<W: TextWriter> Sink for JsonLines<W> {
     }
 }
 
-/// Appends what is known of the resource that an event comes from, and the message that is written of its fields.
+/// Appends the resource of an event, and the message formatted from its fields.
 #[inline(never)]
 fn push_resource(
     out: &mut Vec<u8>,
     scratch: &mut Scratch,
     event: &Event<'_>,
-    keys: &Keys,
+    known: &mut StreamClassState,
     message: Option<LogText>,
 ) -> Result<(), DecodeError> {
     out.extend_from_slice(b",\"resource\":{");
     let begin = out.len();
     let mut result = Ok(());
     if event.has_resource() {
-        // The members of its object.
-        out.pop();
-        let mut writer = FieldWriter::new(out, scratch, keys);
-        result = event.visit(Scope::Resource, &mut writer);
-        writer.finish(result.is_err());
-        out.pop();
+        let StreamClassState { resource: keys, resources, .. } = known;
+        result = resources.push(out, event, |out| {
+            // The members of its object.
+            out.pop();
+            let mut writer = FieldWriter::new(out, scratch, keys);
+            let result = event.visit(Scope::Resource, &mut writer);
+            writer.finish(result.is_err());
+            out.pop();
+            result
+        });
     }
     if let Some(message) = message {
         if out.len() > begin {
             out.push(b',');
         }
         out.extend_from_slice(b"\"message\":\"");
-        // It does not fail.
+        // Writing to a vector does not fail.
         let _ = (message.write)(event, &mut Escaped(out));
         out.push(b'"');
     }

@@ -1,9 +1,8 @@
-//! Sinks: text for people ([`Pretty`], [`Details`]), lines of logs ([`Log`]), JSON and tables for other programs
+//! Sinks: text for people ([`Pretty`], [`Details`]), log lines ([`Log`]), JSON and tables for other programs
 //! ([`JsonLines`], [`Csv`]), and one that decodes everything and writes nothing ([`Null`]).
 //!
-//! All of them are [`Sink`](ichnos_model::Sink)s, and [`ResumableSink`]s, so that several threads can write
-//! the chunks of a timeline. They append to one buffer and write it out when it is full; nothing is allocated
-//! per event.
+//! All of them are [`Sink`](ichnos_model::Sink)s and [`ResumableSink`]s, so that several threads can write the chunks
+//! of a timeline. They append to one buffer that is written when it is full; no event needs an allocation.
 #![forbid(unsafe_code)]
 
 mod block;
@@ -17,6 +16,7 @@ mod jsonl;
 mod log;
 mod null;
 mod number;
+mod number_set;
 mod output;
 mod pretty;
 mod printable;

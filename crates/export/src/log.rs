@@ -1,5 +1,4 @@
-//! Logs: one line per event, as the log tools of Fuchsia print them, as text or as JSON. The forms are in
-//! `docs/log.md`.
+//! Logs: one line per event, as text or JSON, like Fuchsia's log tools. `docs/log.md` describes the formats.
 
 mod collect;
 mod json;
@@ -31,73 +30,73 @@ use resume::Resumed;
 pub use resume::{FirstMessage, LogState};
 use text::Beginning;
 
-/// How [`Log`] writes a line.
+/// Line format of [`Log`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LogForm {
-    /// As text.
+    /// Text.
     #[default]
     Text,
-    /// As a JSON object: a `Data<Logs>` of Fuchsia's diagnostics service.
+    /// JSON object: a `Data<Logs>` of Fuchsia's diagnostics service.
     Json,
 }
 
-/// How [`Log`] writes.
+/// Options of [`Log`].
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct LogOptions {
-    /// What a line is.
+    /// Line format.
     pub form: LogForm,
-    /// Text with colours, by severity.
+    /// Use colours by severity, in text.
     pub color: bool,
-    /// Bright colours by their own codes, for terminals where bold text is not bright.
+    /// Use the codes of bright colours, for terminals where bold text is not bright.
     pub color_bright_codes: bool,
-    /// Text with all that is not printable escaped, as text for a terminal has to be. Control characters and
-    /// line feeds are escaped in any case.
+    /// Escape all unprintable characters, as needed for terminals. Control characters and line
+    /// feeds are always escaped.
     pub printable_only: bool,
-    /// How JSON has the time: the members `timestamp` and `time`.
+    /// Format of times in JSON: the members `timestamp` and `time`.
     pub time: JsonTime,
-    /// How JSON has integers, wherever they are.
+    /// Representation of all integers in JSON.
     pub integers: Integers,
-    /// With the frames of the call stacks of events.
+    /// Write the frames of events' call stacks.
     pub stacks: bool,
 }
 
 impl LogOptions {
-    /// Whether the times of a data stream are to be written as dates, too.
+    /// `true` if times of a data stream are also written as dates.
     fn has_dates(&self, stream: &DataStream) -> bool {
         self.time != JsonTime::Nanoseconds && time::has_dates(stream.clock())
     }
 }
 
-/// What stands before the pairs of a scope.
+/// Texts before the pairs of a scope.
 #[derive(Debug)]
 enum Leads {
     Text(Names),
     Json(Keys),
 }
 
-/// What is known of a scope of an event record class: what becomes of its fields, and what stands before them.
+/// State of a scope of an event record class: the treatment of its fields, and the texts before them.
 #[derive(Debug)]
 struct ScopeState {
     treatments: Treatments,
     leads: Leads,
 }
 
-/// What is known of an event record class.
+/// State of an event record class.
 #[derive(Debug)]
 struct ClassState {
-    /// The scopes that something is shown of.
+    /// The scopes with displayed fields.
     scopes: Vec<ScopeState>,
-    /// That of resources, if something of them is shown; made for the first event that has one.
+    /// The resource scope, if any of it is displayed; made for the first event that has a resource.
     resource: OnceCell<Option<ScopeState>>,
-    /// Of events that are none of a log.
+    /// Name of the class, for events that are not log records.
     name: Option<String>,
-    /// The process, where the environment of the trace knows it and the events do not.
+    /// The process, if only the environment of the trace contains it.
     process: Option<Number>,
-    /// Its name.
+    /// Name of the process.
     process_name: Option<String>,
-    /// Whether times are to be written as dates, too.
+    /// `true` if times are also written as dates.
     has_dates: bool,
     stacks: EventStacks,
 }
@@ -112,7 +111,7 @@ impl ClassState {
             Scope::SpecificContext,
             Scope::Payload,
         ];
-        // What is outside of events belongs to no line of its own.
+        // Packet scopes belong to no single line.
         let skipped = if role.is_none() { 2 } else { 0 };
         let scopes = scopes.into_iter().skip(skipped);
         let scopes = scopes.filter_map(|scope| ScopeState::of(event, scope, options, palette));
@@ -137,7 +136,7 @@ impl ClassState {
 }
 
 impl ScopeState {
-    /// None if nothing of the scope is shown.
+    /// Returns `None` if nothing of the scope is displayed.
     fn of(event: &Event<'_>, scope: Scope, options: &LogOptions, palette: &Palette) -> Option<Self> {
         let is_text = options.form == LogForm::Text;
         let lines_need_files = is_text && !means(event, Meaning::File);
@@ -154,24 +153,23 @@ impl ScopeState {
     }
 }
 
-/// Whether a member of the class of an event of a log has this meaning.
+/// `true` if a member of a log record's class has this meaning.
 fn means(event: &Event<'_>, meaning: Meaning) -> bool {
     event.class.log.is_some() && event.class.meanings.members(meaning).next().is_some()
 }
 
-/// What an event says, sorted; and what is kept from one event to the next so that nothing is allocated
-/// anew.
+/// The sorted fields of an event. Reused for all events, to avoid allocations.
 #[derive(Debug, Default)]
 struct Sorter {
     parts: Parts,
-    /// Pairs of names and values, as the form has them.
+    /// Pairs of names and values, in the line format.
     pairs: Vec<u8>,
     nesting: Nesting,
     scratch: Scratch,
 }
 
 impl Sorter {
-    /// `resource`: how to make [`ClassState::resource`].
+    /// Sorts the fields of an event. `resource` makes [`ClassState::resource`].
     fn sort(
         &mut self,
         event: &Event<'_>,
@@ -186,7 +184,7 @@ impl Sorter {
         if let Some(name) = &class.process_name {
             parts.say(TextPart::Tag, name);
         }
-        // What the event itself says comes later, and counts.
+        // The event's own fields come later and take precedence.
         let resource =
             if event.has_resource() { class.resource.get_or_init(resource).as_ref() } else { None };
         let mut others = class.scopes.iter();
@@ -221,24 +219,24 @@ struct Loss {
     has_date: bool,
 }
 
-/// What makes a line, besides its parts.
+/// Content of a line besides its parts.
 struct Line<'l> {
     /// Nanoseconds.
     time: Option<i128>,
-    /// Whether the time is to be written as a date, too.
+    /// `true` if the time is also written as a date.
     has_date: bool,
     level: Option<LogLevel>,
-    /// The number of the severity, if it says more than the level.
+    /// Number of the severity, if it is more precise than the level.
     raw: Option<i64>,
     parts: &'l Parts,
-    /// Pairs of names and values, as the form has them.
+    /// Pairs of names and values, in the line format.
     pairs: &'l [u8],
-    /// What could not be read.
+    /// Description of data that could not be read.
     damage: Option<&'l str>,
 }
 
-/// Writes one line per event as a line of a log. What is no event of a log is a line without severity, of
-/// the event's name and its fields; losses and damage are lines, too.
+/// Writes one log line per event. Events that are not log records become lines without severity,
+/// with name and fields; losses and damage are lines, too.
 ///
 /// ```text
 /// [00012.345678][123][456][core/oven][baker] WARN: [oven.rs(42)] too hot celsius=95.5 [dropped=5]
@@ -247,7 +245,7 @@ pub struct Log<W> {
     output: Output<W>,
     options: LogOptions,
     palette: Palette,
-    /// By key of the data stream.
+    /// State by key of the data stream.
     streams: StreamTable<(), (), ClassState>,
     sorter: Sorter,
     beginning: Beginning,
@@ -283,15 +281,15 @@ impl<W: TextWriter> Log<W> {
         }
     }
 
-    /// The writer.
+    /// Returns the writer.
     pub fn writer(&self) -> &W {
         self.output.writer()
     }
 
-    /// Hands all bytes on to the writer.
+    /// Passes all bytes to the writer.
     ///
     /// # Errors
-    /// If it cannot write.
+    /// If the writer fails.
     pub fn flush(&mut self) -> io::Result<()> {
         self.output.flush()
     }
@@ -326,7 +324,7 @@ impl<W: TextWriter> Log<W> {
         if let Some(loss) = self.loss.take()
             && !(loss.stream == event.stream.key && loss.count == reported)
         {
-            // It comes first, so what is known of the event has to wait.
+            // The loss comes first, so the event's parts have to wait.
             let parts = std::mem::take(&mut self.sorter.parts);
             self.lost(&loss);
             self.sorter.parts = parts;
@@ -341,7 +339,7 @@ impl<W: TextWriter> Log<W> {
         self.output.flush_if_full()
     }
 
-    /// Appends the frames of the call stacks of an event, whose line was written.
+    /// Appends the call stacks of an event, after its line.
     #[cold]
     fn push_stacks(&mut self, event: &Event<'_>) {
         let Some((.., classes)) = self.streams.get_mut(event.stream) else { return };
@@ -350,7 +348,7 @@ impl<W: TextWriter> Log<W> {
         match self.options.form {
             LogForm::Text => class.stacks.push_lines(out, event),
             LogForm::Json => {
-                // Within the object that ends the line.
+                // Inside the object that ends the line.
                 const END: &[u8] = b"}\n";
                 if out.ends_with(END) {
                     out.truncate(out.len() - END.len());
@@ -380,7 +378,7 @@ impl<W: TextWriter> Log<W> {
         self.say(loss.time, loss.has_date, LogLevel::Warn, &discarded(&what, &loss.name));
     }
 
-    /// Writes a line that is no event.
+    /// Writes a line that is not an event.
     fn say(&mut self, time: Option<i128>, has_date: bool, level: LogLevel, message: &str) {
         let parts = &mut self.sorter.parts;
         parts.say(TextPart::Message, message);

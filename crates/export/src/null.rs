@@ -1,4 +1,4 @@
-//! Looks at everything and writes nothing.
+//! Decodes everything and writes nothing.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -8,26 +8,25 @@ use ichnos_model::{Message, Scope, Sink, ValueHash};
 use crate::output::Failures;
 use crate::resume::ResumableSink;
 
-/// What [`Null`] counted.
+/// Counts of [`Null`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NullStatistics {
-    /// Data streams that began.
+    /// Number of data streams that began.
     pub streams: u64,
-    /// Packets that ended.
+    /// Number of packets that ended.
     pub packets: u64,
-    /// Bytes of those packets.
+    /// Total size of these packets, in bytes.
     pub bytes: u64,
-    /// Event records.
+    /// Number of event records.
     pub events: u64,
-    /// Event records that the producer is known to have discarded.
+    /// Number of event records known to be discarded by the producer.
     pub discarded_events: u64,
-    /// Packets that are known to be missing.
+    /// Number of packets known to be missing.
     pub discarded_packets: u64,
-    /// Places that cannot be read.
+    /// Number of places that cannot be decoded.
     pub damages: u64,
-    /// Sum of the hashes of all event records and packets: the same for the same ones, in
-    /// whatever order they come.
+    /// Sum of the hashes of all event records and packets, independent of their order.
     pub checksum: u64,
 }
 
@@ -44,8 +43,7 @@ impl std::ops::AddAssign for NullStatistics {
     }
 }
 
-/// Visits every field and looks at every clock value, as the fastest of all sinks and to say
-/// whether two ways to read give the same.
+/// Visits every field and clock value. The fastest sink, also used to compare two ways of reading.
 #[derive(Clone, Debug, Default)]
 pub struct Null {
     statistics: NullStatistics,
@@ -53,13 +51,13 @@ pub struct Null {
 }
 
 impl Null {
-    /// A sink that has not seen anything.
+    /// Makes a sink with all counts 0.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What was counted until now.
+    /// Returns the counts so far.
     #[must_use]
     pub fn statistics(&self) -> NullStatistics {
         self.statistics
@@ -93,7 +91,7 @@ impl Null {
     }
 }
 
-/// Writes no text that could depend on anything.
+/// The text is empty, so there is no state.
 impl ResumableSink for Null {
     type State = ();
 }

@@ -1,4 +1,4 @@
-//! Numbers as text, appended to a buffer: what `printf` would print, without its machinery.
+//! Numbers as text in the formats of `printf`, but faster.
 
 use std::io::Write;
 
@@ -6,14 +6,14 @@ use ichnos_json::write::{ValueWriter, eight_digits};
 pub(crate) use ichnos_json::write::{push_integer, push_signed, push_unsigned};
 use ichnos_model::{Field, Uuid};
 
-/// Appends a GUID for people: the path of activities, if it encodes one and its class has such.
+/// Appends a GUID for display: as activity path, if it encodes one and its class has activity paths.
 pub(crate) fn push_guid(out: &mut Vec<u8>, field: &Field<'_>, guid: Uuid) {
     if !field.class().activity_paths.is_some_and(|paths| paths.write(guid, out)) {
         push_uuid(out, guid);
     }
 }
 
-/// Appends a UUID: 36 characters, in lower case.
+/// Appends a UUID: 36 characters, lower case.
 pub(crate) fn push_uuid(out: &mut Vec<u8>, uuid: Uuid) {
     out.extend_from_slice(uuid.hyphenated().encode_lower(&mut [0; 36]).as_bytes());
 }
@@ -30,7 +30,7 @@ pub(crate) fn write_id(place: ValueWriter<'_>, id: u128) {
     }
 }
 
-/// Appends an integer in decimal with zeros before it, at least `width` digits (up to 20).
+/// Appends an integer in decimal, with leading zeros up to at least `width` digits (at most 20).
 #[inline]
 pub(crate) fn push_padded(out: &mut Vec<u8>, value: u64, width: usize) {
     let mut buffer = itoa::Buffer::new();
@@ -40,7 +40,7 @@ pub(crate) fn push_padded(out: &mut Vec<u8>, value: u64, width: usize) {
     out.extend_from_slice(digits);
 }
 
-/// The nine digits of a fraction of a second; `value` is below 1,000,000,000.
+/// Returns the nine digits of a fraction of a second; `value` is below 1,000,000,000.
 #[inline(always)]
 pub(crate) fn nanoseconds(value: u32) -> [u8; 9] {
     let mut digits = [b'0' + (value / 100_000_000 % 10) as u8; 9];
@@ -48,7 +48,7 @@ pub(crate) fn nanoseconds(value: u32) -> [u8; 9] {
     digits
 }
 
-/// Appends these.
+/// Appends the nine digits of a fraction of a second; `value` is below 1,000,000,000.
 #[inline]
 pub(crate) fn push_nanoseconds(out: &mut Vec<u8>, value: u32) {
     out.extend_from_slice(&nanoseconds(value));
@@ -73,7 +73,7 @@ fn push_bits(out: &mut Vec<u8>, value: u64, bits_per_digit: u32, digits: &[u8; 1
     }
 }
 
-/// The digits of the numbers below 256 in upper-case hexadecimal.
+/// Digits of the numbers below 256 in upper-case hexadecimal.
 static HEX_PAIRS: [[u8; 2]; 256] = {
     let mut pairs = [[0; 2]; 256];
     let mut number = 0;
@@ -88,9 +88,9 @@ static HEX_PAIRS: [[u8; 2]; 256] = {
 pub(crate) fn push_hex_upper(out: &mut Vec<u8>, value: u64) {
     let pairs = value.to_be_bytes().map(|byte| HEX_PAIRS[usize::from(byte)]);
     let digits = u128::from_le_bytes(pairs.as_flattened().try_into().unwrap_or_default());
-    // The last digit is there even if it is 0.
+    // The last digit is written even if it is 0.
     let leading = (value | 1).leading_zeros() / 4;
-    // As one block of a fixed size, of which what is too much is taken away again.
+    // Append a block of fixed size and truncate it.
     let end = out.len() + 16 - leading as usize;
     out.extend_from_slice(&(digits >> (leading * 8)).to_le_bytes());
     out.truncate(end);
@@ -101,7 +101,7 @@ pub(crate) fn push_octal(out: &mut Vec<u8>, value: u64) {
     push_bits(out, value, 3, UPPER);
 }
 
-/// Appends the lower `length` bits of an integer, all of them, in binary.
+/// Appends the lower `length` bits of an integer in binary, with leading zeros.
 pub(crate) fn push_binary(out: &mut Vec<u8>, value: u64, length: u64) {
     for i in (0..length.min(64)).rev() {
         out.push(b'0' + (value >> i & 1) as u8);
@@ -117,8 +117,8 @@ pub(crate) fn push_hex_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// Puts `separator` between groups of `group` digits, counted from the right, of what was
-/// appended to `out` from `begin` on.
+/// Inserts `separator` between groups of `group` digits, counted from the right, in the text of `out` from
+/// `begin` on.
 pub(crate) fn separate(out: &mut Vec<u8>, begin: usize, group: usize, separator: u8) {
     let digits = out.len() - begin;
     let separators = digits.saturating_sub(1) / group;
@@ -139,7 +139,7 @@ pub(crate) fn separate(out: &mut Vec<u8>, begin: usize, group: usize, separator:
     }
 }
 
-/// Appends an integer in decimal; from five digits on, with a comma before each three of them.
+/// Appends an integer in decimal; from five digits on, with a comma before each group of three.
 #[inline]
 pub(crate) fn push_grouped(out: &mut Vec<u8>, value: i128) {
     if value < 0 {
@@ -148,7 +148,7 @@ pub(crate) fn push_grouped(out: &mut Vec<u8>, value: i128) {
     push_grouped_unsigned(out, value.unsigned_abs());
 }
 
-/// The same of an unsigned integer.
+/// Appends an unsigned integer like [`push_grouped`].
 pub(crate) fn push_grouped_unsigned(out: &mut Vec<u8>, magnitude: u128) {
     let mut buffer = itoa::Buffer::new();
     let digits = match u64::try_from(magnitude) {
@@ -159,7 +159,7 @@ pub(crate) fn push_grouped_unsigned(out: &mut Vec<u8>, magnitude: u128) {
     if magnitude <= 9999 {
         return out.extend_from_slice(digits);
     }
-    // 39 digits and 12 commas at most.
+    // At most 39 digits and 12 commas.
     let mut grouped = [b','; 52];
     let (first, rest) = digits.split_at((digits.len() - 1) % 3 + 1);
     grouped[..first.len()].copy_from_slice(first);
@@ -171,7 +171,7 @@ pub(crate) fn push_grouped_unsigned(out: &mut Vec<u8>, magnitude: u128) {
     out.extend_from_slice(&grouped[..length]);
 }
 
-/// Appends `0x` and an integer in hexadecimal with a colon before each four digits.
+/// Appends `0x` and an integer in hexadecimal, with a colon before each group of four digits.
 pub(crate) fn push_grouped_hex(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(b"0x");
     let begin = out.len();
@@ -179,7 +179,7 @@ pub(crate) fn push_grouped_hex(out: &mut Vec<u8>, value: u64) {
     separate(out, begin, 4, b':');
 }
 
-/// Appends `0` and an integer in octal with a colon before each three digits.
+/// Appends `0` and an integer in octal, with a colon before each group of three digits.
 pub(crate) fn push_grouped_octal(out: &mut Vec<u8>, value: u64) {
     out.push(b'0');
     let begin = out.len();
@@ -187,7 +187,7 @@ pub(crate) fn push_grouped_octal(out: &mut Vec<u8>, value: u64) {
     separate(out, begin, 3, b':');
 }
 
-/// Appends what is no finite number; false if `value` is one.
+/// Appends infinity or NaN. Returns `false` if `value` is finite.
 fn push_not_finite(out: &mut Vec<u8>, value: f64) -> bool {
     if value.is_finite() {
         return false;
@@ -199,7 +199,7 @@ fn push_not_finite(out: &mut Vec<u8>, value: f64) -> bool {
     true
 }
 
-/// Appends a number as `printf("%g")` does: six significant digits, without zeros at the end.
+/// Appends a number like `printf("%g")`: six significant digits, without trailing zeros.
 pub(crate) fn push_general(out: &mut Vec<u8>, value: f64) {
     if push_not_finite(out, value) {
         return;
@@ -207,7 +207,7 @@ pub(crate) fn push_general(out: &mut Vec<u8>, value: f64) {
     if value.abs() < 1e6 && is_whole(value) {
         return push_signed(out, value as i64);
     }
-    // Rust's exponent form is correctly rounded: take its digits and place the point.
+    // Rust's exponent form is correctly rounded, so use its digits and place the point.
     let mut buffer = Small::default();
     let _ = write!(buffer, "{value:.5e}");
     let text = buffer.bytes();
@@ -252,26 +252,26 @@ pub(crate) fn push_general(out: &mut Vec<u8>, value: f64) {
     }
 }
 
-/// Appends a finite number with as many digits as distinguish it from all others of 64 bits, and a point or an
-/// exponent.
+/// Appends a finite number with the fewest digits that distinguish it from all other 64-bit numbers, and a
+/// point or an exponent.
 pub(crate) fn push_shortest(out: &mut Vec<u8>, value: f64) {
-    // Below 2^53 no integer has fewer digits that distinguish it from its neighbours; exponents begin at 1e16.
+    // Integers below 2^53 need all their digits to be distinguished from their neighbours; exponents begin at 1e16.
     if value.abs() < 1e15 && is_whole(value) {
         return push_whole(out, value as i64);
     }
     let _ = write!(out, "{value:?}");
 }
 
-/// The same with all others of 32 bits.
+/// Appends a number like [`push_shortest`], distinguished from other 32-bit numbers.
 pub(crate) fn push_shortest_single(out: &mut Vec<u8>, value: f32) {
-    // Likewise below 2^24.
+    // Likewise for integers below 2^24.
     if value.abs() < 1e7 && is_whole(value.into()) {
         return push_whole(out, value as i64);
     }
     let _ = write!(out, "{value:?}");
 }
 
-/// Whether an integer says all of it.
+/// `true` if the value is an integer and not -0.
 fn is_whole(value: f64) -> bool {
     value.fract() == 0.0 && (value != 0.0 || value.is_sign_positive())
 }
@@ -281,14 +281,14 @@ fn push_whole(out: &mut Vec<u8>, value: i64) {
     out.extend_from_slice(b".0");
 }
 
-/// Appends a number as `printf("%f")` does: six digits after the point.
+/// Appends a number like `printf("%f")`: six digits after the point.
 pub(crate) fn push_fixed(out: &mut Vec<u8>, value: f64) {
     if !push_not_finite(out, value) {
         let _ = write!(out, "{value:.6}");
     }
 }
 
-/// Room for the text of one number.
+/// Buffer for the text of one number.
 #[derive(Default)]
 struct Small {
     bytes: [u8; 32],
@@ -347,7 +347,7 @@ mod tests {
 
     #[test]
     fn general_floats() {
-        // What C's printf prints for %g.
+        // Output of C's printf for %g.
         for (value, expected) in [
             (0.0, "0"),
             (-0.0, "-0"),

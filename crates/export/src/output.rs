@@ -1,4 +1,4 @@
-//! The buffer between a sink and where it writes.
+//! Buffered output of sinks.
 
 use std::io::{self, Write};
 
@@ -6,22 +6,22 @@ use ichnos_model::decode::DecodeError;
 
 use crate::integers::{self, Integers};
 
-/// Bytes are written out when there are more than this, or than four fifths of what the buffer can hold.
+/// The buffer is written when it exceeds this number of bytes, or four fifths of its capacity.
 const FULL: usize = 64 << 10;
 
-/// Event records or packets whose fields could not all be decoded: what a sink wrote or counted of
-/// them is not whole.
+/// Event records or packets whose fields could not all be decoded, so that the sink's output or counts are
+/// incomplete.
 ///
-/// Readers deliver only what can be decoded, so this is a fault of a reader. Sinks report it when they are
-/// finished, within an error of kind [`io::ErrorKind::InvalidData`].
+/// Readers deliver only decodable data, so this is a bug of a reader. Sinks report it when they finish,
+/// within an error of kind [`io::ErrorKind::InvalidData`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Undecoded {
-    /// How many times decoding failed.
+    /// Number of decoding failures.
     pub count: u64,
 }
 
 impl Undecoded {
-    /// What an error of [`ichnos_model::Sink::finish`] says about it, if it is that.
+    /// Returns the value within an error of [`ichnos_model::Sink::finish`], if the error contains one.
     #[must_use]
     pub fn of(error: &io::Error) -> Option<Self> {
         error.get_ref()?.downcast_ref().copied()
@@ -30,13 +30,13 @@ impl Undecoded {
 
 impl std::fmt::Display for Undecoded {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "fields that were read could not be decoded again, {} times", self.count)
+        write!(f, "decoding of fields that were already read failed {} times", self.count)
     }
 }
 
 impl std::error::Error for Undecoded {}
 
-/// Counts what could not be decoded.
+/// Counts decoding failures.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Failures(u64);
 
@@ -48,7 +48,7 @@ impl Failures {
         }
     }
 
-    /// An error if something could not be decoded.
+    /// Returns an error if a decoding failed.
     pub(crate) fn into_result(self) -> io::Result<()> {
         match self.0 {
             0 => Ok(()),
@@ -57,22 +57,22 @@ impl Failures {
     }
 }
 
-/// Where sinks of text write: any [`Write`], or a type of its own that takes whole buffers without a copy.
+/// Output of text sinks: any [`Write`], or a type that takes whole buffers without copying.
 ///
 /// # For implementations
-/// [`write_text`](Self::write_text) has to leave `text` empty; it may keep the buffer and leave another one. The
-/// larger the capacity of that, the more text comes with the next call.
+/// [`write_text`](Self::write_text) must leave `text` empty. It may keep the buffer and leave another one;
+/// the larger its capacity, the more text comes with the next call.
 pub trait TextWriter {
     /// Takes all of `text` and leaves it empty.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the text cannot be written.
     fn write_text(&mut self, text: &mut Vec<u8>) -> io::Result<()>;
 
-    /// There is no more text for now: all of it is to come to where it belongs.
+    /// Flushes all text to its destination, as no more is coming for now.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the text cannot be written.
     fn flush_text(&mut self) -> io::Result<()>;
 }
 
@@ -88,19 +88,18 @@ impl<W: Write + ?Sized> TextWriter for W {
     }
 }
 
-/// A writer with a buffer that sinks append to.
+/// A writer with a buffer for sinks.
 #[derive(Debug)]
 pub(crate) struct Output<W> {
     writer: W,
     pub(crate) buffer: Vec<u8>,
-    /// The buffer is written out when it has more bytes than this.
+    /// Maximum number of bytes in the buffer before it is written.
     full: usize,
-    /// How many bytes were written out.
+    /// Number of bytes written.
     written: u64,
-    /// How integers are written, where the text is JSON.
+    /// Representation of integers in JSON.
     integers: Integers,
-    /// How many bytes of the buffer have their integers in this form; the others get it when they are written
-    /// out.
+    /// Number of bytes of the buffer whose integers are already converted; the others are converted when written.
     settled: usize,
     pub(crate) failures: Failures,
 }
@@ -118,12 +117,12 @@ impl<W: TextWriter> Output<W> {
         }
     }
 
-    /// The same for JSON, with integers in this form. The buffer must not end within a value when it is flushed.
+    /// Converts integers of JSON text. The buffer must not end within a value when it is flushed.
     pub(crate) fn with_integers(self, integers: Integers) -> Self {
         Self { integers, ..self }
     }
 
-    /// Hands the bytes on if there are many.
+    /// Writes the buffer if it is full.
     #[inline]
     pub(crate) fn flush_if_full(&mut self) -> io::Result<()> {
         if self.buffer.len() > self.full { self.write_out() } else { Ok(()) }
@@ -138,12 +137,12 @@ impl<W: TextWriter> Output<W> {
         result
     }
 
-    /// How many bytes there are until here.
+    /// Returns the number of bytes so far.
     pub(crate) fn position(&self) -> u64 {
         self.written + self.buffer.len() as u64
     }
 
-    /// Gives the integers of the buffer the form that they are written in: from then on, offsets are those of
+    /// Converts the integers in the buffer to their final representation, so that later offsets are those of
     /// the written text. The buffer must not end within a value.
     pub(crate) fn settle(&mut self) {
         if self.integers == Integers::Number {
@@ -157,7 +156,7 @@ impl<W: TextWriter> Output<W> {
         self.buffer = text;
     }
 
-    /// Hands all bytes on.
+    /// Writes and flushes all bytes.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.write_out()?;
         self.writer.flush_text()

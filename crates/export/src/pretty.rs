@@ -1,4 +1,4 @@
-//! One line per event, as people know it from the terminal.
+//! One line per event, in the usual format for terminals.
 
 mod fields;
 mod labels;
@@ -28,7 +28,7 @@ use resume::Resumed;
 pub use resume::{DeltaCause, PrettyState};
 use stamp::Stamp;
 
-/// Which properties of an event and its trace [`Pretty`] shows before the event's name.
+/// Properties of an event and its trace that [`Pretty`] shows before the event's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrettyFields {
     /// Name of the trace.
@@ -45,12 +45,12 @@ pub struct PrettyFields {
     pub log_level: bool,
     /// Eclipse Modeling Framework URI.
     pub emf: bool,
-    /// Call site. Nothing is shown for it; it exists so that the name can be given.
+    /// Call site. Never shown; the name is only accepted.
     pub call_site: bool,
 }
 
 impl PrettyFields {
-    /// All of them.
+    /// All properties.
     pub const ALL: Self = Self {
         trace: true,
         hostname: true,
@@ -62,7 +62,7 @@ impl PrettyFields {
         call_site: true,
     };
 
-    /// None of them.
+    /// No properties.
     pub const NONE: Self = Self {
         trace: false,
         hostname: false,
@@ -74,9 +74,8 @@ impl PrettyFields {
         call_site: false,
     };
 
-    /// Adds the one of this name (`trace`, `trace:hostname`, `trace:domain`, `trace:procname`,
-    /// `trace:vpid`, `loglevel`, `emf`, `callsite`) or all of them (`all`); false if there is no
-    /// such name.
+    /// Adds the property with this name (`trace`, `trace:hostname`, `trace:domain`, `trace:procname`, `trace:vpid`,
+    /// `loglevel`, `emf`, `callsite`) or all of them (`all`). Returns `false` if the name is unknown.
     pub fn insert(&mut self, name: &str) -> bool {
         match name {
             "all" => *self = Self::ALL,
@@ -95,34 +94,34 @@ impl PrettyFields {
 }
 
 impl Default for PrettyFields {
-    /// Host name, process name and process id.
+    /// Enables host name, process name and process id.
     fn default() -> Self {
         Self { hostname: true, procname: true, vpid: true, ..Self::NONE }
     }
 }
 
-/// Where [`Pretty`] shows names.
+/// Places in which [`Pretty`] shows names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrettyNames {
-    /// Of members of payloads.
+    /// Members of payloads.
     pub payload: bool,
-    /// Of members of contexts.
+    /// Members of contexts.
     pub context: bool,
-    /// Of scopes.
+    /// Scopes.
     pub scope: bool,
-    /// Of what stands before the scopes.
+    /// Properties before the scopes.
     pub header: bool,
 }
 
 impl PrettyNames {
-    /// Everywhere.
+    /// All places.
     pub const ALL: Self = Self { payload: true, context: true, scope: true, header: true };
 
-    /// Nowhere.
+    /// No places.
     pub const NONE: Self = Self { payload: false, context: false, scope: false, header: false };
 
-    /// Adds the place of this name (`payload`, `context` or `args`, `scope`, `header`) or all of
-    /// them (`all`); false if there is no such name.
+    /// Adds the place with this name (`payload`, `context` or `args`, `scope`, `header`) or all of them
+    /// (`all`). Returns `false` if the name is unknown.
     pub fn insert(&mut self, name: &str) -> bool {
         match name {
             "all" => *self = Self::ALL,
@@ -138,88 +137,86 @@ impl PrettyNames {
 }
 
 impl Default for PrettyNames {
-    /// Of members of payloads and contexts.
+    /// Enables names of members of payloads and contexts.
     fn default() -> Self {
         Self { payload: true, context: true, ..Self::NONE }
     }
 }
 
-/// How [`Pretty`] writes.
+/// Options of [`Pretty`].
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct PrettyOptions {
-    /// Times in cycles of the clock.
+    /// Write times in cycles of the clock.
     pub clock_cycles: bool,
-    /// Times with their date.
+    /// Write times with their date.
     pub clock_date: bool,
-    /// Times in UTC rather than local time.
+    /// Write times in UTC instead of local time.
     pub clock_gmt: bool,
-    /// Times in seconds since the origin of the clock.
+    /// Write times in seconds since the origin of the clock.
     pub clock_seconds: bool,
-    /// Without the time since the event before.
+    /// Do not write the time since the previous event.
     pub no_delta: bool,
-    /// What to show before the name.
+    /// Properties before the name.
     pub fields: PrettyFields,
-    /// Where to show names.
+    /// Places with names.
     pub names: PrettyNames,
-    /// With colours.
+    /// Use colours.
     pub color: bool,
-    /// Warnings with colours.
+    /// Use colours in warnings.
     pub color_warnings: bool,
-    /// Bright colours by their own codes, for terminals where bold text is not bright.
+    /// Use the codes of bright colours, for terminals where bold text is not bright.
     pub color_bright_codes: bool,
-    /// Texts of the trace with all that is not printable escaped, as text for a terminal has to be. Warnings
-    /// always are.
+    /// Escape all unprintable characters in texts of the trace, as needed for terminals. Warnings always do.
     pub printable_only: bool,
-    /// Accepted so that the option can be given; nothing depends on it, as in the tool that this
-    /// output equals.
+    /// Accepted without effect, as in babeltrace2.
     pub verbose: bool,
-    /// Values of enumerations without a name are split into bits that have one.
+    /// Split enumeration values without a name into named bits.
     pub enum_flags: bool,
-    /// With the frames of the call stacks of each event, in lines below its own.
+    /// Write the frames of each event's call stacks, in lines below its own.
     pub stacks: bool,
 }
 
 impl PrettyOptions {
-    /// Whether text differs from plain one at all.
+    /// `true` if text is not plain.
     #[inline]
     fn is_styled(&self) -> bool {
         self.color | self.printable_only
     }
 }
 
-/// What is known of an event record class once and for all.
+/// State of an event record class.
 #[derive(Debug)]
 struct ClassState {
-    /// What stands between the time and the scopes.
+    /// Text between the time and the scopes.
     prefix: Block,
     specific: Labels,
     payload: Labels,
     stacks: EventStacks,
 }
 
-/// What is known of a data stream class.
+/// State of a data stream class.
 #[derive(Debug)]
 struct StreamClassState {
     packet: Labels,
     common: Labels,
 }
 
-/// What is known of a data stream.
+/// State of a data stream.
 #[derive(Debug)]
 struct StreamState {
-    /// The packet context and the common context of the event before in the same packet.
+    /// Packet context and common context of the previous event in the same packet.
     contexts: Repeated,
-    /// The packet context of the current packet, as it is written.
+    /// Text of the current packet's context.
     packet_text: Vec<u8>,
-    /// Whether `packet_text` is that of the current packet.
+    /// `true` if `packet_text` is for the current packet.
     packet_known: bool,
-    /// Whether `packet_text` may be kept until the packet ends.
+    /// `true` if `packet_text` may be kept until the packet ends.
     in_packet: bool,
 }
 
 impl StreamState {
-    /// Another packet begins, or this one has ended.
+    /// Resets the state when another packet begins, or this one has ended.
     fn change_packet(&mut self, begins: bool) {
         (self.packet_known, self.in_packet) = (false, begins);
         self.contexts.forget();
@@ -240,9 +237,9 @@ pub struct Pretty<W> {
     scratch: Scratch,
     streams: StreamTable<StreamState, StreamClassState, ClassState>,
     past: PrettyState,
-    /// As it was for an event not long before.
+    /// Stamp of a recent event.
     stamp: Option<Stamp>,
-    /// None: what came before is known, or nothing did.
+    /// `None` if earlier lines are known, or there are none.
     resumed: Option<Resumed>,
 }
 
@@ -270,14 +267,14 @@ impl<W: TextWriter> Pretty<W> {
         }
     }
 
-    /// Writes warnings somewhere else.
+    /// Sends warnings to `writer` instead.
     #[must_use]
     pub fn warnings_to(mut self, writer: impl Write + Send + 'static) -> Self {
         self.warnings = Box::new(writer);
         self
     }
 
-    /// Takes an event as the one before the first that is written: the first line has the time since it.
+    /// Takes an event as the predecessor of the first written event, whose line then has the time since it.
     pub fn precede(&mut self, event: &Event<'_>) {
         if let (Some(value), Some(_)) = (event.clock, event.stream.class().default_clock) {
             let cycles = self.options.clock_cycles;
@@ -286,20 +283,20 @@ impl<W: TextWriter> Pretty<W> {
         }
     }
 
-    /// The writer.
+    /// Returns the writer.
     pub fn writer(&self) -> &W {
         self.output.writer()
     }
 
-    /// Hands all bytes on to the writer.
+    /// Passes all bytes to the writer.
     ///
     /// # Errors
-    /// If it cannot write.
+    /// If the writer fails.
     pub fn flush(&mut self) -> io::Result<()> {
         self.output.flush()
     }
 
-    /// Makes sure that what is known of a data stream is there.
+    /// Adds the state of a data stream unless it exists.
     #[inline]
     fn prepare(&mut self, stream: &DataStream) {
         if !self.streams.has(stream) {
@@ -313,7 +310,7 @@ impl<W: TextWriter> Pretty<W> {
             contexts: Repeated::default(),
             packet_text: Vec::new(),
             packet_known: false,
-            // Who goes on in the middle does so in the middle of a packet.
+            // A resumed sink starts in the middle of a packet.
             in_packet: self.resumed.is_some(),
         };
         self.streams.insert(stream, part, || {
@@ -325,7 +322,7 @@ impl<W: TextWriter> Pretty<W> {
         });
     }
 
-    /// Writes the line of an event. `STYLED`: with colours, or with something escaped.
+    /// Writes the line of an event. `STYLED`: with colours or escaping.
     fn event<const STYLED: bool>(&mut self, event: &Event<'_>) -> io::Result<()> {
         self.prepare(event.stream);
         let has_clock = event.stream.class().default_clock.is_some();
@@ -362,7 +359,7 @@ impl<W: TextWriter> Pretty<W> {
         };
         if let Some(plan) = event.plan(Scope::CommonContext).filter(|_| !common.hide_all()) {
             first = false;
-            let result = part.contexts.push(out, event, plan, |out| {
+            let result = part.contexts.push(out, event, Scope::CommonContext, plan, |out| {
                 let mut packet = Ok(());
                 if has_packet_context {
                     packet = push_packet_context(out, scratch);
@@ -403,7 +400,7 @@ impl<W: TextWriter> Pretty<W> {
         self.output.flush_if_full()
     }
 
-    /// Appends when an event was recorded, and how long after the one before.
+    /// Appends the time of an event, and the time since the previous one.
     #[inline]
     fn push_time(&mut self, value: Option<&ClockValue>) {
         if let (Some(stamp), Some(last), Some(value)) = (&self.stamp, self.past.last, value)
@@ -478,7 +475,7 @@ impl<W: TextWriter> Pretty<W> {
         }
     }
 
-    /// Says that events or packets are missing.
+    /// Warns about missing events or packets.
     fn discarded(&mut self, discarded: &Discarded<'_>, what: &str) -> io::Result<()> {
         let stream = discarded.stream;
         let palette = Palette::new(self.options.color_warnings, !self.options.color_bright_codes);
@@ -517,7 +514,7 @@ impl<W: TextWriter> Pretty<W> {
         }
         writeln!(out, ").{reset}")?;
         if self.must_rewrite() {
-            // Unlike text, a warning is seen at once, and this one may be wrong.
+            // Unlike text, a warning is visible immediately, and this one may be wrong.
             return Ok(());
         }
         self.warnings.write_all(&line)
@@ -594,13 +591,13 @@ fn push_scope_name(out: &mut Vec<u8>, wanted: bool, palette: &Palette, name: &st
     }
 }
 
-/// Makes what stands between the time and the scopes of all events of a class.
+/// Makes the text between the time and the scopes, for all events of a class.
 fn make_class(event: &Event<'_>, has_clock: bool, options: &PrettyOptions, palette: &Palette) -> ClassState {
     let mut out = Vec::new();
     let (class, trace) = (event.class, &event.stream.trace.class);
     let PrettyFields { hostname, domain, procname, vpid, .. } = options.fields;
     let names = options.names.header;
-    // After a named time comes a comma, always.
+    // A named time is always followed by a comma.
     let comma = has_clock && names;
     let mut shown = false;
     let mut begin = |out: &mut Vec<u8>, name: &str| {

@@ -1,22 +1,21 @@
-//! What a terminal shows as it is, and how all other characters are written.
+//! Printable characters, and the escaping of all others.
 //!
-//! A character is *printable* unless it is a control character (General_Category Cc), a format character
-//! such as a change of direction or a zero-width joiner (Cf), a separator of lines or paragraphs (Zl, Zp),
-//! of private use (Co), a surrogate (Cs), not assigned (Cn), or one that is shown as nothing
-//! (Default_Ignorable_Code_Point). Spaces of any width and combining marks are printable.
+//! A character is *printable* unless it is a control character (General_Category Cc), a format character such
+//! as a change of direction or a zero-width joiner (Cf), a separator of lines or paragraphs (Zl, Zp), for
+//! private use (Co), a surrogate (Cs), unassigned (Cn), or invisible (Default_Ignorable_Code_Point). Spaces
+//! of any width and combining marks are printable.
 //!
-//! All others are escaped in one notation: `\n`, `\r`, `\t`; `\x1b` for other characters of ASCII, `\u{202e}`
-//! for those beyond, and `\xff` for a byte that belongs to no character in UTF-8. It is for people: a
-//! backslash stays a backslash, so that it cannot always be read back.
+//! All others are escaped in one notation: `\n`, `\r`, `\t`; `\x1b` for other ASCII characters, `\u{202e}`
+//! for characters beyond ASCII, and `\xff` for a byte that is not part of UTF-8. This is for display:
+//! backslashes are not escaped, so the text cannot always be parsed back.
 
 use std::borrow::Cow;
 use std::io::Write as _;
 
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
-/// Characters that are shown as nothing although their General_Category says that they are letters or marks:
-/// Default_Ignorable_Code_Point (`DerivedCoreProperties.txt` of Unicode 17.0), but for those that are of the
-/// categories Cf or Cn.
+/// Invisible characters whose General_Category is letter or mark: Default_Ignorable_Code_Point
+/// (`DerivedCoreProperties.txt` of Unicode 17.0), except the categories Cf and Cn.
 const INVISIBLE: [(char, char); 9] = [
     ('\u{34f}', '\u{34f}'),
     ('\u{115f}', '\u{1160}'),
@@ -29,13 +28,13 @@ const INVISIBLE: [(char, char); 9] = [
     ('\u{e0100}', '\u{e01ef}'),
 ];
 
-/// Which characters are escaped.
+/// Set of escaped characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Escaping {
-    /// Control characters, and separators of lines and paragraphs: nothing that could begin a new line or
-    /// that terminals obey as a single character.
+    /// Control characters, and separators of lines and paragraphs: everything that could begin a new line or
+    /// control a terminal as a single character.
     Controls,
-    /// All that are not printable.
+    /// All unprintable characters.
     Unprintable,
 }
 
@@ -49,10 +48,9 @@ impl Escaping {
     }
 }
 
-/// Whether a terminal shows a character as it is: that is, whether it is none of
-/// these: control characters, format characters such as changes of direction and zero-width joiners, separators
-/// of lines and paragraphs, characters of private use, those that Unicode has not assigned, and those that are
-/// shown as nothing. Spaces of any width and combining marks are printable.
+/// `true` if a terminal shows a character as itself. Unprintable are control characters, format characters
+/// such as changes of direction and zero-width joiners, separators of lines and paragraphs, characters for
+/// private use, unassigned and invisible ones. Spaces of any width and combining marks are printable.
 #[must_use]
 pub fn is_printable(c: char) -> bool {
     match c {
@@ -74,8 +72,8 @@ pub fn is_printable(c: char) -> bool {
     }
 }
 
-/// A text with all that is not [printable](is_printable) escaped, line feeds included: `\n`, `\r`, `\t`; `\x1b`
-/// for other characters of ASCII, `\u{202e}` for those beyond.
+/// Escapes all characters of a text that are not [printable](is_printable), including line feeds: `\n`, `\r`,
+/// `\t`; `\x1b` for other ASCII characters, `\u{202e}` for characters beyond ASCII.
 #[must_use]
 pub fn printable(text: &str) -> Cow<'_, str> {
     if is_plain(text.as_bytes()) || text.chars().all(is_printable) {
@@ -86,7 +84,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(String::from_utf8_lossy(&out).into_owned())
 }
 
-/// Escapes what was appended from `begin` on, where that is needed.
+/// Escapes the text appended from `begin` on, if needed.
 #[inline]
 pub(crate) fn escape_from(out: &mut Vec<u8>, begin: usize, escaping: Escaping) {
     if !is_plain(out.get(begin..).unwrap_or_default()) {
@@ -100,11 +98,11 @@ fn escape_any_from(out: &mut Vec<u8>, begin: usize, escaping: Escaping) {
     if out.get(begin..).is_none_or(|text| std::str::from_utf8(text).is_ok_and(is_right)) {
         return;
     }
-    // What stands for the text is written behind it, and takes its place: that needs no other buffer.
+    // The escaped text is appended and then replaces the original, without another buffer.
     let end = out.len();
     let mut at = begin;
     while let Some(rest) = out.get(at..end).filter(|rest| !rest.is_empty()) {
-        // Enough to know the first character, or the first bytes that are none.
+        // Enough for the first character, or the first invalid bytes.
         let mut first = [0; 4];
         let length = rest.len().min(first.len());
         first[..length].copy_from_slice(&rest[..length]);
@@ -116,7 +114,7 @@ fn escape_any_from(out: &mut Vec<u8>, begin: usize, escaping: Escaping) {
     out.drain(begin..end);
 }
 
-/// Appends a text with what is to be escaped.
+/// Appends a text, escaped as needed.
 fn push(out: &mut Vec<u8>, text: &[u8], escaping: Escaping) {
     for chunk in text.utf8_chunks() {
         for c in chunk.valid().chars() {
@@ -130,9 +128,9 @@ fn push(out: &mut Vec<u8>, text: &[u8], escaping: Escaping) {
     }
 }
 
-/// Appends what stands for a character.
+/// Appends the escape of a character.
 pub(crate) fn push_escape(out: &mut Vec<u8>, c: char) {
-    // Vectors take everything.
+    // Writing to a vector does not fail.
     let _ = match c {
         '\n' => out.write_all(b"\\n"),
         '\r' => out.write_all(b"\\r"),
@@ -142,20 +140,20 @@ pub(crate) fn push_escape(out: &mut Vec<u8>, c: char) {
     };
 }
 
-/// Appends what stands for bytes that belong to no character.
+/// Appends escapes of bytes that are not part of a character.
 pub(crate) fn push_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     for byte in bytes {
         let _ = write!(out, "\\x{byte:02x}");
     }
 }
 
-/// Whether a text is printable ASCII only.
+/// `true` if a text is printable ASCII only.
 #[inline]
 pub(crate) fn is_plain(text: &[u8]) -> bool {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let is_plain = |word: u64| {
         let delete = word ^ (ONES * 0x7f);
-        // Borrows only come from bytes that are found themselves.
+        // Borrows only come from bytes that match themselves.
         let found = word | word.wrapping_sub(ONES * 0x20) | delete.wrapping_sub(ONES) & !delete;
         found & (ONES << 7) == 0
     };
@@ -165,7 +163,7 @@ pub(crate) fn is_plain(text: &[u8]) -> bool {
             words.iter().all(|word| is_plain(u64::from_le_bytes(*word)))
                 && text.last_chunk().is_none_or(|last| is_plain(u64::from_le_bytes(*last)))
         }
-        // They may overlap.
+        // The words may overlap.
         (Some(first), Some(last)) => {
             is_plain(u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << 32)
         }
@@ -261,7 +259,7 @@ mod tests {
 
     #[test]
     fn escaping_in_place_is_escaping_anew() {
-        // Characters of each length, and bytes that belong to none: alone, too few, too many.
+        // Characters of each length, and invalid bytes: alone, incomplete, surplus.
         let pieces: [&[u8]; 9] = [
             b"a",
             b"\n",

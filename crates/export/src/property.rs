@@ -1,21 +1,21 @@
-//! What several sinks show of classes.
+//! Properties of classes that several sinks show.
 
 use std::borrow::Cow;
 
 use ichnos_model::plan::Plan;
 use ichnos_model::{Attributes, DataStream, EventRecordClass, Field, FieldKind, TraceClass, UuidOf};
 
-/// Namespaces of attributes that carry log levels and EMF URIs in CTF 2.
+/// Namespaces of attributes with log levels and EMF URIs in CTF 2.
 const NAMESPACES: [&str; 2] = ["babeltrace.org,2020", "lttng.org,2009"];
 
 /// A log level: its number in CTF 1.8 and its names.
 pub(crate) struct LogLevel {
     pub(crate) number: u8,
-    /// Name of CTF 2 attributes.
+    /// Name in CTF 2 attributes.
     pub(crate) attribute: &'static str,
-    /// Name of tracers.
+    /// Name in tracers.
     pub(crate) macro_name: &'static str,
-    /// Name for people.
+    /// Name for display.
     pub(crate) title: &'static str,
 }
 
@@ -53,7 +53,7 @@ fn attribute<'a>(attributes: &'a Attributes, names: [&str; 2]) -> Option<&'a str
     })
 }
 
-/// The log level of an event record class.
+/// Returns the log level of an event record class.
 pub(crate) fn log_level(class: &EventRecordClass) -> Option<&'static LogLevel> {
     if let Some(number) = class.log_level {
         return LOG_LEVELS.iter().find(|level| i64::from(level.number) == number);
@@ -62,17 +62,17 @@ pub(crate) fn log_level(class: &EventRecordClass) -> Option<&'static LogLevel> {
     LOG_LEVELS.iter().find(|level| level.attribute == name)
 }
 
-/// The EMF URI of an event record class.
+/// Returns the EMF URI of an event record class.
 pub(crate) fn emf_uri(class: &EventRecordClass) -> Option<&str> {
     class.emf_uri.as_deref().or_else(|| attribute(&class.attributes, ["emf-uri", "emf-uri"]))
 }
 
-/// The namespace of a trace.
+/// Returns the namespace of a trace.
 pub(crate) fn trace_namespace(class: &TraceClass) -> Option<&str> {
     class.namespace.as_deref().or(class.implied_namespace.as_deref())
 }
 
-/// The unique identifier of a trace: its UUID if it has no other one.
+/// Returns the unique identifier of a trace, by default its UUID.
 pub(crate) fn trace_uid(class: &TraceClass) -> Option<Cow<'_, str>> {
     if let Some(uid) = &class.uid {
         return Some(uid.into());
@@ -81,19 +81,17 @@ pub(crate) fn trace_uid(class: &TraceClass) -> Option<Cow<'_, str>> {
     Some(uuid.to_string().into())
 }
 
-/// The name of the trace of a data stream.
+/// Returns the name of the trace of a data stream.
 pub(crate) fn trace_name(stream: &DataStream) -> Option<&str> {
     let trace = &stream.trace;
     trace.class.name.as_deref().or((!trace.name.is_empty()).then_some(&*trace.name))
 }
 
-/// Which fields of a scope only serve decoding: people are not shown them.
-///
-/// Those are the fields with roles, unless another field needs them, and what consists of
-/// nothing else.
+/// Fields of a scope that only serve decoding and are not displayed: fields with roles, unless another field
+/// needs them, and containers with no other fields.
 #[derive(Debug, Default)]
 pub(crate) struct Hidden {
-    /// By index of the node; empty if nothing is hidden.
+    /// `true` for hidden nodes, by index; empty if nothing is hidden.
     nodes: Vec<bool>,
 }
 
@@ -103,7 +101,7 @@ impl Hidden {
             return Self::default();
         };
         let mut hidden = vec![false; plan.nodes().count()];
-        // Fields come behind those that they are in.
+        // Fields come after their containers.
         for index in (0..hidden.len()).rev() {
             let Some(node) = plan.get(index) else { continue };
             hidden[index] = match &node.class.kind {
@@ -125,24 +123,24 @@ impl Hidden {
         Self { nodes: hidden }
     }
 
-    /// Whether a field is hidden.
+    /// `true` if a field is hidden.
     #[inline]
     pub(crate) fn has(&self, field: Field<'_>) -> bool {
         !self.nodes.is_empty() && self.at(field.index())
     }
 
-    /// Whether the field of the node with this index, in the order of [`Plan::nodes`], is hidden.
+    /// `true` if the field of the node with this index, in the order of [`Plan::nodes`], is hidden.
     pub(crate) fn at(&self, index: usize) -> bool {
         self.nodes.get(index).copied().unwrap_or(false)
     }
 
-    /// Whether the whole scope is hidden.
+    /// `true` if the whole scope is hidden.
     pub(crate) fn all(&self) -> bool {
         self.at(0)
     }
 }
 
-/// Whether a field of a scope has a value of its own and no role.
+/// `true` if a field of a scope has a value of its own and no role.
 pub(crate) fn has_plain_field(plan: &Plan) -> bool {
     plan.nodes().any(|node| {
         let has_value = !matches!(

@@ -1,11 +1,11 @@
-//! Common contexts, which mostly are the same for one event after the other, and what else is the same if
+//! Contexts, which mostly are the same for one event after the other, and what else is the same if
 //! they are.
 
 use ichnos_model::decode::DecodeError;
 use ichnos_model::plan::{Plan, align};
 use ichnos_model::{Event, Scope};
 
-/// The common context of the event before, as it lies in the packet, and what was written for it. That may
+/// The context of the event before, as it lies in the packet, and what was written for it. That may
 /// have more in it, if the writer of that [forgets](Repeated::forget) it when it changes.
 #[derive(Debug, Default)]
 pub(crate) struct Repeated {
@@ -14,17 +14,18 @@ pub(crate) struct Repeated {
 }
 
 impl Repeated {
-    /// Appends what stands for the common context of an event, of which this is the plan: what `write`
+    /// Appends what stands for a context of an event, of which this is the plan: what `write`
     /// writes, or what it wrote for the event before if that has the same bytes.
     #[inline]
     pub(crate) fn push(
         &mut self,
         out: &mut Vec<u8>,
         event: &Event<'_>,
+        scope: Scope,
         plan: &Plan,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), DecodeError>,
     ) -> Result<(), DecodeError> {
-        let bytes = fixed_bytes(event, plan);
+        let bytes = fixed_bytes(event, scope, plan);
         if let Some(bytes) = bytes
             && *bytes == self.bytes[..]
         {
@@ -42,7 +43,7 @@ impl Repeated {
         result
     }
 
-    /// What was written last will not be written again.
+    /// Ensures that the last text is not reused.
     pub(crate) fn forget(&mut self) {
         self.bytes.clear();
     }
@@ -51,14 +52,14 @@ impl Repeated {
 /// The bytes that say all of the scope, where that is easily known: its size is fixed, which means
 /// that nothing before decides on what it is.
 #[inline]
-fn fixed_bytes<'a>(event: &Event<'a>, plan: &Plan) -> Option<&'a [u8]> {
+fn fixed_bytes<'a>(event: &Event<'a>, scope: Scope, plan: &Plan) -> Option<&'a [u8]> {
     // Longer ones do not repeat.
     const MOST: u64 = 256 * 8;
-    if event.scopes.values.is_some_and(|values| values.has(Scope::CommonContext)) {
+    if event.scopes.values.is_some_and(|values| values.has(scope)) {
         return None;
     }
     let size = plan.fixed_size().filter(|size| *size <= MOST && size % 8 == 0)?;
-    let begin = align(event.scopes.begins[Scope::CommonContext as usize].bit, plan.root().alignment())?;
+    let begin = align(event.scopes.begins.get(scope as usize)?.bit, plan.root().alignment())?;
     let first = usize::try_from(begin / 8).ok().filter(|_| begin % 8 == 0)?;
     event.scopes.bits.data.get(first..)?.get(..(size / 8) as usize).filter(|bytes| !bytes.is_empty())
 }

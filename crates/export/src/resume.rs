@@ -1,51 +1,51 @@
-//! Sinks of text that can go on in the middle of a timeline, so that several threads write its chunks.
+//! Text sinks that can resume in the middle of a timeline, so that several threads write its chunks.
 //!
-//! Each chunk is written by a sink of its own, which does not know what the sinks of the chunks before it
-//! wrote. Where its text depends on that, it leaves a [`Fixup`], which is resolved when the text before is
-//! complete: with the [state](SinkState) that the sinks before have left.
+//! Each chunk has a sink of its own, which does not know the text of earlier chunks. If its text depends on
+//! that, it leaves a [`Fixup`], which is resolved when the earlier text is complete, by the
+//! [state](SinkState) that the earlier sinks left.
 
 use ichnos_model::{DataStream, Sink};
 
-/// A place in the text of a chunk that depends on the text of the chunks before it.
+/// A place in the text of a chunk that depends on the text of earlier chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fixup<C> {
     /// Offset in the bytes that the sink wrote.
     pub offset: u64,
-    /// How many bytes from there on may have to be left out.
+    /// Number of bytes, from the offset on, that may have to be removed.
     pub length: u64,
-    /// What it depends on.
+    /// Data to resolve the fixup with.
     pub cause: C,
 }
 
-/// What is to be done at a [`Fixup`].
+/// Action at a [`Fixup`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resolution {
-    /// The text there stays.
+    /// Keep the text.
     Keep,
-    /// The text there is left out.
+    /// Remove the text.
     Remove,
-    /// The chunk has to be written again, by a sink that is resumed with the state of the chunk before.
+    /// Write the chunk again, by a sink that is resumed with the state of the previous chunk.
     Rewrite,
 }
 
-/// What the text of a sink depends on of the text before it.
+/// State of a sink that later text depends on.
 ///
 /// # For implementations
 /// The default is the state before the first message.
 pub trait SinkState: Clone + Default + Send {
-    /// What a [`Fixup`] depends on.
+    /// Data to resolve a [`Fixup`] with.
     type Cause: Send;
 
-    /// Decides what is to be done at a fixup if this is what came before, and appends to `text` what belongs
-    /// there besides. What is written there counts as written from now on.
+    /// Returns the action at a fixup after this state, and appends text to insert there to `text`. The
+    /// inserted text counts as written afterwards.
     fn resolve(&mut self, cause: &Self::Cause, text: &mut Vec<u8>) -> Resolution;
 
-    /// The state after a chunk whose fixups were resolved by this one, and whose sink has left `later`.
+    /// Returns the state after a chunk whose fixups were resolved by `self`, and whose sink left `later`.
     #[must_use]
     fn then(self, later: Self) -> Self;
 }
 
-/// Each line is complete in itself.
+/// State of sinks whose lines are independent.
 impl SinkState for () {
     type Cause = std::convert::Infallible;
 
@@ -56,70 +56,69 @@ impl SinkState for () {
     fn then(self, (): Self) -> Self {}
 }
 
-/// A sink that can go on in the middle of a timeline.
+/// A sink that can resume in the middle of a timeline.
 ///
 /// # For implementations
-/// The text of the sinks of all chunks, joined with their fixups resolved, must be the text of one sink that
-/// writes everything. A sink where each message stands for itself implements nothing but the state `()`.
+/// The text of the sinks of all chunks, joined with their fixups resolved, must equal the text of one sink
+/// that writes everything. A sink whose messages are independent implements only the state `()`.
 pub trait ResumableSink: Sink {
-    /// What the text depends on of the text before it.
+    /// State that later text depends on.
     type State: SinkState;
 
-    /// Whether [`ResumableSink::resume`] needs the order of data streams; it is empty otherwise.
+    /// `true` if [`ResumableSink::resume`] needs the order of data streams; the order is empty otherwise.
     const NEEDS_ORDER: bool = false;
 
-    /// Goes on behind messages that other sinks were given: `order` has the data streams that have begun.
-    /// Without a state, what they wrote is not known yet: see [`ResumableSink::next_fixup`].
+    /// Resumes after messages that other sinks received; `order` has the data streams that have begun.
+    /// Without a state, their text is not known yet: see [`ResumableSink::next_fixup`].
     fn resume(&mut self, order: &StreamOrder, state: Option<Self::State>) {
         let _ = (order, state);
     }
 
-    /// Takes the next place that depends on the text before, in the order of their offsets. Asked for after
-    /// each message.
+    /// Takes the next fixup, in order of offsets. Called after each message.
     fn next_fixup(&mut self) -> Option<Fixup<<Self::State as SinkState>::Cause>> {
         None
     }
 
-    /// Whether something was written that may be wrong, where no [`Fixup`] can make it right: then the chunk
-    /// is written again.
+    /// `true` if the text may be wrong and no [`Fixup`] can correct it, so that the chunk has to be written again.
     fn must_rewrite(&self) -> bool {
         false
     }
 
-    /// What later text depends on. Of a sink that was resumed without a state: as far as it was learnt since.
+    /// Returns the state that later text depends on. For a sink that was resumed without a state: the part
+    /// known since.
     fn state(&self) -> Self::State {
         Self::State::default()
     }
 
-    /// Writes out all text, at the end of a chunk that is not the last one.
+    /// Writes all text, at the end of a chunk that is not the last one.
     ///
     /// # Errors
-    /// Those of [`Sink::finish`].
+    /// Errors of [`Sink::finish`].
     fn pause(&mut self) -> std::io::Result<()> {
         self.finish()
     }
 }
 
-/// Data streams in the order in which they begin in a merge, which is that of its cursors.
+/// Data streams in the order in which they begin in a merge: the order of its cursors.
 #[derive(Clone, Debug, Default)]
 pub struct StreamOrder(std::sync::Arc<[Option<StreamRank>]>);
 
-/// Where a data stream stands among the others.
+/// Position of a data stream among the others.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StreamRank {
-    /// How many data streams begin before it.
+    /// Number of data streams that begin before it.
     pub(crate) number: u32,
-    /// How many traces have a data stream before its trace has one.
+    /// Number of traces that have a data stream before its trace has one.
     pub(crate) trace: u32,
-    /// How many data streams of its trace without an id begin before it.
+    /// Number of data streams of its trace that have no id and begin before it.
     pub(crate) without_id: u32,
 }
 
 impl StreamOrder {
-    /// Of data streams in the order in which they begin.
+    /// Makes the order from data streams in the order in which they begin.
     pub fn new<'s>(streams: impl IntoIterator<Item = &'s DataStream>) -> Self {
         let mut ranks = Vec::new();
-        // By address: traces stay where they are as long as their data streams are there.
+        // By address, which is constant while the trace has data streams.
         let mut traces = std::collections::HashMap::new();
         for (number, stream) in (0..).zip(streams) {
             let next = traces.len() as u32;

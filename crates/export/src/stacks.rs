@@ -1,8 +1,8 @@
-//! Call stacks as profiles: which functions were called by which, how often, for how long.
+//! Call stacks as profiles: functions with their callers, counts and times.
 //!
-//! A [`StackCollector`] takes events, of whatever format, whose class has a member with the meaning
-//! [`Stack`](ichnos_model::Meaning::Stack). What it makes of them is a [`StackProfile`], which is
-//! written in one of several [`StackFormat`]s.
+//! A [`StackCollector`] takes events of any format whose class has a member with the meaning
+//! [`Stack`](ichnos_model::Meaning::Stack). It makes a [`StackProfile`], which is written in one of several
+//! [`StackFormat`]s.
 
 mod calls;
 mod collect;
@@ -26,97 +26,96 @@ pub use collect::StackCollector;
 pub use profile::{LeftOut, StackProfile, StackThread};
 pub use top::TopFunction;
 
-/// How stacks are collected and what counts.
+/// Options for collecting stacks.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct StackOptions {
-    /// What each sample counts.
+    /// Weight of each sample.
     pub weight: StackWeight,
-    /// Which frames are kept.
+    /// Frames to keep.
     pub frames: StackFrames,
-    /// Which samples count. Those that do not still end the time of the sample before; the time from them on counts
-    /// nothing.
+    /// Conditions for samples to count. Other samples still end the time of the previous sample; the time
+    /// after them does not count.
     pub only: Vec<FieldValues>,
-    /// Adds an innermost frame with what the thread of a sample did, if the sample has it
+    /// Adds an innermost frame with the thread's state, if the sample has it
     /// ([`Meaning::ThreadState`](ichnos_model::Meaning::ThreadState)): [`CPU_TIME`] or [`UNMANAGED_CODE_TIME`].
     pub with_states: bool,
-    /// Whether the times of samples are kept, as the formats need that have a time axis
-    /// ([`StackFormat::has_times`]).
+    /// Keep the times of samples, needed for formats with a time axis ([`StackFormat::has_times`]).
     pub with_times: bool,
-    /// Whether all events with a stack count, even where some classes of events are samples of a profiler.
+    /// Count all events with a stack, even if some event classes are samples of a profiler.
     pub all_events: bool,
 }
 
-/// Frame of samples of threads that ran on a processor. Both names are those of .NET's own tools.
+/// Frame for samples of threads that ran on a processor. Both names are from .NET's own tools.
 pub const CPU_TIME: &str = "CPU_TIME";
 
-/// Frame of samples of threads that waited, or that ran code which the profiler does not look into.
+/// Frame for samples of threads that waited, or ran code that the profiler cannot see.
 pub const UNMANAGED_CODE_TIME: &str = "UNMANAGED_CODE_TIME";
 
-/// What a sample counts.
+/// Weight of a sample.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StackWeight {
-    /// One.
+    /// 1 per sample.
     #[default]
     Samples,
-    /// The nanoseconds until the next sample of the same thread: nothing for the last one.
+    /// Nanoseconds until the next sample of the same thread; 0 for the last one.
     Time,
-    /// The nanoseconds since the sample before of the same thread: nothing for the first one.
+    /// Nanoseconds since the previous sample of the same thread; 0 for the first one.
     TimeBefore,
-    /// The value of the field with this path ([`FieldRef`](ichnos_model::FieldRef) has what paths are), rounded.
+    /// Value of the field with this path (see [`FieldRef`](ichnos_model::FieldRef)), rounded.
     Field(String),
 }
 
 impl StackWeight {
-    /// Whether it is a time.
+    /// `true` if the weight is a time.
     #[must_use]
     pub fn is_time(&self) -> bool {
         matches!(self, Self::Time | Self::TimeBefore)
     }
 }
 
-/// A field, and values of which it is to have one.
+/// A field, and its accepted values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldValues {
-    /// The path of the field; [`FieldRef`](ichnos_model::FieldRef) has what paths are.
+    /// Path of the field (see [`FieldRef`](ichnos_model::FieldRef)).
     pub path: String,
-    /// The values: integers in decimal, the names of values of enumerations, or strings.
+    /// Accepted values: integers in decimal, names of enumeration values, or strings.
     pub values: Vec<String>,
 }
 
-/// Which frames of stacks are kept.
+/// Set of frames to keep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StackFrames {
-    /// All of them.
+    /// All frames.
     #[default]
     All,
-    /// Those whose function is known.
+    /// Frames with a known function.
     Named,
-    /// Those of [managed](ichnos_model::CodeKind::Managed) code.
+    /// Frames of [managed](ichnos_model::CodeKind::Managed) code.
     Managed,
 }
 
-/// What stands at the root of all stacks, before their outermost frame.
+/// Root of all stacks, before their outermost frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StackRoots {
-    /// Nothing.
+    /// No root.
     #[default]
     None,
     /// The process.
     Process,
-    /// The process, and within it the thread.
+    /// The process, and below it the thread.
     Thread,
 }
 
-/// What a profile is written as.
+/// Output format of a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StackFormat {
-    /// A line for each stack: its frames from the outermost one on, with `;` between them, a space, and its
-    /// weight. What many tools make flame graphs of.
+    /// A line for each stack: its frames from the outermost on, joined by `;`, a space, and its weight. Many
+    /// tools make flame graphs of it.
     Folded,
     /// JSON for <https://www.speedscope.app>, with a profile for each thread.
     Speedscope,
@@ -126,12 +125,12 @@ pub enum StackFormat {
     /// JSON for <https://profiler.firefox.com>.
     #[cfg(feature = "firefox")]
     Firefox,
-    /// A flame graph: a picture for browsers, with a search.
+    /// Flame graph: an image for browsers, with search.
     Svg,
 }
 
 impl StackFormat {
-    /// Whether it has a time axis.
+    /// `true` if the format has a time axis.
     #[must_use]
     pub fn has_times(self) -> bool {
         match self {
@@ -145,6 +144,6 @@ impl StackFormat {
     }
 }
 
-/// Stacks have at most this number of frames: the innermost ones of deeper ones are left out, so that what is
-/// written stays in proportion to what is read.
+/// Maximum number of frames of a stack. The innermost frames of deeper stacks are dropped, so that the output
+/// stays proportional to the input.
 pub(crate) const MOST_FRAMES: u32 = 1_024;

@@ -1,8 +1,7 @@
-//! Statistics of events: how many there are of what, when, how their values are distributed, and how long it takes
-//! from one to another.
+//! Statistics of events: counts by group, times, distributions of values, and latencies between events.
 //!
-//! Memory is bounded: beyond stated numbers of groups, values and open pairs, results are approximate, and say
-//! how wrong they can be at most.
+//! Memory is bounded: beyond documented numbers of groups, values and open pairs, results are approximate and
+//! come with error bounds.
 
 mod collect;
 mod distribution;

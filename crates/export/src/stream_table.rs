@@ -1,15 +1,15 @@
-//! What sinks keep of data streams and of their classes.
+//! State of sinks per data stream and class.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use ichnos_model::{DataStream, Event, Trace};
 
-/// What a sink keeps: an `S` for each data stream, a `C` for each data stream class and an `E` for each event
-/// record class, the last two once for all data streams of the class, which can be very many.
+/// State of a sink: an `S` for each data stream, a `C` for each data stream class and an `E` for each event
+/// record class. The last two are shared by all data streams of the class, which can be very many.
 #[derive(Debug)]
 pub(crate) struct StreamTable<S, C, E> {
-    /// By key of the data stream.
+    /// State by key of the data stream.
     streams: Vec<Option<Box<StreamEntry<S>>>>,
     classes: Vec<ClassEntry<C, E>>,
     /// Indexes of `classes` by the address of the trace and the index of the data stream class in it.
@@ -24,26 +24,26 @@ struct StreamEntry<S> {
 
 #[derive(Debug)]
 struct ClassEntry<C, E> {
-    /// Keeps the classes where they are, which are known by their addresses.
+    /// Keeps the classes alive, as they are identified by their addresses.
     _trace: Arc<Trace>,
     part: C,
     event_records: EventClassTable<E>,
 }
 
-/// What a sink keeps of the event record classes of a data stream class: of all that the trace declares, and
-/// of some of those that are only met while reading, which can be very many.
+/// State for the event record classes of a data stream class: all that the trace declares, and some of the
+/// dynamic ones, which can be very many.
 #[derive(Debug)]
 pub(crate) struct EventClassTable<E> {
     by_index: Vec<Option<Box<E>>>,
-    /// How many classes the trace declares.
+    /// Number of classes that the trace declares.
     declared: usize,
-    /// How many of the others are kept.
+    /// Number of dynamic classes with state.
     dynamic: usize,
-    /// Of the last event whose class is none of the trace's.
+    /// State for the last event whose class is not one of the trace's.
     other: Option<Box<E>>,
 }
 
-/// How many classes that are only met while reading are kept: with more, all are made anew.
+/// Maximum number of dynamic classes with state; beyond it, all are made again.
 const MOST_DYNAMIC: usize = 512;
 
 impl<S, C, E> Default for StreamTable<S, C, E> {
@@ -53,13 +53,13 @@ impl<S, C, E> Default for StreamTable<S, C, E> {
 }
 
 impl<S, C, E> StreamTable<S, C, E> {
-    /// Whether the data stream is known.
+    /// `true` if the data stream has a state.
     #[inline]
     pub(crate) fn has(&self, stream: &DataStream) -> bool {
         self.streams.get(stream.key as usize).is_some_and(Option::is_some)
     }
 
-    /// Keeps what is known of a data stream, and of its class if that is the first one of it.
+    /// Adds the state of a data stream, and of its class if this is its first data stream.
     pub(crate) fn insert(&mut self, stream: &DataStream, part: S, class: impl FnOnce() -> C) {
         let id = (Arc::as_ptr(&stream.trace).addr(), stream.class_index);
         let class = *self.class_indexes.entry(id).or_insert_with(|| {
@@ -75,7 +75,7 @@ impl<S, C, E> StreamTable<S, C, E> {
         self.streams[key] = Some(Box::new(StreamEntry { class, part }));
     }
 
-    /// What is known of a data stream, its class and the event record classes of that.
+    /// Returns the state of a data stream, its class and the event record classes of that.
     #[inline]
     pub(crate) fn get_mut(
         &mut self,
@@ -86,19 +86,19 @@ impl<S, C, E> StreamTable<S, C, E> {
         Some((part, &mut class.part, &mut class.event_records))
     }
 
-    /// What is known of the data stream with this key, and of its class.
+    /// Returns the state of the data stream with this key, and of its class.
     #[inline]
     pub(crate) fn get(&self, key: u32) -> Option<(&S, &C)> {
         let StreamEntry { class, part } = self.streams.get(key as usize)?.as_deref()?;
         Some((part, &self.classes.get(*class)?.part))
     }
 
-    /// What is known of each data stream.
+    /// Returns the state of each data stream.
     pub(crate) fn states(&self) -> impl Iterator<Item = &S> {
         self.streams.iter().flatten().map(|entry| &entry.part)
     }
 
-    /// The data stream has ended: those of live traces come and go.
+    /// Removes the state of a data stream that has ended, since live traces may have any number of them.
     pub(crate) fn remove(&mut self, stream: &DataStream) {
         if let Some(part) = self.streams.get_mut(stream.key as usize) {
             *part = None;
@@ -107,7 +107,7 @@ impl<S, C, E> StreamTable<S, C, E> {
 }
 
 impl<E> EventClassTable<E> {
-    /// What is known of the class of an event, made if it is not kept.
+    /// Returns the state for the class of an event, made if it is missing.
     #[inline]
     pub(crate) fn of(&mut self, event: &Event<'_>, make: impl FnOnce() -> E) -> &E {
         let place = match event.class_index() {
@@ -125,7 +125,7 @@ impl<E> EventClassTable<E> {
         place.get_or_insert_with(|| Box::new(make()))
     }
 
-    /// Makes room for what is known of the class with this index.
+    /// Makes room for the state of the class with this index.
     #[cold]
     fn make_room(&mut self, index: usize) {
         if self.by_index.len() <= index {

@@ -1,8 +1,8 @@
-//! Tasks as graphs of operations: which operation caused which.
+//! Tasks as graphs of operations and their causes.
 //!
-//! A [`TaskCollector`] takes events, of whatever format, whose classes have members that mean an
-//! [operation](ichnos_model::Meaning::OperationId) and its [causes](ichnos_model::Meaning::Cause), and events whose texts
-//! name an operation. What it makes of them are [`Tasks`], each of which is a [`TaskGraph`].
+//! A [`TaskCollector`] takes events of any format whose classes have members that mean an
+//! [operation](ichnos_model::Meaning::OperationId) and its [causes](ichnos_model::Meaning::Cause), and events
+//! whose texts name an operation. It makes [`Tasks`], each of which is a [`TaskGraph`].
 
 mod clocks;
 mod collect;
@@ -34,113 +34,115 @@ pub use identifiers::find_identifiers;
 pub use lanes::LaneRow;
 use operations::{Collected, Edge, Group, NO_TIME, NONE, OpenEdge, TaskEvent};
 
-/// Tasks that were collected.
+/// Collected tasks.
 #[derive(Debug)]
 pub struct Tasks {
     all: Collected,
     ids: Vec<Identifier>,
-    /// Numbers of operations, task by task, and where those of each task end.
+    /// Numbers of operations grouped by task, and the end of each task's group.
     members: Vec<u32>,
     member_ends: Vec<usize>,
-    /// By operation: its index among those of its task.
+    /// By operation: its index within its task.
     local: Vec<u32>,
-    /// Task by task, sorted.
+    /// Edges, sorted by task.
     edges: Vec<(u32, Edge)>,
     open_edges: Vec<(u32, OpenEdge)>,
-    /// Task by task, by time.
+    /// Events, sorted by task and time.
     events: Vec<(u32, TaskEvent)>,
-    /// How many copies of events there were, and how many edges from nothing, by task.
+    /// Numbers of copied events, and of edges from nothing, by task.
     copies: Vec<u64>,
     marked_roots: Vec<u64>,
-    /// Numbers of the names of titles, by task.
+    /// Name numbers of titles, by task.
     titles: HashMap<u32, u32>,
-    /// Whether only texts name the task that may be something else, by task.
+    /// By task: `true` if only texts name the task and may mean something else.
     are_uncertain: Vec<bool>,
-    /// Graphs have the clocks of machines corrected.
+    /// `true` if graphs have the clocks of machines corrected.
     corrects_clocks: bool,
 }
 
-/// What is known of an operation.
+/// An operation of a task.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct TaskMember<'t> {
-    /// Its identifier.
+    /// Identifier.
     pub id: Identifier,
-    /// The chain within which the identifier is unique, if the operation is in one.
+    /// Chain within which the identifier is unique, if the operation is in a chain.
     pub chain: Option<u32>,
-    /// What it is called: the message of its first event, or the name of the class of that. Empty if no event is about it
-    /// and others only name it.
+    /// Message of its first event, or the name of that event's class. Empty if no event is about it and
+    /// others only name it.
     pub label: &'t [u8],
-    /// Where its first event comes from: machine, component, process and thread, as far as that is known.
+    /// Origin of its first event: machine, component, process and thread, as far as known.
     pub place: &'t [u8],
-    /// How many events are about it, copies not counted. 0: others only name it.
+    /// Number of events about it, without copies. 0 if others only name it.
     pub events: u32,
 }
 
-/// An event that belongs to a task, and is none of the first ones of its operations.
+/// An event that belongs to a task, and is not the first one of an operation.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct JoinedEvent<'t> {
-    /// When it happened, in nanoseconds.
+    /// Time in nanoseconds.
     pub time: Option<i128>,
     /// Its message, or the name of its class.
     pub label: &'t [u8],
-    /// Where it comes from.
+    /// Origin of the event.
     pub place: &'t [u8],
 }
 
-/// What there is to say of a task in a line.
+/// Summary of a task.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TaskSummary {
-    /// Its identifier; of a task without one, that of its first operation.
+    /// Identifier; of a task without one, that of its first operation.
     pub id: Identifier,
-    /// What its first operation is called.
+    /// Label of its first operation.
     pub title: String,
-    /// When its first event was, in nanoseconds.
+    /// Time of its first event, in nanoseconds.
     pub begin: Option<i128>,
-    /// When its last event was.
+    /// Time of its last event, in nanoseconds.
     pub end: Option<i128>,
-    /// How many operations it has.
+    /// Number of operations.
     pub nodes: u64,
-    /// How many edges its operations name: those between them, those that dangle, and those from nothing, by which some
+    /// Number of edges that its operations name: between them, dangling, and from nothing, by which some
     /// formats mark the first operation.
     pub edges: u64,
-    /// How many edges the longest path has.
+    /// Number of edges of the longest path.
     pub depth: u64,
-    /// Operations without a cause that is known.
+    /// Number of operations without a known cause.
     pub roots: u64,
-    /// Edges from operations that nothing is known of.
+    /// Number of edges from unknown operations.
     pub dangling: u64,
-    /// Those of them that another task has.
+    /// Number of these whose operation is in another task.
     pub of_other_tasks: u64,
-    /// Edges that close a cycle.
+    /// Number of edges that close a cycle.
     pub cycles: u64,
-    /// Operations with two causes or more.
+    /// Number of operations with two or more causes.
     pub joins: u64,
-    /// Operations that no event is about: others only name them.
+    /// Number of operations that no event is about: others only name them.
     pub unreported: u64,
-    /// Events that are about operations.
+    /// Number of events about operations.
     pub events: u64,
-    /// Further events that name the task or one of its operations.
+    /// Number of further events that name the task or one of its operations.
     pub mentions: u64,
-    /// Events that were there again, of those that come first in their operations.
+    /// Number of copies of the first events of operations.
     pub copies: u64,
-    /// Edges whose effect is earlier than its cause.
+    /// Number of edges whose effect is earlier than its cause.
     pub backward: u64,
-    /// By how many nanoseconds at most.
+    /// Maximum of these differences, in nanoseconds.
     pub most_backward: u64,
-    /// Number of them between operations that do not name a machine, so that no clock can be corrected.
+    /// Number of these edges between operations that do not name a machine, so that no clock can be corrected.
     pub backward_without_machine: u64,
+    /// Set if no clock was corrected, as there are too many machines with edges between them.
+    pub correction_incomplete: bool,
     /// Number of machines whose clocks were corrected.
     pub corrected_clocks: u64,
-    /// By how many nanoseconds at most.
+    /// Largest correction, in nanoseconds.
     pub most_corrected: u64,
 }
 
 impl Tasks {
     fn new(mut all: Collected, corrects_clocks: bool) -> Self {
-        // Groups without anything are no tasks.
+        // Empty groups are not tasks.
         let mut task_of_group = vec![NONE; all.groups.len()];
         let (mut ids, mut are_uncertain) = (Vec::new(), Vec::new());
         let used = all.operations.iter().map(|operation| operation.group);
@@ -155,7 +157,7 @@ impl Tasks {
             }
         }
         if are_uncertain.iter().all(|is_uncertain| *is_uncertain) {
-            // If there are no others, these are what is looked for.
+            // Without certain tasks, these are the ones to show.
             are_uncertain.fill(false);
         }
         all.groups = Vec::new();
@@ -185,13 +187,13 @@ impl Tasks {
         member_ends.truncate(ids.len());
         let task =
             |number: u32| all.operations.get(number as usize).map_or(NONE, |operation| operation.group);
-        // Nothing leads from one task to another.
+        // No edge leads from one task to another.
         let edges = std::mem::take(&mut all.edges).into_iter();
         let mut edges: Vec<(u32, Edge)> =
             edges.filter(|edge| task(edge.from) == task(edge.to)).map(|edge| (task(edge.to), edge)).collect();
         edges.sort_by_key(|(task, edge)| (*task, edge.to, edge.from));
         let mut open_edges = std::mem::take(&mut all.open_edges);
-        // What an edge from an operation of its own task would be is known.
+        // An edge from an operation of its own task would not be open.
         let wanted: HashSet<Identifier> = open_edges.iter().map(|edge| edge.from).collect();
         let ids_of_all = all.operations.iter().filter(|operation| operation.group != NONE);
         let known: HashSet<Identifier> =
@@ -239,38 +241,38 @@ impl Tasks {
         }
     }
 
-    /// How many tasks there are.
+    /// Returns the number of tasks.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ids.len()
     }
 
-    /// Whether there are none.
+    /// `true` if there are no tasks.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
     }
 
-    /// The identifier of a task; of a task without one, that of its first operation.
+    /// Returns the identifier of a task; of a task without one, that of its first operation.
     #[must_use]
     pub fn id(&self, task: usize) -> Option<Identifier> {
         self.ids.get(task).copied()
     }
 
-    /// The tasks whose identifier begins with these hexadecimal digits, in any case and with any hyphens. Bytes of zeros
-    /// in front, which some formats fill shorter identifiers up with, need not be the same.
+    /// Returns the tasks whose identifier begins with these hexadecimal digits, ignoring case and hyphens.
+    /// Leading zero bytes, with which some formats pad shorter identifiers, are ignored.
     #[must_use]
     pub fn find(&self, digits: &str) -> Vec<usize> {
         find_identifiers(self.ids.iter().copied(), digits)
     }
 
-    /// Whether times are since the Unix epoch: those of some data stream are, and all are on one timeline.
+    /// `true` if times are since the Unix epoch: some data stream's are, and all are on one timeline.
     #[must_use]
     pub fn has_dates(&self) -> bool {
         self.all.has_dates
     }
 
-    /// How many events were left out because there were too many.
+    /// Returns the number of events that were dropped because there were too many.
     #[must_use]
     pub fn left_out(&self) -> u64 {
         self.all.left_out
@@ -282,7 +284,7 @@ impl Tasks {
         self.members.get(begin.unwrap_or_default()..end).unwrap_or_default()
     }
 
-    /// The graph of a task, with clocks corrected if [`TaskOptions::correct_clocks`] says so.
+    /// Returns the graph of a task, with corrected clocks if [`TaskOptions::correct_clocks`] is set.
     #[must_use]
     pub fn graph(&self, task: usize) -> TaskGraph<'_> {
         let mut graph = TaskGraph::new(self, task);
@@ -304,20 +306,20 @@ impl Tasks {
         graph
     }
 
-    /// Whether only texts name a task, in a notation that other numbers can have, while there are tasks that are certain.
+    /// `true` if only texts name a task, in a notation shared with other numbers, while other tasks are certain.
     #[must_use]
     pub fn is_uncertain(&self, task: usize) -> bool {
         self.are_uncertain.get(task).copied().unwrap_or_default()
     }
 
-    /// How many identifiers were left out because they are longer than 20 bytes.
+    /// Returns the number of identifiers that were dropped because they are longer than 20 bytes.
     #[must_use]
     pub fn too_long(&self) -> u64 {
         self.all.too_long
     }
 
-    /// The tasks in the order in which they began. `all`: also those that are [uncertain](Tasks::is_uncertain). Not all of
-    /// them once `is_stopped` returns `true`.
+    /// Returns the tasks in the order in which they began. `all` includes [uncertain](Tasks::is_uncertain)
+    /// ones. The list is incomplete once `is_stopped` returns `true`.
     #[must_use]
     pub fn in_order(&self, all: bool, is_stopped: impl Fn() -> bool) -> Vec<usize> {
         let tasks = (0..self.len()).take_while(|_| !is_stopped());
@@ -327,7 +329,7 @@ impl Tasks {
         tasks.into_iter().map(|(_, task)| task as usize).collect()
     }
 
-    /// When the first event of a task was, as [`TaskSummary::begin`] says; [`NO_TIME`].
+    /// Returns the time of a task's first event, as in [`TaskSummary::begin`], or [`NO_TIME`].
     fn begin(&self, task: usize) -> i64 {
         if self.corrects_clocks && !of_task(&self.edges, task).is_empty() {
             let begin = self.summary(task).and_then(|summary| summary.begin);
@@ -340,13 +342,13 @@ impl Tasks {
         begins.filter(|begin| *begin != NO_TIME).min().unwrap_or(NO_TIME)
     }
 
-    /// What there is to say of a task.
+    /// Returns the summary of a task.
     #[must_use]
     pub fn summary(&self, task: usize) -> Option<TaskSummary> {
         self.summary_of(task, &self.graph(task))
     }
 
-    /// The same with its graph, whose clocks may be corrected.
+    /// Returns the summary of a task with this graph, whose clocks may be corrected.
     fn summary_of(&self, task: usize, graph: &TaskGraph<'_>) -> Option<TaskSummary> {
         let id = self.id(task)?;
         let nodes = || 0..graph.len();
@@ -391,12 +393,13 @@ impl Tasks {
             backward,
             most_backward,
             backward_without_machine: graph.backward_edges_without_machine(),
+            correction_incomplete: graph.is_correction_incomplete(),
             corrected_clocks: corrections.len() as u64,
             most_corrected: u64::try_from(most_corrected).unwrap_or(u64::MAX),
         })
     }
 
-    /// The nanoseconds to add to times at a place.
+    /// Returns the nanoseconds to add to times at a place.
     fn correction(&self, corrections: &HashMap<u32, i128>, place: u32) -> i128 {
         match corrections.is_empty() {
             true => 0,
@@ -424,7 +427,7 @@ impl Tasks {
     }
 }
 
-/// Those of a task, out of all that are sorted by task.
+/// Returns the elements of a task from a list sorted by task.
 fn of_task<T>(all: &[(u32, T)], task: usize) -> &[(u32, T)] {
     let begin = all.partition_point(|(of, _)| (*of as usize) < task);
     let end = all.partition_point(|(of, _)| (*of as usize) <= task);

@@ -1,35 +1,35 @@
-//! The last step before a terminal.
+//! Filter for output to a terminal.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
 
 use crate::printable::{is_printable, push_bytes, push_escape};
 
-/// What kind of text goes to a terminal.
+/// Kind of text for a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TerminalText {
     /// Lines for people.
     Lines {
-        /// Whether codes for colours (`ESC [ ... m`) are part of it.
+        /// `true` if codes for colours (`ESC [ ... m`) may pass.
         colors: bool,
     },
-    /// JSON, in which what is not printable is always within a string: it becomes `\u` and four digits, which
-    /// is the same value for a reader of JSON.
+    /// JSON, whose unprintable characters are always within strings: they become `\u` and four digits, the
+    /// same value for JSON readers.
     Json,
-    /// Lines of cells with tabs between them. Sinks have escaped all tabs that are none of theirs.
+    /// Lines of cells with tabs between them. Sinks have escaped all other tabs.
     Tabs,
 }
 
-/// Writes to a terminal, and lets only pass what is [printable](crate::is_printable), line feeds, and colours
-/// if they are wanted. All else is escaped, whatever it comes from.
+/// Writes to a terminal and only passes [printable](crate::is_printable) characters, line feeds, and colours
+/// if enabled. Everything else is escaped, whatever its source.
 ///
-/// Sinks with the option `printable_only` escape the texts of a trace themselves, as only they know
-/// a line feed or a colour of theirs from one of the trace. This is for all the rest, and for JSON.
+/// Sinks with the option `printable_only` escape the texts of a trace themselves, as only they can distinguish their
+/// own line feeds and colours from those of the trace. This writer is for all other text, and for JSON.
 #[derive(Debug)]
 pub struct TerminalWriter<W: Write> {
     writer: W,
     text: TerminalText,
-    /// The first bytes of a character, or of a code for a colour, of which the others come later.
+    /// First bytes of an incomplete character or colour code.
     pending: Vec<u8>,
     escaped: Vec<u8>,
 }
@@ -40,10 +40,10 @@ impl<W: Write> TerminalWriter<W> {
         Self { writer, text, pending: Vec::new(), escaped: Vec::new() }
     }
 
-    /// Writes what is left, and gives back the writer.
+    /// Writes incomplete bytes and returns the writer.
     ///
     /// # Errors
-    /// If it cannot write.
+    /// If the writer fails.
     pub fn finish(mut self) -> io::Result<W> {
         self.write_pending()?;
         Ok(self.writer)
@@ -83,7 +83,7 @@ impl<W: Write> Write for TerminalWriter<W> {
     }
 }
 
-/// A whole text as it may go to a terminal.
+/// Filters a complete text for a terminal.
 #[must_use]
 pub fn for_terminal(text: &str, kind: TerminalText) -> Cow<'_, str> {
     if text.chars().all(|c| c == '\n' || is_printable(c)) {
@@ -94,8 +94,8 @@ pub fn for_terminal(text: &str, kind: TerminalText) -> Cow<'_, str> {
     Cow::Owned(String::from_utf8_lossy(&out).into_owned())
 }
 
-/// Appends a text as it may go to a terminal; gives how many of its bytes that are. Unless it is the end, up
-/// to three bytes (of a code for a colour: up to [`LONGEST_COLOR`]) may be left, as they are not whole.
+/// Appends a filtered text. Returns the number of filtered bytes: unless it is the end, up to three bytes
+/// (for a colour code, up to [`LONGEST_COLOR`]) may remain because they are incomplete.
 fn filter(out: &mut Vec<u8>, text: &[u8], kind: TerminalText, is_end: bool) -> usize {
     let mut rest = text;
     while !rest.is_empty() {
@@ -121,7 +121,7 @@ fn filter(out: &mut Vec<u8>, text: &[u8], kind: TerminalText, is_end: bool) -> u
                 Color::Begun | Color::Other => {}
             }
         }
-        // The first byte of a character says how many it has.
+        // The first byte determines the length of a character.
         let length = match first {
             0xc2..=0xdf => 2,
             0xe0..=0xef => 3,
@@ -160,7 +160,7 @@ fn push_char(out: &mut Vec<u8>, c: char, kind: TerminalText) {
     }
 }
 
-/// Appends what stands for bytes that belong to no character. JSON should have none.
+/// Appends the escape of bytes that are not part of a character. JSON should have none.
 fn push_invalid(out: &mut Vec<u8>, bytes: &[u8], kind: TerminalText) {
     match kind {
         TerminalText::Json => out.extend_from_slice("\u{fffd}".as_bytes()),
@@ -168,17 +168,17 @@ fn push_invalid(out: &mut Vec<u8>, bytes: &[u8], kind: TerminalText) {
     }
 }
 
-/// The longest code for a colour, in bytes: `ESC [ 38 ; 2 ; 255 ; 255 ; 255 m` and as much again.
+/// Maximum length of a colour code in bytes: `ESC [ 38 ; 2 ; 255 ; 255 ; 255 m`, doubled.
 const LONGEST_COLOR: usize = 40;
 
 enum Color {
     Whole(usize),
-    /// What there is could be the beginning of one.
+    /// Possibly an incomplete colour code.
     Begun,
     Other,
 }
 
-/// Whether a text that begins with an escape character begins with a code for a colour.
+/// Recognises a colour code at the beginning of a text that begins with an escape character.
 fn color(text: &[u8]) -> Color {
     for (at, byte) in text.iter().enumerate().take(LONGEST_COLOR) {
         match (at, byte) {

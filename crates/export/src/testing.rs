@@ -1,4 +1,4 @@
-//! Hand-made events for tests.
+//! Handmade events for tests.
 
 use std::cell::Cell;
 use std::io;
@@ -13,7 +13,7 @@ use ichnos_model::{
     WallClock,
 };
 
-/// Bytes that can be looked at while a sink writes them.
+/// Bytes that can be inspected while a sink writes them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shared(Arc<Mutex<Vec<u8>>>);
 
@@ -34,7 +34,7 @@ impl io::Write for Shared {
     }
 }
 
-/// Has a sink take a message.
+/// Sends a message to a sink.
 pub(crate) fn send(sink: &mut impl Sink, message: &Message<'_>) {
     assert!(sink.message(message).unwrap().is_continue());
 }
@@ -60,8 +60,8 @@ pub(crate) fn structure(members: Vec<(&str, Arc<FieldClass>)>) -> Arc<FieldClass
     class(FieldKind::Structure { members, minimum_alignment: 1 })
 }
 
-/// Members of the kinds that CTF does not have, and the bytes of a payload of them: a GUID, the same time as a date
-/// of three clocks, a value that is no date, and two characters of UTF-16, the second one being half of one.
+/// Members of kinds that CTF does not have, and the bytes of a payload with them: a GUID, the same time as a date of
+/// three clocks, a value that is not a date, and two UTF-16 characters, the second one being half of a character.
 pub(crate) fn guid_dates_characters() -> (Vec<(&'static str, Arc<FieldClass>)>, Vec<u8>) {
     let character = || {
         let (encoding, length) = (StringEncoding::Utf16Le, StringLength::Static(2));
@@ -79,7 +79,7 @@ pub(crate) fn guid_dates_characters() -> (Vec<(&'static str, Arc<FieldClass>)>, 
         ("c", character()),
         ("half", character()),
     ];
-    // 6B29FC40-CA47-1067-B31D-00DD010662DA: the example of MS-DTYP.
+    // 6B29FC40-CA47-1067-B31D-00DD010662DA: the example from MS-DTYP.
     let mut bytes = b"\x40\xfc\x29\x6b\x47\xca\x67\x10\xb3\x1d\x00\xdd\x01\x06\x62\xda".to_vec();
     let unix_ticks = 15_659_573_009_480_911;
     bytes.extend_from_slice(&(unix_ticks + 11_644_473_600 * 10_000_000i64).to_le_bytes());
@@ -97,8 +97,8 @@ pub(crate) struct Fixture {
 }
 
 impl Fixture {
-    /// Events with this payload; packets have a context of a sequence number that people do not
-    /// see and `cpu`.
+    /// Makes a fixture whose events have this payload, and whose packets have a context of a hidden sequence
+    /// number and `cpu`.
     pub(crate) fn new(payload: Arc<FieldClass>) -> Self {
         Self::with(payload, |_| {})
     }
@@ -140,7 +140,7 @@ impl Fixture {
         Self { stream }
     }
 
-    /// The same with events that are lines of a log.
+    /// Makes the events log records.
     pub(crate) fn with_log(self, role: ichnos_model::LogRole, meanings: ichnos_model::Meanings) -> Self {
         let mut class = TraceClass::clone(&self.stream.trace.class);
         let event = Arc::make_mut(&mut class.data_streams[0].event_records[0]);
@@ -169,13 +169,27 @@ impl Fixture {
         self.event_at(sink, time, &[], payload);
     }
 
-    /// An event of which some fields are values.
+    /// Sends an event with some fields as values.
     pub(crate) fn event_with(&self, sink: &mut impl Sink, payload: &[u8], values: &EventValues) {
         let clock = self.clock(0);
         self.scopes(payload, |scopes| {
             let plans = &self.stream.plans().event_records[0];
             let event = Event::new(&self.stream, plans, clock.as_ref(), scopes.with_values(values));
             send(sink, &Message::Event(event));
+        });
+    }
+
+    /// An event of another class.
+    pub(crate) fn event_of(&self, sink: &mut impl Sink, class: usize, payload: &[u8]) {
+        self.event_of_at(sink, class, 0, payload);
+    }
+
+    /// The same at a time.
+    pub(crate) fn event_of_at(&self, sink: &mut impl Sink, class: usize, time: i64, payload: &[u8]) {
+        let clock = self.clock(time);
+        self.scopes(payload, |scopes| {
+            let plans = &self.stream.plans().event_records[class];
+            send(sink, &Message::Event(Event::new(&self.stream, plans, clock.as_ref(), scopes)));
         });
     }
 
@@ -208,7 +222,7 @@ impl Fixture {
         sink.finish().unwrap();
     }
 
-    /// Checks that a sink says that a payload of too few bytes could not be decoded.
+    /// Checks that a sink reports a payload that is too short to decode.
     pub(crate) fn reports_what_is_undecoded(&self, sink: &mut impl Sink) {
         self.event(sink, 0, &[]);
         self.event(sink, 0, &[1]);
@@ -228,8 +242,8 @@ impl Fixture {
     }
 }
 
-/// Writes the same with one sink and with a sink for each chunk, and compares the text that comes of that.
-/// `write` writes the messages of a chunk. Gives how many fixups there were.
+/// Writes the same messages with one sink and with a sink for each chunk, and compares the texts. `write`
+/// writes the messages of a chunk. Returns the number of fixups.
 pub(crate) fn compare_chunks<S: ResumableSink>(
     fixture: &Fixture,
     chunks: usize,

@@ -1,4 +1,4 @@
-//! Clock values as people read them, and as JSON has them.
+//! Clock values for display and in JSON.
 
 use ichnos_model::{ClockClass, ClockOrigin, ClockValue, IntegerProperties};
 use jiff::tz::TimeZone;
@@ -9,22 +9,22 @@ use crate::number;
 
 const BILLION: i128 = 1_000_000_000;
 
-/// How to show clock values.
+/// Format of clock values.
 #[derive(Clone, Debug)]
 pub(crate) struct ClockDisplay {
-    /// As seconds since the origin rather than as a time of day.
+    /// Seconds since the origin instead of a time of day.
     pub(crate) seconds: bool,
     /// With the date.
     pub(crate) date: bool,
-    /// The zone of times of day.
+    /// Time zone of times of day.
     pub(crate) zone: TimeZone,
-    /// Whether a value before the origin was shown already.
+    /// `true` if a value before the origin was already shown.
     pub(crate) negative_seen: bool,
-    /// Whether it mattered if one was shown already.
+    /// `true` if the output depended on `negative_seen`.
     pub(crate) negative_mattered: bool,
-    /// The second that `text` is for.
+    /// Second of `text`.
     second: i64,
-    /// Date and time of day of that second, with the point that the fraction follows.
+    /// Date and time of day of that second, with the decimal point.
     text: Option<Block>,
 }
 
@@ -61,8 +61,8 @@ impl ClockDisplay {
         let magnitude = nanoseconds.unsigned_abs() as i128;
         let (second, rest) = (magnitude / BILLION, (magnitude % BILLION) as u32);
         if !self.seconds {
-            // The tool whose output this is falls back to seconds for the first value before the
-            // origin only, and shows the magnitude of all others as a time of day.
+            // babeltrace2 falls back to seconds only for the first value before the origin, and shows the
+            // magnitude of all others as a time of day.
             self.negative_mattered |= negative && !self.negative_seen;
             let fall_back = negative && !std::mem::replace(&mut self.negative_seen, true);
             if let Ok(second) = i64::try_from(second)
@@ -79,7 +79,7 @@ impl ClockDisplay {
         number::push_nanoseconds(out, rest);
     }
 
-    /// Appends date and time of day, which are made anew only when the second changes.
+    /// Appends date and time of day, which are formatted only when the second changes.
     #[inline]
     fn push_clock(&mut self, out: &mut Vec<u8>, second: i64, nanoseconds: u32) {
         match &self.text {
@@ -98,7 +98,7 @@ impl ClockDisplay {
         let mut made = Vec::new();
         let text = &mut made;
         let Ok(timestamp) = Timestamp::from_second(second) else {
-            // Beyond what calendars know.
+            // Beyond the range of calendars.
             number::push_signed(text, second);
             text.push(b'.');
             return made;
@@ -120,29 +120,29 @@ impl ClockDisplay {
     }
 }
 
-/// How JSON has times that count from the Unix epoch. Others have no date: they are nanoseconds in any case.
+/// Format of times since the Unix epoch in JSON. Times of other clocks are always nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JsonTime {
-    /// In nanoseconds.
+    /// Nanoseconds.
     #[default]
     Nanoseconds,
-    /// As a string of RFC 3339 in UTC, with nanoseconds: `2019-08-16T12:08:20.948091100Z`.
+    /// String in RFC 3339 format in UTC, with nanoseconds: `2019-08-16T12:08:20.948091100Z`.
     Iso,
-    /// In nanoseconds, and as such a string in another member.
+    /// Nanoseconds, and such a string in another member.
     Both,
 }
 
-/// A time in nanoseconds since the Unix epoch as RFC 3339 has it, in UTC and with nanoseconds; None if it is
-/// none of the years from 0 to 9999.
+/// Formats nanoseconds since the Unix epoch as RFC 3339, in UTC and with nanoseconds. Returns `None` outside
+/// of the years 0 to 9999.
 #[must_use]
 pub fn rfc3339(nanoseconds: i128) -> Option<String> {
     let mut out = Vec::new();
     Iso::default().push(&mut out, nanoseconds).then(|| String::from_utf8_lossy(&out).into_owned())
 }
 
-/// Appends the date that a value of an integer is, as RFC 3339 has it; false if it is none, or none of a year from 0
-/// to 9999.
+/// Appends the date of an integer's value as RFC 3339. Returns `false` if it is not a date, or outside of the
+/// years 0 to 9999.
 pub(crate) fn push_date(out: &mut Vec<u8>, integer: Option<&IntegerProperties>, value: i128) -> bool {
     let clock = integer.and_then(IntegerProperties::date_clock);
     clock.is_some_and(|clock| push_nanoseconds_as_date(out, clock.nanoseconds(value)))
@@ -153,21 +153,21 @@ fn push_nanoseconds_as_date(out: &mut Vec<u8>, nanoseconds: Option<i128>) -> boo
     nanoseconds.is_some_and(|nanoseconds| Iso::default().push(out, nanoseconds))
 }
 
-/// Times as RFC 3339 has them.
+/// RFC 3339 formatter.
 #[derive(Debug, Default)]
 struct Iso {
-    /// A second, and how it is written, with the point that the fraction follows.
+    /// A second and its text, with the decimal point.
     second: Option<(i64, Block)>,
 }
 
 impl Iso {
-    /// Appends a time in nanoseconds since the Unix epoch; false if it is none of a year from 0 to 9999.
+    /// Appends a time in nanoseconds since the Unix epoch. Returns `false` outside of the years 0 to 9999.
     fn push(&mut self, out: &mut Vec<u8>, nanoseconds: i128) -> bool {
         let Ok(second) = i64::try_from(nanoseconds.div_euclid(BILLION)) else { return false };
         match &self.second {
             Some((known, text)) if *known == second => text.push(out, false),
             _ => {
-                // Unlike times that may be shown in any zone, those in UTC reach to the last day of 9999.
+                // Unlike times for any zone, UTC times reach to the last day of 9999.
                 let epoch = jiff::civil::date(1970, 1, 1).at(0, 0, 0, 0);
                 let civil = epoch.checked_add(SignedDuration::from_secs(second));
                 let Some((civil, year)) =
@@ -209,18 +209,18 @@ impl TimeWriter {
         Self::of_dates(if has_dates(clock) { form } else { JsonTime::Nanoseconds })
     }
 
-    /// For clocks that have dates.
+    /// Makes a writer for clocks that have dates.
     pub(crate) fn of_dates(form: JsonTime) -> Self {
         Self { form, iso: Iso::default() }
     }
 
-    /// Whether times are nothing but a number.
+    /// `true` if times are just a number.
     #[inline]
     pub(crate) fn is_number(&self) -> bool {
         self.form == JsonTime::Nanoseconds
     }
 
-    /// Appends the value of a member that is the time, and the member `time` behind it if both are wanted.
+    /// Appends the value of the time member, followed by the member `time` if both are enabled.
     #[inline]
     pub(crate) fn push(&mut self, out: &mut Vec<u8>, nanoseconds: i128) {
         if self.is_number() {
@@ -230,7 +230,7 @@ impl TimeWriter {
         }
     }
 
-    /// Appends the time alone: as a date without quotes if dates are wanted and it has one.
+    /// Appends only the time: as a date without quotes if dates are enabled and it has one.
     #[inline]
     pub(crate) fn push_bare(&mut self, out: &mut Vec<u8>, nanoseconds: i128) {
         if self.is_number() || !self.iso.push(out, nanoseconds) {
@@ -260,12 +260,12 @@ impl TimeWriter {
     }
 }
 
-/// Whether the times of a clock have dates.
+/// `true` if the times of a clock have dates.
 pub(crate) fn has_dates(clock: Option<&ClockClass>) -> bool {
     clock.is_some_and(|clock| clock.origin == ClockOrigin::UnixEpoch)
 }
 
-/// A duration in the unit that suits it, with three places, for instance `1.638 s`.
+/// Formats a duration in a suitable unit with three decimals, for instance `1.638 s`.
 #[must_use]
 pub fn duration(nanoseconds: i128) -> String {
     let sign = if nanoseconds < 0 { "-" } else { "" };

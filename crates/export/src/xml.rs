@@ -2,7 +2,7 @@
 
 use crate::printable::is_printable;
 
-/// Text with what means something in XML escaped, and what XML cannot have, or is invisible, replaced.
+/// Text with XML's special characters escaped, and invalid or invisible characters replaced.
 pub(crate) struct Escaped<'a>(pub(crate) &'a str);
 
 impl std::fmt::Display for Escaped<'_> {

@@ -1,4 +1,4 @@
-//! What an expression costs for each event, compared with visiting all fields of the event.
+//! Cost of an expression for each event, compared with visiting all fields of the event.
 //!
 //! `cargo bench -p ichnos-flow`
 #![allow(missing_docs, clippy::unwrap_used)]

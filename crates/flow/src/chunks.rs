@@ -1,4 +1,4 @@
-//! Work that is cut into chunks, which several threads do and one takes in order.
+//! Chunks of work, done by several threads and taken in order by one.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Where the items of a chunk go.
+/// Sends the items of a chunk.
 pub struct ChunkSender<T> {
     chunk: usize,
     items: SyncSender<T>,
@@ -26,7 +26,8 @@ impl<T> Clone for ChunkSender<T> {
 }
 
 impl<T> ChunkSender<T> {
-    /// Sends an item; waits until there is room for it. False: no more of this chunk is wanted.
+    /// Sends an item and waits until there is room for it. Returns `false` if no more of this chunk is
+    /// wanted.
     pub fn send(&self, item: T) -> bool {
         match self.items.try_send(item) {
             Ok(()) => true,
@@ -40,36 +41,36 @@ impl<T> ChunkSender<T> {
 }
 
 struct State<T> {
-    /// The chunk that the next idle thread begins.
+    /// Next chunk for an idle thread.
     next: usize,
-    /// How many chunks were taken to their ends.
+    /// Number of chunks taken completely.
     taken: usize,
-    /// The chunks that were begun and not yet taken.
+    /// Chunks that were begun and not yet taken completely.
     begun: HashMap<usize, Begun<T>>,
-    /// No more chunks are wanted.
+    /// `true` if no more chunks are wanted.
     is_over: bool,
 }
 
-/// A chunk that was begun.
+/// A chunk in work.
 struct Begun<T> {
     items: Receiver<T>,
-    /// Whether it is complete, or there is no room for more of it.
+    /// `true` if it is complete, or there is no room for more of it.
     is_ready: bool,
 }
 
-/// What the threads share.
+/// State shared by the threads.
 struct Shared<T> {
     state: Mutex<State<T>>,
     changed: Condvar,
 }
 
 impl<T> Shared<T> {
-    /// It is time to take this chunk.
+    /// Marks a chunk as ready to be taken.
     fn note_ready(&self, chunk: usize) {
         let mut state = self.lock();
         if let Some(begun) = state.begun.get_mut(&chunk) {
             begun.is_ready = true;
-            // The others are not waited for.
+            // Only the next chunk is waited for.
             if chunk == state.taken {
                 drop(state);
                 self.changed.notify_all();
@@ -86,21 +87,21 @@ impl<T> Shared<T> {
     }
 }
 
-/// Ends the work when it is dropped, however that comes.
+/// Ends the work when dropped, even by a panic.
 struct EndGuard<'a, T>(&'a Shared<T>);
 
 impl<T> Drop for EndGuard<'_, T> {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.is_over = true;
-        // Threads that wait for room find that the receivers are gone.
+        // Threads that wait for room then find the receivers closed.
         state.begun.clear();
         drop(state);
         self.0.changed.notify_all();
     }
 }
 
-/// Notes when it is dropped that a chunk is complete, however that comes.
+/// Marks a chunk as complete when dropped, even by a panic.
 struct ChunkGuard<'a, T>(&'a Shared<T>, usize);
 
 impl<T> Drop for ChunkGuard<'_, T> {
@@ -111,18 +112,17 @@ impl<T> Drop for ChunkGuard<'_, T> {
 
 /// Makes `count` chunks on `threads` threads, and takes them in order on this one.
 ///
-/// Each chunk is made by `make` on one of the threads, which sends its items; `take` receives the number of
-/// the chunk and its items, and returns whether to go on. It is called when the chunk is complete, or there
-/// is no room for more of it: waking this thread up for each item would take its processor away from the
-/// others.
+/// `make` makes a chunk on one of the threads and sends its items. `take` receives the number of the chunk
+/// and its items, and returns `false` to stop. It is called when the chunk is complete, or there is no room
+/// for more of it: waking this thread for each item would take its processor away from the others.
 ///
-/// At most one chunk more than there are threads is begun and not yet taken, and each has at most `room`
-/// items waiting: what all of them hold is bounded, however long a chunk is.
+/// At most one chunk more than there are threads is in work, and each has at most `room` waiting items, so
+/// memory is bounded for any length of a chunk.
 ///
 /// If the system refuses some of the threads, the others do all of the work.
 ///
 /// # Errors
-/// If the system refuses all of the threads: then nothing was made or taken, and the caller can do the work
+/// If the system refuses all of the threads. Then nothing was made or taken, and the caller can do the work
 /// itself.
 ///
 /// ```
@@ -233,7 +233,7 @@ mod tests {
         let made = AtomicUsize::new(0);
         let make = |chunk: usize, items: &ChunkSender<usize>| {
             made.fetch_add(1, Ordering::SeqCst);
-            // Without end, as long as the items are received.
+            // Endless, as long as the items are received.
             while items.send(chunk) {}
         };
         let mut taken = 0;

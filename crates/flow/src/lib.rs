@@ -1,6 +1,6 @@
 //! Stages between readers and sinks: [`Merge`] puts the messages of several cursors in order of time,
-//! [`pump`] passes them to a sink, a [`Filter`] selects events by an expression, [`in_order`] has several threads work
-//! on chunks and joins their results.
+//! [`pump`] passes them to a sink, a [`Filter`] selects events by an expression, [`in_order`] runs several
+//! threads on chunks and joins their results.
 #![forbid(unsafe_code)]
 
 mod chunks;

@@ -1,4 +1,4 @@
-//! Puts the messages of many cursors on one timeline.
+//! Merges the messages of many cursors into one timeline.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -8,10 +8,9 @@ use ichnos_model::{
     Sink, sort_key,
 };
 
-/// A message that a cursor is at: how early it comes, and the cursor's index.
+/// The current message of a cursor, by its time and the index of the cursor.
 ///
-/// Times are cut to 64 bits here, for these are quickly compared. Where two are equal, the messages
-/// themselves decide.
+/// Times are cut to 64 bits here, which are fast to compare. If two are equal, the messages themselves decide.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     key: u64,
@@ -19,38 +18,38 @@ struct Entry {
 }
 
 impl Entry {
-    /// That of a cursor that has come to its end.
+    /// Entry of a cursor at its end.
     const NONE: Self = Self { key: u64::MAX, index: u32::MAX };
 }
 
-/// What this many cursors need is in the processor's caches whenever it is their turn.
+/// Number of cursors whose data stays in the processor's caches until their next turn.
 const CACHED: usize = 16;
 
-/// Where there are more cursors than this, those that wait are to give back memory.
+/// Number of cursors above which waiting ones give back memory.
 const MANY: usize = 1 << 10;
 
 /// Merges cursors by time.
 ///
-/// Messages without a time come at once. Ties are broken by the order of the cursors, so the
-/// result does not depend on anything else. One stream often wins many times in a row: then a
-/// step costs one comparison, otherwise one for each doubling of the number of streams.
+/// Messages without a time come immediately. Ties are broken by the order of the cursors, so the result does
+/// not depend on anything else. One stream often wins many times in a row: then a step costs one comparison,
+/// otherwise one for each doubling of the number of streams.
 pub struct Merge {
     cursors: Vec<BoxedCursor>,
-    /// A tournament: cursor `i` enters at `cursors.len() + i`, who meets at place `p` goes on to
-    /// `p / 2`. Each place keeps who lost there; place 0 is not used.
+    /// Tournament: cursor `i` enters at `cursors.len() + i`, the winner at place `p` advances to `p / 2`.
+    /// Each place stores its loser; place 0 is unused.
     losers: Vec<Entry>,
-    /// The cursor whose message is delivered now.
+    /// Cursor of the current message.
     winner: Option<u32>,
-    /// The first of those who lost against the winner.
+    /// First of the losers against the winner.
     runner_up: Entry,
-    /// Whether the cursors are at messages with which to begin.
+    /// `true` if the cursors are at their first messages already.
     are_begun: bool,
     started: bool,
-    /// A message of the winner with a key below this one comes next.
+    /// Messages of the winner with a key below this one come next.
     limit: u64,
-    /// Where to pause.
+    /// Time of the pause.
     until: Option<i128>,
-    /// Whether the message of the winner has not been reported yet because it comes after the pause.
+    /// `true` if the message of the winner is not reported yet because it comes after the pause.
     is_paused: bool,
 }
 
@@ -72,21 +71,20 @@ impl Merge {
         }
     }
 
-    /// Merges cursors that are at the messages with which to begin, but for those that have come to
-    /// their ends.
+    /// Merges cursors that are already at their first messages, except those at their ends.
     #[must_use]
     pub fn of_begun(cursors: Vec<BoxedCursor>) -> Self {
         Self { are_begun: true, ..Self::new(cursors) }
     }
 
-    /// Makes [`Cursor::advance`] give false, and [`Merge::drain_all`] return, as soon as no message before
-    /// this time is left; None: they go on to the end. It can be called again and again, each time with a later one.
+    /// Makes [`Cursor::advance`] return `false`, and [`Merge::drain_all`] return, as soon as no message
+    /// before this time is left; `None` removes the pause. It can be called repeatedly with later times.
     pub fn pause_at(&mut self, until: Option<i128>) {
         self.until = until;
         self.limit = self.limit_of(self.runner_up);
     }
 
-    /// Passes all messages that are left to `handler`, up to the pause, until it wants no more.
+    /// Passes all remaining messages up to the pause to `handler`, until it stops.
     pub fn drain_all(&mut self, handler: &mut MessageHandler<'_>) {
         if !self.advance() {
             return;
@@ -104,21 +102,20 @@ impl Merge {
         }
     }
 
-    /// Gives back memory of all cursors that can be had again: messages may not be taken for some time.
+    /// Releases memory of all cursors that can be recovered on demand: messages may not be taken for some time.
     pub fn suspend(&mut self) {
         for cursor in &mut self.cursors {
             cursor.suspend();
         }
     }
 
-    /// Where the cursors are, which is all that later messages depend on; None if one of them
-    /// does not know.
+    /// Returns the positions of the cursors, which determine all later messages; `None` if one of them is unknown.
     #[must_use]
     pub fn checkpoints(&self) -> Option<Vec<Checkpoint>> {
         self.cursors.iter().map(|cursor| cursor.checkpoint()).collect()
     }
 
-    /// Whether `a` comes before `b`.
+    /// Returns `true` if `a` comes before `b`.
     #[inline]
     fn is_before(&self, a: Entry, b: Entry) -> bool {
         if a.key == b.key { self.is_exactly_before(a, b) } else { a.key < b.key }
@@ -133,7 +130,7 @@ impl Merge {
         when(a) < when(b)
     }
 
-    /// The message that a cursor is at.
+    /// Head of a cursor's current message.
     fn head_of(&self, index: u32) -> Option<Head> {
         self.cursors.get(index as usize)?.head()
     }
@@ -142,7 +139,7 @@ impl Merge {
         self.head_of(index).map_or(Entry::NONE, |head| Entry { key: head.sort_key(), index })
     }
 
-    /// Moves all cursors to their first messages and lets them play; gives the winner.
+    /// Moves all cursors to their first messages, plays the tournament and returns the winner.
     #[cold]
     fn start(&mut self) -> Entry {
         self.started = true;
@@ -159,11 +156,11 @@ impl Merge {
             let (a, b) = (winners[2 * place], winners[2 * place + 1]);
             (winners[place], self.losers[place]) = if self.is_before(b, a) { (b, a) } else { (a, b) };
         }
-        // With one cursor, that is it.
+        // A single cursor is the winner.
         winners.get(1).copied().unwrap_or(Entry::NONE)
     }
 
-    /// Lets the cursor of this index play again with its new message: finds out who wins now.
+    /// Replays the matches of a cursor with its new message to find the winner.
     #[inline(always)]
     fn replay(&mut self, index: u32, entry: Entry) {
         let mut winner = entry;
@@ -182,7 +179,7 @@ impl Merge {
         }
     }
 
-    /// Has the runner-up fetch what it will need, and a cursor that has to wait give back what it can.
+    /// Makes the runner-up prefetch its data, and a cursor that has to wait release memory.
     #[inline]
     fn prepare_next(&mut self, before: u32) {
         if let Some(next) = self.cursors.get(self.runner_up.index as usize) {
@@ -196,7 +193,7 @@ impl Merge {
         }
     }
 
-    /// Makes this one the winner.
+    /// Makes an entry the winner.
     #[inline(always)]
     fn crown(&mut self, winner: Entry) {
         self.winner = (winner.index != Entry::NONE.index).then_some(winner.index);
@@ -215,19 +212,19 @@ impl Merge {
         self.is_paused = self.until.is_some_and(|until| self.is_after(winner, until));
     }
 
-    /// Whether a message comes at `until` or later.
+    /// Returns `true` if a message comes at `until` or later.
     #[inline]
     fn is_after(&self, entry: Entry, until: i128) -> bool {
         let exactly = || self.head_of(entry.index).and_then(|head| head.nanoseconds());
         entry.key >= sort_key(Some(until)) && exactly().is_some_and(|time| time >= until)
     }
 
-    /// Below which key a message of the winner comes next for sure.
+    /// Key below which a message of the winner always comes next.
     fn limit_of(&self, runner_up: Entry) -> u64 {
         self.until.map_or(runner_up.key, |until| runner_up.key.min(sort_key(Some(until))))
     }
 
-    /// The first message of all, or the one that came after the pause.
+    /// Delivers the very first message, or the one after the pause.
     #[cold]
     fn begin_or_resume(&mut self) -> bool {
         let winner = match self.winner {
@@ -235,12 +232,12 @@ impl Merge {
             Some(winner) => self.entry(winner),
             None => return false,
         };
-        // It may be after the new pause, too.
+        // It may also be after the new pause.
         self.crown(winner);
         self.winner.is_some() && !self.is_paused
     }
 
-    /// What comes next if the winner, which has moved on, may have lost.
+    /// Finds the next message if the winner has moved and may have lost.
     #[inline(never)]
     fn next(&mut self, index: u32) -> bool {
         self.replay(index, self.entry(index));
@@ -279,7 +276,7 @@ pub struct DamageCursor {
 }
 
 impl DamageCursor {
-    /// Delivers these, one after the other.
+    /// Makes a cursor that delivers these in order.
     #[must_use]
     pub fn new(damage: Vec<Damage>) -> Self {
         Self { damage, next: 0 }
@@ -311,7 +308,7 @@ impl FastCursor for DamageCursor {
     }
 }
 
-/// Hands all messages of merged cursors to a sink, until one of the two has enough.
+/// Passes all messages of merged cursors to a sink, until the messages end or the sink stops.
 ///
 /// # Errors
 /// If the sink cannot write.
@@ -335,7 +332,7 @@ mod tests {
 
     use super::*;
 
-    /// Delivers messages at these times, which say which stream they are of and which one there.
+    /// Delivers messages at these times, which contain their stream and their index in it.
     struct Times(Vec<(Option<i128>, Damage)>, usize);
 
     impl Times {
@@ -370,7 +367,7 @@ mod tests {
         }
     }
 
-    /// What merging must give: always the first of the messages that the cursors are at.
+    /// Expected result of a merge: always the first of the cursors' current messages.
     fn expected(streams: &[Vec<Option<i128>>]) -> Vec<(Option<i128>, usize)> {
         let mut at = vec![0; streams.len()];
         let mut all = Vec::new();
@@ -394,7 +391,7 @@ mod tests {
         }
     }
 
-    /// Equal times, none at all, extreme ones, and some that go back.
+    /// Equal, missing and extreme times, and some that go back.
     fn times() -> impl Strategy<Value = Vec<Option<i128>>> {
         let step = (0..4, 0..20, 0..12, 0..2).prop_map(|(step, back, kind, extreme)| {
             (i128::from(step) - i128::from(back == 0), kind, i128::from(extreme))
@@ -422,7 +419,7 @@ mod tests {
         }
         assert_eq!(found, expected(streams));
         assert!(!merge.advance());
-        // With pauses, it is the same, and nothing comes before it has to.
+        // Pauses do not change the result, and nothing comes too early.
         let mut merge = Merge::new(Times::all(streams));
         let mut paused = Vec::new();
         for until in [-5, 0, 1, 1, 20, 30, i128::MAX - 1].map(Some).into_iter().chain([None]) {
@@ -433,7 +430,7 @@ mod tests {
             }
         }
         assert_eq!(paused, found);
-        // The same if they are drained, some of them one by one, with pauses or without.
+        // The same when draining, some messages one by one, with and without pauses.
         for pauses in [&[-5, 0, 1, 1, 20, 30, i128::MAX - 1][..], &[]] {
             let mut merge = Merge::new(Times::all(streams));
             let mut handed_on = Vec::new();

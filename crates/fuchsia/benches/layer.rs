@@ -1,5 +1,5 @@
-//! What it takes to log an event with three fields through `tracing`: by the layer here, and by the `fmt`
-//! layer of `tracing-subscriber`, to the same sink.
+//! Cost of logging an event with three fields through `tracing`, by this layer and by the `fmt` layer of
+//! `tracing-subscriber`, to the same sink.
 //!
 //! `cargo bench -p ichnos-fuchsia --bench layer`
 #![allow(missing_docs, clippy::unwrap_used)]

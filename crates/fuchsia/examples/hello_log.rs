@@ -11,7 +11,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut buffer = vec![0; 64 << 10];
     let mut encoder = Encoder::new(&mut buffer);
 
-    // What most lines of a log are like.
+    // A typical log line.
     let event = |at: i64, severity: Severity, message| Event {
         timestamp: BEGIN + at,
         severity: severity.raw(),

@@ -1,5 +1,5 @@
-//! The whole way of events, from bytes in memory to a sink: what merging costs by the number of
-//! data streams, what printing costs, and what a loop by hand would.
+//! The whole path of events, from bytes in memory to a sink: cost of merging by the number of data streams, cost of
+//! printing, and cost of a handwritten loop.
 //!
 //! `cargo bench -p ichnos`
 #![allow(missing_docs, clippy::unwrap_used)]
@@ -32,7 +32,7 @@ event { id = 1; name = "talk"; stream_id = 0; fields := struct { u32 number; str
 
 const EVENTS: usize = 100_000;
 
-/// A trace with events that are in turns in each of this many data streams.
+/// Makes a trace whose events alternate between `streams` data streams.
 fn trace(streams: usize) -> ichnos::ctf::trace::CtfTrace {
     let mut entries = vec![Entry::of_bytes("metadata", METADATA.as_bytes().to_vec())];
     for stream in 0..streams {
@@ -125,8 +125,8 @@ fn records() -> Vec<u8> {
     buffer
 }
 
-/// Folds every value of every record into one number, much as the sink `null` does, but by hand; and how many
-/// records there are.
+/// Folds all values of all records into one number, like the sink `null` but handwritten. Returns it with the number
+/// of records.
 fn fold(bytes: &[u8]) -> (u64, usize) {
     let add =
         |hash: u64, value: u64| hash.rotate_left(23).wrapping_add(value.wrapping_mul(0x9e37_79b9_7f4a_7c15));

@@ -1,4 +1,4 @@
-//! The time between two events with the same value of a field, such as a request and its answer:
+//! Time between two events with the same value of a field, such as a request and its answer:
 //! `cargo run -p ichnos --example latency -- TRACE BEGIN END FIELD`
 use std::collections::HashMap;
 

@@ -1,12 +1,11 @@
-//! A sink: prints all integers of each event, in any scope.
-//! `cargo run -p ichnos --example own_sink -- TRACE...`
+//! Sink that prints all integers of each event, in any scope. `cargo run -p ichnos --example own_sink -- TRACE...`
 use std::io;
 use std::ops::ControlFlow;
 
 use ichnos::model::Field;
 use ichnos::prelude::*;
 
-/// Collects what a visit of an event comes across.
+/// Collects the integers of an event.
 #[derive(Default)]
 struct Integers(Vec<String>);
 

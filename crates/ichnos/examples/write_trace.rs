@@ -10,7 +10,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     options.environment.push(("hostname".to_owned(), Value::Text("example".to_owned())));
     let trace = create(directory, &options)?;
     let clock = trace.clock(ClockClass::since_unix_epoch("wall"))?;
-    // Both processors record the same: their data streams are of one class.
+    // Both processors record the same data, so their data streams share a class.
     let class = trace.stream_class(Some(&clock), [Member::new("cpu", FieldClass::unsigned(8))])?;
     let members =
         [Member::new("prev_tid", FieldClass::signed(32)), Member::new("comm", FieldClass::string())];

@@ -1,5 +1,5 @@
-//! Collects reports that running programs send, of the [formats](crate::FORMATS) that are sent as such; reads what
-//! was collected.
+//! Collects reports that running programs send, for [formats](crate::FORMATS) whose reports can be sent, and reads
+//! collected reports.
 
 use std::path::Path;
 
@@ -9,15 +9,15 @@ use ichnos_io::Collect;
 
 use crate::format::FORMATS;
 
-/// The formats whose reports can be collected: their names, and how.
+/// Returns the names of the formats whose reports can be collected, and how to collect them.
 pub fn formats() -> impl Iterator<Item = (&'static str, Collect)> {
     FORMATS.iter().filter_map(|format| Some((format.name(), format.collect()?)))
 }
 
-/// Reads the index of a directory in which reports were collected.
+/// Opens the index of a directory of collected reports.
 ///
 /// # Errors
-/// If nothing was collected there, by a format that is known, or it cannot be read.
+/// If the directory cannot be read, or contains no reports of a known format.
 pub fn open_index(directory: &Path) -> Result<Index, CollectError> {
     let found = format_of(directory)?;
     match formats().find(|(name, _)| *name == found) {

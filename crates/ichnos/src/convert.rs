@@ -1,4 +1,4 @@
-//! Writes what is read: conversions between formats, and parts of traces.
+//! Writes traces from read ones: conversions between formats, and parts of traces.
 
 mod split;
 mod turns;
@@ -25,40 +25,41 @@ use crate::{OutputKind, Reader};
 pub use split::{SplitBy, SplitTargets};
 use turns::{Part, Turns};
 
-/// How to convert traces.
+/// Options of [`Reader::convert`] and [`Reader::split`].
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct ConvertOptions<'c> {
-    /// How to write.
+    /// Options of the output.
     pub write: WriteOptions,
-    /// How many threads work at once; 0 counts as 1.
+    /// Number of threads; 0 counts as 1.
     pub threads: usize,
-    /// Makes what decides which events are written, for each thread; None: all are.
+    /// Makes the selection of written events, for each thread; `None` to write all events.
     pub select: Option<&'c MakeSelect<'c>>,
-    /// Read the output again before it appears, and compare it with what was written: the number of events of each class,
-    /// their times and values, and the numbers of discarded events. Then the session should be opened with
-    /// [`ReadOptions::check`](ichnos_io::ReadOptions::check): the output may have warnings only if the input has some.
+    /// Read the output again before it appears and compare it with the written data: the number of events of each
+    /// class, their times and values, and the numbers of discarded events. The session should be opened with
+    /// [`ReadOptions::check`](ichnos_io::ReadOptions::check), since the output may have warnings only if the input
+    /// has some.
     pub verify: bool,
-    /// Refuse to write anything if something is lost.
+    /// Refuse to write anything if something would be lost.
     pub strict: bool,
-    /// Write the packets that overlap this time, as a whole, and nothing else. Then the reader must have no window, and
-    /// its traces must have packets.
+    /// Write only the packets that overlap this window, as a whole. The reader must not have a window, and its traces
+    /// must have packets.
     pub packets_in: Option<Window>,
-    /// When this is set, the conversion ends, and nothing is written.
+    /// Stops the conversion when it is set; nothing is written then.
     pub stop: Option<&'static AtomicBool>,
-    /// Takes what cannot be read, in any order.
+    /// Receives damage of the input, in any order.
     pub damage: Option<&'c (dyn Fn(&Damage) + Sync)>,
-    /// Takes how many bytes were written in all; called by several threads, in any order.
+    /// Receives the total number of bytes written; called by several threads, in any order.
     pub progress: Option<&'c (dyn Fn(u64) + Sync)>,
 }
 
 impl ConvertOptions<'_> {
-    /// Returns `true` if the conversion is to end.
+    /// Returns `true` if the conversion must stop.
     fn is_stopped(&self) -> bool {
         self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
-    /// Reports the damage that a message is about, if it is about one.
+    /// Reports the damage in a message, if there is any.
     fn report_damage(&self, message: &Message<'_>) {
         if let (Message::Damage(damage), Some(take)) = (message, self.damage) {
             take(damage);
@@ -66,29 +67,29 @@ impl ConvertOptions<'_> {
     }
 }
 
-/// Whether an event is written.
+/// Returns `true` if an event is written.
 pub type Select<'c> = Box<dyn FnMut(&Event<'_>) -> bool + 'c>;
 
 /// Makes a [`Select`].
 pub type MakeSelect<'c> = dyn Fn() -> Select<'c> + Sync + 'c;
 
-/// Why traces were not converted. What was at the path before is still there.
+/// Error of a conversion. The previous content of the path is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConvertError {
-    /// They cannot be written.
+    /// The traces cannot be written.
     #[error(transparent)]
     Create(CreateError),
     /// The output would change the input.
     #[error(transparent)]
     Conflict(#[from] OutputConflict),
-    /// Something could not be written.
+    /// An output operation failed.
     #[error(transparent)]
     Io(io::Error),
-    /// Something would have been lost.
-    #[error("the conversion would lose something")]
+    /// The conversion would be lossy.
+    #[error("the conversion would be lossy")]
     Losses(LossTable),
-    /// It was stopped.
+    /// The conversion was stopped.
     #[error("stopped")]
     Stopped,
 }
@@ -112,8 +113,8 @@ impl From<io::Error> for ConvertError {
     }
 }
 
-/// The writer of the format that a name, the extension of a path or a dialect stands for; None: there is no such format, or it
-/// cannot be written.
+/// Returns the writer for the name of a format, the extension of a path or a dialect; `None` if the format is unknown
+/// or cannot be written.
 #[must_use]
 pub fn writer(
     format: Option<&str>,
@@ -132,11 +133,11 @@ pub fn writer(
         let is_it = |known: &OptionValue| known.name == dialect || known.aliases.contains(&dialect);
         return writers.find(|(_, writer)| writer.dialects().iter().any(is_it));
     }
-    // Without an extension it is a directory.
+    // A path without an extension is a directory.
     by_extension.or_else(|| writers.find(|(_, writer)| extension.is_none() && writer.is_directory()))
 }
 
-/// A format in which traces are written.
+/// Format of written traces.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Target {
@@ -144,20 +145,20 @@ pub struct Target {
     pub format: &'static str,
     /// Its writer.
     pub writer: &'static dyn TraceWriter,
-    /// Name of the dialect; `None`: the one that the writer chooses.
+    /// Name of the dialect; `None` if the writer chooses it.
     pub dialect: Option<&'static str>,
 }
 
 impl Target {
-    /// A format with its writer, which chooses the dialect.
+    /// Makes a target whose writer chooses the dialect.
     #[must_use]
     pub fn new(format: &'static str, writer: &'static dyn TraceWriter) -> Self {
         Self { format, writer, dialect: None }
     }
 }
 
-/// The format and the dialect in which all of these traces can be written as they are; `None` if they differ in it, or if
-/// there is no writer of their format.
+/// Returns the format and the dialect in which all of these traces can be written without conversion; `None` if the
+/// traces differ in it, or their format cannot be written.
 pub fn common_target<'t>(traces: impl IntoIterator<Item = &'t dyn TraceInput>) -> Option<Target> {
     let mut kinds: Vec<(&'static str, Option<&'static str>)> = Vec::new();
     for trace in traces {
@@ -174,34 +175,34 @@ pub fn common_target<'t>(traces: impl IntoIterator<Item = &'t dyn TraceInput>) -
     let dialects: Option<Vec<&'static str>> = kinds.iter().map(|(_, dialect)| *dialect).collect();
     let dialect = match dialects {
         Some(dialects) => Some(writer.common_dialect(&dialects)?),
-        // Of a format without dialects, or of one whose writer finds out the dialect.
+        // Formats without dialects, or whose writer detects the dialect.
         None => None,
     };
     Some(Target { format: name, writer, dialect })
 }
 
-/// What a thread writes at once.
+/// Unit of work of a thread.
 struct Job {
     source: usize,
-    /// Index of the data stream in its trace, and among those that are written.
+    /// Index of the data stream in its trace, and among the written ones.
     stream: usize,
     lane: usize,
-    /// Number of the data stream among all that are written.
+    /// Number of the data stream among all written ones.
     number: usize,
-    /// Which part of the data stream.
+    /// Number of the part of the data stream.
     part: usize,
-    /// None: the whole data stream.
+    /// Packets of the part; `None` for the whole data stream.
     packets: Option<std::ops::Range<u64>>,
 }
 
-/// About how many bytes of packets are one job.
+/// Approximate size of the packets of a job, in bytes.
 const JOB: u64 = 4 << 20;
 
 impl Reader<'_> {
-    /// Writes what is read as traces of a format, at a path; None: nowhere, only to find out what is lost.
+    /// Writes traces of a format to a path. With `None`, nothing is written and only losses are determined.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the traces cannot be written.
     pub fn convert(
         &self,
         writer: &dyn TraceWriter,
@@ -246,16 +247,16 @@ impl Reader<'_> {
         Ok(report)
     }
 
-    /// Comparison of an output with what was written.
+    /// Returns the comparison of the output with the written data.
     fn verify(&self, options: &ConvertOptions<'_>) -> Verify {
         let is_warning = |problem: &FileDiagnostic| problem.diagnostic.severity != Severity::Note;
         let has_problems = |trace: &dyn TraceInput| trace.diagnostics().iter().any(is_warning);
         let has_warnings = self.wanted().any(|(trace, _, _)| has_problems(trace));
-        // Damage that belongs to no data stream is not given to encoders, and packets behind it are copied all the same.
+        // Encoders do not receive damage without a data stream, and packets after it are copied nevertheless.
         let mut damages = 0;
         for (trace, _, _) in self.wanted() {
             damages += trace.damage().len() as u64;
-            // Where only a part is read, what is wrong with a file is not always said.
+            // If only a part is read, not all problems of a file are reported.
             trace.for_each_stream(&mut |summary| damages += summary.damage.len() as u64);
         }
         let (threads, limits, stop) = (options.threads, options.write.limits, options.stop);
@@ -276,7 +277,7 @@ impl Reader<'_> {
         if losses.is_empty() { Ok(()) } else { Err(ConvertError::Losses(losses)) }
     }
 
-    /// Returns the number of events that the encoder was given.
+    /// Converts all data streams merged. Returns the number of events that the encoder received.
     fn convert_merged(&self, output: &dyn TraceOutput, options: &ConvertOptions<'_>) -> io::Result<u64> {
         let mut encoder = output.encoder(Lane::All);
         let mut cursor = self.cursor();
@@ -315,7 +316,7 @@ impl Reader<'_> {
         Ok(events)
     }
 
-    /// Returns the number of events that the encoders were given.
+    /// Converts each data stream by itself. Returns the number of events that the encoders received.
     fn convert_streams(&self, output: &dyn TraceOutput, options: &ConvertOptions<'_>) -> io::Result<u64> {
         let jobs = self.jobs(output, options.write.repair);
         let turns = Turns::new(jobs.iter().map(|job| job.number + 1).max().unwrap_or(0));
@@ -349,7 +350,7 @@ impl Reader<'_> {
             }
         };
         std::thread::scope(|scope| {
-            // If the system refuses some of the threads, the others do all of the work.
+            // If the system refuses some threads, the others do all of the work.
             let more = 1..options.threads.min(jobs.len());
             let _ = more
                 .map(|_| std::thread::Builder::new().spawn_scoped(scope, work))
@@ -359,7 +360,7 @@ impl Reader<'_> {
         failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(events.into_inner()), Err)
     }
 
-    /// What there is to write, in the order in which it is begun: it does not depend on the number of threads.
+    /// Returns the jobs in the order in which they begin, which does not depend on the number of threads.
     fn jobs(&self, output: &dyn TraceOutput, whole_streams: bool) -> Vec<Job> {
         let (mut jobs, mut number) = (Vec::new(), 0);
         for (source, (trace, wanted, window)) in self.wanted().enumerate() {
@@ -385,12 +386,12 @@ impl Reader<'_> {
                 number += 1;
             }
         }
-        // Of several data streams by turns: then less has to wait for the part before.
+        // Data streams alternate, so that threads wait less for earlier parts.
         jobs.sort_by_key(|job| (job.part, job.number));
         jobs
     }
 
-    /// Returns the number of events that the encoder was given.
+    /// Returns the number of events that the encoder received.
     fn run_job(
         &self,
         job: &Job,
@@ -410,10 +411,10 @@ impl Reader<'_> {
         let mut encoder = output.encoder(lane);
         let is_stopped = || options.is_stopped();
         let mut select = options.select.map(|make| make());
-        // Where packets get other times than before, those of the next one matter.
+        // If times of packets change, those of the next packet are needed.
         let write = &options.write;
         let looks_ahead = write.repair || write.packet_size.is_some() || window != Window::default();
-        // Begins with the first packet: a data stream without packets is not read twice.
+        // Starts at the first packet, so that a data stream without packets is not read twice.
         let begin_ahead = || {
             // The packet after the last one belongs to another job.
             let packets = job.packets.clone().unwrap_or_else(all);
@@ -455,7 +456,7 @@ impl Reader<'_> {
                 }
                 continue;
             }
-            // Up to the beginning of the next packet, which is then the current message.
+            // Up to the beginning of the next packet, which becomes the current message.
             let mut is_first = true;
             let mut result = Ok(());
             let mut is_over = false;
@@ -474,7 +475,7 @@ impl Reader<'_> {
                 }
                 options.report_damage(message);
                 result = encoder.message(message);
-                // What has no packets ends at its end only.
+                // A data stream without packets ends only at its end.
                 is_over = result.is_err() || !give(&mut *encoder, take) || is_stopped();
                 if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             });
@@ -492,7 +493,7 @@ impl Reader<'_> {
     }
 }
 
-/// Gives what was encoded; false if no more is wanted.
+/// Passes encoded blocks to `take`. Returns `false` if `take` refuses one.
 fn give(encoder: &mut dyn Encoder, take: &mut dyn FnMut(EncodedBlock) -> bool) -> bool {
     while let Some(block) = encoder.take() {
         if !take(block) {
@@ -502,17 +503,17 @@ fn give(encoder: &mut dyn Encoder, take: &mut dyn FnMut(EncodedBlock) -> bool) -
     true
 }
 
-/// Whether a packet overlaps a time; one that does not say its own may.
+/// `true` if a packet overlaps a window; a packet without times may.
 fn overlaps(packet: &Packet<'_>, window: Window) -> bool {
     let is_early = packet.end.zip(window.begin).is_some_and(|(end, begin)| end.nanoseconds < begin);
     let is_late = packet.begin.zip(window.end).is_some_and(|(begin, end)| begin.nanoseconds > end);
     !is_early && !is_late
 }
 
-/// Moves to the beginning of the next packet; None if there is none.
+/// Moves to the beginning of the next packet; sets the cursor to `None` at the end.
 fn to_next_packet(cursor: &mut Option<BoxedCursor>, is_stopped: &dyn Fn() -> bool) {
     if let Some(cursor) = cursor {
-        // Where it cannot be skipped, its events are read and not used.
+        // If the packet cannot be skipped, its events are read and ignored.
         cursor.skip_packet();
         while let Some(head) = cursor.next_head() {
             if head.kind == MessageKind::PacketBegin || is_stopped() {
@@ -523,9 +524,9 @@ fn to_next_packet(cursor: &mut Option<BoxedCursor>, is_stopped: &dyn Fn() -> boo
     *cursor = None;
 }
 
-/// Moves behind the packet whose beginning is the current message; false if nothing follows.
+/// Moves past the packet whose beginning is the current message. Returns `false` at the end.
 fn pass_packet(cursor: &mut BoxedCursor, is_stopped: &dyn Fn() -> bool) -> bool {
-    // Where it cannot be skipped, its events are read and not used.
+    // If the packet cannot be skipped, its events are read and ignored.
     cursor.skip_packet();
     while let Some(head) = cursor.next_head() {
         if head.kind == MessageKind::PacketEnd {
@@ -538,7 +539,7 @@ fn pass_packet(cursor: &mut BoxedCursor, is_stopped: &dyn Fn() -> bool) -> bool 
     false
 }
 
-/// The same, for a packet that was copied; `take`: takes its messages as written.
+/// Moves past a packet that was copied; `take` receives its messages as written.
 fn pass_copied_packet(cursor: &mut BoxedCursor, take: &mut dyn FnMut(&Message<'_>)) -> bool {
     let mut is_behind = false;
     cursor.drain_all(&mut |message| {

@@ -1,7 +1,7 @@
-//! Writes traces from values, or from events that are read.
+//! Writes traces from values, or from read events.
 //!
-//! [`create`] begins a trace. Its clocks, its data streams and their classes are declared while it is written, in any
-//! order; an event record class is part of the metadata as soon as a packet with an event of it is written.
+//! [`create`] begins a trace. Its clocks, data streams and classes are declared while it is written, in any order; an
+//! event record class becomes part of the metadata when the first packet with an event of it is written.
 //!
 #![cfg_attr(feature = "ctf", doc = "```")]
 #![cfg_attr(not(feature = "ctf"), doc = "```ignore")]
@@ -25,15 +25,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What is there when
-//! Events are collected in packets. A packet is written when it is as large as [`CreateOptions::packet_size`], when it
-//! is as old as [`CreateOptions::packet_age`] and a further event of its data stream is written, and by
-//! [`Writer::flush`] and [`StreamWriter::flush`]. What was written stays readable whatever happens to the process;
-//! only what the open packets hold is lost with it. Nothing is done against a system that fails as a whole: the
-//! files are not forced to the disk.
+//! # Durability
+//! Events are collected in packets. A packet is written when it has the size [`CreateOptions::packet_size`], when it
+//! has the age [`CreateOptions::packet_age`] and another event of its data stream is written, and by
+//! [`Writer::flush`] and [`StreamWriter::flush`]. Written packets stay readable even if the process is killed; only
+//! the content of open packets is lost. There is no protection against a crash of the system: files are not synced to
+//! the disk.
 //!
-//! A format that has all events in one order has no packets, and one file: events of all data streams have to be
-//! written in the order of time, and what is written at once is what a packet would be.
+//! A format with a single order of events has no packets, and one file: events of all data streams must be written in
+//! order of time, and blocks are written instead of packets.
 
 use std::collections::HashMap;
 use std::io;
@@ -56,19 +56,19 @@ mod event_writer;
 
 pub use event_writer::EventWriter;
 
-/// How to create a trace.
+/// Options for creating a trace.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CreateOptions {
-    /// Name of the format; None: by the extension of the path, CTF if that says nothing.
+    /// Name of the format; `None` to use the extension of the path, or CTF if it is unknown.
     pub format: Option<String>,
-    /// Name of its dialect; None: the default one.
+    /// Name of the dialect; `None` for the default of the format.
     pub dialect: Option<String>,
-    /// About how many bytes a packet has at most; None: the default of the format.
+    /// Approximate maximum size of a packet in bytes; `None` for the default of the format.
     pub packet_size: Option<u64>,
-    /// How old a packet can get, in real time. This is looked at when an event is written.
+    /// Maximum age of a packet, in real time. Checked when an event is written.
     pub packet_age: Option<Duration>,
-    /// Write at the path, so that the trace can be read at any time, even if the program is killed. Otherwise it
+    /// Write at the path, so that the trace can be read at any time, even if the program is killed. Otherwise, it
     /// appears at the path when it is finished.
     pub live: bool,
     /// Write indexes of packets when the trace is finished.
@@ -77,7 +77,7 @@ pub struct CreateOptions {
     pub name: Option<String>,
     /// UUID of the trace.
     pub uuid: Option<Uuid>,
-    /// What is to be said about where the trace is recorded, in order.
+    /// Environment of the trace, in order.
     pub environment: Vec<(String, Value)>,
     /// Limits of classes.
     pub limits: Limits,
@@ -100,15 +100,15 @@ impl Default for CreateOptions {
     }
 }
 
-/// Why something cannot be written.
+/// Error of writing a trace.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// The trace cannot be written like that.
+    /// The trace cannot be written with these options.
     #[error(transparent)]
     Create(#[from] CreateError),
-    /// There is no such format, or it cannot be written.
-    #[error("there is no format {0} that can be written")]
+    /// The format is unknown, or cannot be written.
+    #[error("no writable format {0}")]
     Format(String),
     /// A class cannot be compiled.
     #[error(transparent)]
@@ -116,22 +116,22 @@ pub enum WriteError {
     /// A value does not fit.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// The values do not fit together, for instance the length of an array and its elements.
-    #[error("the event cannot be written: {0}")]
+    /// The values contradict each other, for instance the length of an array and its elements.
+    #[error("invalid event: {0}")]
     Event(String),
-    /// A packet could not be written. Its events are lost; readers see that a packet is missing where sequence
-    /// numbers say so. Writing can go on.
+    /// A packet could not be written. Its events are lost; readers detect the missing packet by sequence numbers, if
+    /// there are any. Writing can continue.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The event is earlier than the one before it in its data stream, or in the trace if the format has all events in
-    /// one order.
-    #[error("the time {time} is before {last}, that of the last event{}", if *of_trace { "" } else { " of the data stream" })]
+    /// The event is earlier than the previous one of its data stream, or of the trace if the format has a single
+    /// order of events.
+    #[error("time {time} is before {last}, the time of the last event{}", if *of_trace { "" } else { " of the data stream" })]
     Time {
         /// Time of the event, in cycles.
         time: u64,
         /// Time of the last event, in cycles.
         last: u64,
-        /// Whether that is the last one of all data streams.
+        /// `true` if the last event is that of all data streams.
         of_trace: bool,
     },
     /// The data stream has a clock, but the event has no time.
@@ -140,14 +140,14 @@ pub enum WriteError {
     /// The event has a time, but the data stream has no clock.
     #[error("the event has a time, but its data stream has no clock")]
     NoClock,
-    /// There is a clock with this id already.
-    #[error("there is a clock `{0}` already")]
+    /// Another clock already has this id.
+    #[error("duplicate clock `{0}`")]
     ClockId(String),
-    /// There are as many clocks or event record classes as there may be.
-    #[error("there are too many {0}")]
+    /// The number of clocks or event record classes reached its limit.
+    #[error("too many {0}")]
     TooMany(&'static str),
-    /// A class or a clock is of another trace, or of another data stream class.
-    #[error("the {0} is not of this trace and data stream class")]
+    /// A class or a clock belongs to another trace, or to another data stream class.
+    #[error("the {0} belongs to another trace or data stream class")]
     Foreign(&'static str),
     /// The trace was finished.
     #[error("the trace is finished")]
@@ -157,7 +157,7 @@ pub enum WriteError {
 /// Begins a trace at a path.
 ///
 /// # Errors
-/// If it cannot be written there, or not like that.
+/// If the trace cannot be written there, or not with these options.
 pub fn create(path: impl AsRef<Path>, options: &CreateOptions) -> Result<Writer, WriteError> {
     let path = path.as_ref();
     let format = options.format.as_deref();
@@ -180,7 +180,7 @@ pub fn create(path: impl AsRef<Path>, options: &CreateOptions) -> Result<Writer,
     let target = if options.live { WriteTarget::Live } else { WriteTarget::Complete };
     let source = WriteSource { trace, format: "", has_dynamic_classes: true, streams: Vec::new() };
     let output = writer.create(target(path.to_owned()), vec![source], &write)?;
-    // Where all events are in one order, they go through one encoder.
+    // With a single order of events, they all go through one encoder.
     let merged = (writer.order() == MessageOrder::Merged)
         .then(|| Arc::new(Mutex::new(StreamState::new(output.encoder(Lane::All)))));
     let shared = Shared {
@@ -203,8 +203,8 @@ fn named(class: TraceClass, path: &Path, limits: &Limits) -> Result<Trace, PlanE
 
 /// A trace that is being written.
 ///
-/// It can be used by several threads, and so can its data streams. If it is dropped without [`Writer::finish`], a live
-/// trace is completed as far as that is possible, and a trace that is not live does not appear.
+/// It can be used by several threads, and so can its data streams. If it is dropped without [`Writer::finish`], a
+/// live trace is completed as far as possible, and other traces do not appear.
 #[derive(Debug)]
 pub struct Writer {
     shared: Arc<Shared>,
@@ -222,7 +222,7 @@ pub struct Clock {
 #[derive(Clone, Debug)]
 pub struct StreamClass {
     shared: Arc<Shared>,
-    /// Has the clocks that there were when it was declared, and this data stream class alone.
+    /// Trace with the clocks declared before the class, and only this data stream class.
     trace: Arc<Trace>,
     classes: Arc<Mutex<EventClasses>>,
 }
@@ -230,7 +230,7 @@ pub struct StreamClass {
 /// An event record class of a trace that is being written.
 #[derive(Clone, Debug)]
 pub struct EventClass {
-    /// That of its data stream class.
+    /// Trace of its data stream class.
     trace: Arc<Trace>,
     class: Arc<DynamicClass>,
 }
@@ -243,24 +243,24 @@ pub struct StreamWriter {
     state: Arc<Mutex<StreamState>>,
 }
 
-/// What all that belongs to a trace has in common.
+/// State shared by all parts of a trace.
 struct Shared {
-    /// None: the trace is finished.
+    /// `None` if the trace is finished.
     output: RwLock<Option<Box<dyn TraceOutput>>>,
     classes: Mutex<Classes>,
-    /// None: the trace is finished.
+    /// `None` if the trace is finished.
     streams: Mutex<Option<Vec<Arc<Mutex<StreamState>>>>>,
-    /// That of all data streams, if the format has all events in one order.
+    /// State of all data streams, if the format has a single order of events.
     merged: Option<Arc<Mutex<StreamState>>>,
     path: String,
     packet_age: Option<Duration>,
     limits: Limits,
 }
 
-/// What is declared up to now, without event record classes.
+/// Declared classes, without event record classes.
 #[derive(Debug)]
 struct Classes {
-    /// Without data stream classes.
+    /// Class without data stream classes.
     class: TraceClass,
     next_stream_class: u128,
 }
@@ -269,19 +269,19 @@ struct Classes {
 #[derive(Debug, Default)]
 struct EventClasses {
     next_id: u128,
-    /// Those of events that were read, by the address of their class, which is kept so that it stays theirs.
+    /// Classes of read events, by the address of their class, which is kept alive so that the address stays valid.
     copied: HashMap<usize, (Arc<EventRecordClass>, EventClass)>,
 }
 
-/// A data stream, or all of them.
+/// State of a data stream, or of all of them.
 struct StreamState {
-    /// None: it is finished.
+    /// `None` if it is finished.
     encoder: Option<Box<dyn Encoder + Send>>,
-    /// When the first event of the open packet was written; None: there is none.
+    /// Time at which the first event of the open packet was written; `None` if there is none.
     opened: Option<Instant>,
     /// Time of the last event.
     last: Option<ClockValue>,
-    /// For events that were read.
+    /// Buffer for read events.
     values: EventValues,
 }
 
@@ -311,7 +311,7 @@ impl Writer {
     /// Declares a clock.
     ///
     /// # Errors
-    /// If there is one of its id already, or if there are 65,536.
+    /// If a clock with its id exists, or there are already 65,536 clocks.
     pub fn clock(&self, class: ClockClass) -> Result<Clock, WriteError> {
         let mut classes = lock(&self.shared.classes);
         if classes.class.clocks.iter().any(|known| known.id == class.id) {
@@ -322,11 +322,11 @@ impl Writer {
         Ok(Clock { shared: Arc::clone(&self.shared), index })
     }
 
-    /// Declares a data stream class, whose data streams have a clock or none, and whose events all have these members
-    /// in their common context.
+    /// Declares a data stream class. Its data streams have `clock`, and its events have these members in their common
+    /// context.
     ///
     /// # Errors
-    /// If the clock is of another trace, or if the class cannot be compiled.
+    /// If the clock belongs to another trace, or if the class cannot be compiled.
     pub fn stream_class(
         &self,
         clock: Option<&Clock>,
@@ -353,8 +353,8 @@ impl Writer {
         Ok(StreamClass { shared: Arc::clone(&self.shared), trace, classes: Arc::default() })
     }
 
-    /// A data stream of a class of its own, with a clock or none. Data streams that record the same on several
-    /// processors or threads should be of one [class](Self::stream_class).
+    /// Begins a data stream with a class of its own. Data streams that record the same data on several processors or
+    /// threads should share a [class](Self::stream_class).
     ///
     /// # Errors
     /// See [`Self::stream_class`] and [`StreamClass::stream`].
@@ -362,12 +362,11 @@ impl Writer {
         self.stream_class(clock, [])?.stream(name)
     }
 
-    /// A data stream for events of a data stream that is read: it has the same clock and the same common context. What
-    /// its packets say besides is not copied.
-    /// Its events are written with [`StreamWriter::copy`].
+    /// Begins a data stream for events of a read data stream, with the same clock and the same common context. Other
+    /// content of its packets is not copied. Write its events with [`StreamWriter::copy`].
     ///
     /// # Errors
-    /// If its common context needs fields of packets or event record headers, or if the trace cannot have it.
+    /// If its common context needs fields of packets or event record headers, or the format does not support it.
     pub fn stream_like(&self, stream: &DataStream) -> Result<StreamWriter, WriteError> {
         let source = stream.class();
         let clock = match stream.clock() {
@@ -397,8 +396,8 @@ impl Writer {
         self.add_stream_class(class)?.stream(name)
     }
 
-    /// Writes what the open packets of all data streams hold. What was written before stays readable from now on,
-    /// even if the program is killed.
+    /// Writes the open packets of all data streams. All events written so far stay readable afterwards, even if the
+    /// program is killed.
     ///
     /// # Errors
     /// If something cannot be written. The other data streams are flushed nevertheless.
@@ -412,7 +411,7 @@ impl Writer {
         result
     }
 
-    /// Completes the trace. Its data streams cannot be written after that.
+    /// Completes the trace. Its data streams cannot be written afterwards.
     ///
     /// # Errors
     /// If something cannot be written.
@@ -433,7 +432,7 @@ impl Drop for Writer {
 }
 
 impl Shared {
-    /// Gives to the output what an encoder has encoded; false if that is nothing.
+    /// Passes blocks of an encoder to the output. Returns `false` if there are none.
     fn write(&self, encoder: &mut dyn Encoder) -> Result<bool, WriteError> {
         let output = self.output.read().unwrap_or_else(PoisonError::into_inner);
         let output = output.as_ref().ok_or(WriteError::Finished)?;
@@ -466,7 +465,7 @@ impl Shared {
             result = result.and(written);
         }
         let output = self.output.write().unwrap_or_else(PoisonError::into_inner).take();
-        // The trace is completed even if a packet could not be written, which is reported.
+        // The trace is completed even after a packet could not be written, which is reported.
         let finished = output.ok_or(WriteError::Finished)?.finish();
         result?;
         Ok(finished?)
@@ -474,7 +473,7 @@ impl Shared {
 }
 
 impl StreamClass {
-    /// Declares an event record class, whose payload is a structure of these members.
+    /// Declares an event record class with a structure of these members as payload.
     ///
     /// # Errors
     /// See [`Self::event_class_of`].
@@ -486,11 +485,11 @@ impl StreamClass {
         self.event_class_of(EventRecordClass::new(name, members))
     }
 
-    /// Declares an event record class, with all that it can have. Its id is chosen anew. Its fields can need only each
-    /// other.
+    /// Declares an event record class with all its properties, except its id, which is assigned. Its fields can only
+    /// refer to each other.
     ///
     /// # Errors
-    /// If the class cannot be compiled, or if there are as many as the limits allow.
+    /// If the class cannot be compiled, or the limits allow no more.
     pub fn event_class_of(&self, class: EventRecordClass) -> Result<EventClass, WriteError> {
         let mut classes = lock(&self.classes);
         self.add_event_class(&mut classes, class)
@@ -509,10 +508,10 @@ impl StreamClass {
         Ok(EventClass { trace: Arc::clone(&self.trace), class })
     }
 
-    /// Begins a data stream of the class. Its name is that of its file, made one where there is another such file.
+    /// Begins a data stream of the class. Its name is that of its file, changed if another file has it.
     ///
     /// # Errors
-    /// If the format cannot have it, or if the trace is finished.
+    /// If the format does not support it, or if the trace is finished.
     pub fn stream(&self, name: &str) -> Result<StreamWriter, WriteError> {
         let stream = DataStream::new(Arc::clone(&self.trace), 0, None, name);
         let stream = Arc::new(stream.ok_or(WriteError::Foreign("data stream class"))?);
@@ -528,7 +527,7 @@ impl StreamClass {
         Ok(StreamWriter { class: self.clone(), stream, state })
     }
 
-    /// The class of events that are read, which is declared when the first of them is met.
+    /// Returns the class for a read event, declared for the first event of it.
     fn class_of(&self, event: &Event<'_>) -> Result<EventClass, WriteError> {
         let mut classes = lock(&self.classes);
         let key = Arc::as_ptr(&event.plans.class) as usize;
@@ -542,16 +541,16 @@ impl StreamClass {
 }
 
 impl StreamWriter {
-    /// Its class, for declaring event record classes and further data streams.
+    /// Returns the class, for declaring event record classes and further data streams.
     #[must_use]
     pub fn class(&self) -> &StreamClass {
         &self.class
     }
 
-    /// Writes events of a class.
+    /// Makes a writer for events of a class.
     ///
     /// # Errors
-    /// If the class is not of this data stream's class.
+    /// If the class does not belong to this data stream's class.
     pub fn event(&self, class: &EventClass) -> Result<EventWriter, WriteError> {
         let foreign = || WriteError::Foreign("event record class");
         if !Arc::ptr_eq(&class.trace, &self.class.trace) {
@@ -561,7 +560,7 @@ impl StreamWriter {
         Ok(EventWriter::new(self.clone(), builder.ok_or_else(foreign)?))
     }
 
-    /// Declares an event record class and writes events of it: [`StreamClass::event_class`] and [`Self::event`].
+    /// Declares an event record class and makes a writer for it: [`StreamClass::event_class`] and [`Self::event`].
     ///
     /// # Errors
     /// See [`StreamClass::event_class_of`].
@@ -573,11 +572,11 @@ impl StreamWriter {
         self.event(&self.class.event_class(name, members)?)
     }
 
-    /// Writes an event that is read, of a data stream with the same common context and the same clock:
-    /// [`Writer::stream_like`]. Its class is declared when the first event of it is met.
+    /// Writes a read event of a data stream with the same common context and the same clock: [`Writer::stream_like`].
+    /// Its class is declared for the first event of it.
     ///
     /// # Errors
-    /// If the event does not fit, and see [`EventWriter::write`].
+    /// If the event does not fit, and the errors of [`EventWriter::write`].
     pub fn copy(&self, event: &Event<'_>) -> Result<(), WriteError> {
         let (own, other) = (self.stream.class(), event.stream.class());
         if own.common_context != other.common_context || own.resource != other.resource {
@@ -602,15 +601,15 @@ impl StreamWriter {
         result
     }
 
-    /// Writes what the open packet holds; see [`Writer::flush`].
+    /// Writes the open packet; see [`Writer::flush`].
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the packet cannot be written.
     pub fn flush(&self) -> Result<(), WriteError> {
         self.class.shared.flush(&mut lock(&self.state))
     }
 
-    /// Whether an event has a time if and only if the data stream has a clock.
+    /// Checks that an event has a time if, and only if, the data stream has a clock.
     fn check_clock(&self, cycles: Option<u64>) -> Result<(), WriteError> {
         match (self.stream.clock(), cycles) {
             (Some(_), None) => Err(WriteError::NoTime),
@@ -623,7 +622,7 @@ impl StreamWriter {
         let shared = &*self.class.shared;
         let of_trace = shared.merged.is_some();
         if let (Some(time), Some(last)) = (event.clock, state.last)
-            // Data streams of one trace can have different clocks.
+            // Data streams of a trace can have different clocks.
             && if of_trace { time.nanoseconds < last.nanoseconds } else { time.cycles < last.cycles }
         {
             return Err(WriteError::Time { time: time.cycles, last: last.cycles, of_trace });

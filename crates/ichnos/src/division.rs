@@ -1,28 +1,28 @@
-//! Assignment of the files of a tree to formats: there can be traces of several in a directory or archive.
+//! Assigns the files of a tree to formats. A directory or archive can contain traces of several formats.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use ichnos_io::{FileId, Format, ReadOptions, Tree, TreeOptions, TreeProblem};
 
-/// Most files that are examined besides those of the traces that were found.
+/// Maximum number of files examined besides those of the traces already found.
 const MOST_OTHERS: usize = 10_000;
 
 /// A tree, divided among formats.
 #[derive(Debug, Default)]
 pub(crate) struct Division<'t> {
-    /// By index of the format: the files that it reads.
+    /// Files of each format, by index of the format.
     pub(crate) parts: BTreeMap<usize, Cow<'t, Tree>>,
-    /// Notes for people, a sentence each.
+    /// Notes for display, a sentence each.
     pub(crate) notices: Vec<String>,
-    /// Problems with files that had to be unpacked.
+    /// Problems with unpacked files.
     pub(crate) problems: Vec<TreeProblem>,
-    /// Paths of unpacked files of which only the beginning was read.
+    /// Paths of unpacked files that were read only in part, from the beginning.
     pub(crate) beginnings: Vec<String>,
 }
 
-/// Divides a tree among formats: each file is of the first one that recognises it, also if it is compressed. Files that
-/// none recognises go to the first format that has any. Without a trace, there is no part.
+/// Divides a tree among formats: each file belongs to the first format that recognises it, even if compressed.
+/// Unrecognised files go to the first format with any files. Without a trace, there are no parts.
 pub(crate) fn divide<'t>(
     tree: &'t Tree,
     formats: &[&dyn Format],
@@ -31,7 +31,7 @@ pub(crate) fn divide<'t>(
 ) -> Division<'t> {
     let mut division = Division::default();
     let mut tree = Cow::Borrowed(tree);
-    // There can be very many files.
+    // Compact, since there can be very many files.
     let mut owners: Vec<Option<u8>> = vec![None; tree.entries.len()];
     let mut free: Vec<usize> = (0..owners.len()).collect();
     free.retain(|index| tree.entries[*index].repeats().is_none() && tree.entries[*index].special().is_none());
@@ -42,7 +42,7 @@ pub(crate) fn divide<'t>(
         }
         if first.is_some() && free.len() > MOST_OTHERS {
             division.notices.push(format!(
-                "{}: {} files are not of its traces; {MOST_OTHERS} of them were looked at for others",
+                "{}: {} files outside of its traces; searched {MOST_OTHERS} of them for further traces",
                 tree.name,
                 free.len()
             ));
@@ -61,7 +61,7 @@ pub(crate) fn divide<'t>(
     free.retain(|index| tree.entries[*index].is_compressed_file());
     if free.len() > MOST_OTHERS {
         division.notices.push(format!(
-            "{}: {} compressed files are unknown; {MOST_OTHERS} of them were unpacked to look for traces",
+            "{}: {} unknown compressed files; unpacked {MOST_OTHERS} of them to find traces",
             tree.name,
             free.len()
         ));
@@ -92,7 +92,7 @@ pub(crate) fn divide<'t>(
     division
 }
 
-/// Calls a tree of one file as if the path of that file had been opened.
+/// Renames a tree with a single file as if the path of that file had been opened.
 fn name_single_file(tree: &mut Tree) {
     if let [only] = tree.entries.as_mut_slice() {
         tree.name = format!("{}/{}", tree.name.trim_end_matches('/'), only.path);
@@ -100,7 +100,7 @@ fn name_single_file(tree: &mut Tree) {
     }
 }
 
-/// Unpacks the files that are traces when they are unpacked.
+/// Unpacks files that contain traces.
 fn unpack(
     tree: &mut Cow<'_, Tree>,
     files: &[usize],
@@ -110,7 +110,7 @@ fn unpack(
     read: &ReadOptions,
     options: &TreeOptions,
 ) {
-    // Further names of a file are not unpacked again.
+    // Files with several names are unpacked once.
     let mut names: HashMap<FileId, usize> = HashMap::new();
     let mut repeated: Vec<(usize, usize)> = Vec::new();
     let mut new = Vec::new();

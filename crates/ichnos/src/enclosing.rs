@@ -1,4 +1,4 @@
-//! The trace that a path lies in: people name one of its files.
+//! Finds the trace that contains a path, for paths of single files of a trace.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use ichnos_io::{Bytes, EnclosingTrace, Entry, Hint, ReadOptions, Tree};
 
 use crate::OpenOptions;
 
-/// A path that was given, and what is opened for it.
+/// A given path, and the trace to open for it.
 pub(crate) struct Opening {
     pub(crate) given: PathBuf,
-    /// The trace that it lies in, if that alone is opened, and none below it.
+    /// The trace that contains the path, if only that trace is opened, without traces below it.
     pub(crate) enclosing: Option<EnclosingTrace>,
 }
 
@@ -23,38 +23,38 @@ impl Opening {
         Self { given: given.to_owned(), enclosing }
     }
 
-    /// The path itself, or the directory of the trace that it lies in.
+    /// Returns the path, or the directory of the trace that contains it.
     pub(crate) fn path(&self) -> &Path {
         self.enclosing.as_ref().map_or(&self.given, |trace| &trace.directory)
     }
 
-    /// Leaves in a tree what belongs to the trace.
+    /// Removes files of other traces from a tree.
     pub(crate) fn restrict(&self, tree: &mut Tree) {
         if let Some(trace) = &self.enclosing {
             tree.entries.retain(|entry| trace.directories.contains(&entry.directory()));
         }
     }
 
-    /// What to say of it.
+    /// Returns the notice about the opened trace.
     pub(crate) fn notice(&self) -> Option<Hint> {
         self.enclosing.as_ref().map(|trace| trace.notice.clone())
     }
 }
 
-/// How many notices of paths that are left out are made; the others are counted.
+/// Maximum number of notices about repeated paths; the others are counted.
 const SHOWN: usize = 20;
 
-/// Which paths were given that lead to one place.
+/// Given paths that lead to one place.
 #[derive(Default)]
 struct Given {
-    /// The first one of which everything is read.
+    /// The first path that is read as a whole.
     whole: Option<usize>,
-    /// The first one of which the trace alone is read.
+    /// The first path for which only the trace is read.
     alone: Option<usize>,
 }
 
-/// What is to be opened, without what was there before, or lies in a directory that is read as a whole: no
-/// event should come twice. And what to say of that.
+/// Removes paths that repeat earlier ones, or are in a directory that is read as a whole, so that no event comes
+/// twice. Returns the rest, and notices.
 pub(crate) fn without_repetition(all: Vec<Opening>) -> (Vec<Opening>, Vec<String>) {
     let real = |opening: &Opening| match opening.path().as_os_str() == "-" {
         true => None,
@@ -68,7 +68,7 @@ pub(crate) fn without_repetition(all: Vec<Opening>) -> (Vec<Opening>, Vec<String
         let first = if opening.enclosing.is_some() { &mut place.alone } else { &mut place.whole };
         first.get_or_insert(i);
     }
-    // By which other one it is read anyway.
+    // Returns the other path by which this one is read anyway.
     let cover = |i: usize, opening: &Opening, path: &Path| {
         let own = given.get(path)?;
         let same = match opening.enclosing.is_some() {
@@ -84,25 +84,25 @@ pub(crate) fn without_repetition(all: Vec<Opening>) -> (Vec<Opening>, Vec<String
     let covers: Vec<Option<usize>> =
         covers.map(|(i, (opening, real))| cover(i, opening, real.as_deref()?)).collect();
     let mut notices = Vec::new();
-    // What is said of a part of a trace is said once.
+    // Parts of a trace have a notice already.
     let left_out = all.iter().zip(&covers).filter(|(opening, _)| opening.enclosing.is_none());
     let mut left_out = left_out.filter_map(|(opening, cover)| Some((opening, all.get((*cover)?)?)));
     for (opening, cover) in left_out.by_ref().take(SHOWN) {
         let (given, first) = (opening.given.display(), cover.given.display());
         notices.push(match opening.given == cover.given {
             true => format!("{given}: this path is given more than once: it is read once"),
-            false => format!("{given}: this is read already with {first}: it is read once"),
+            false => format!("{given}: already read with {first}"),
         });
     }
     let more = left_out.count();
     if more > 0 {
-        notices.push(format!("{more} more paths are read already with others"));
+        notices.push(format!("{more} more paths already read with others"));
     }
     let kept = all.into_iter().zip(covers).filter(|(_, cover)| cover.is_none());
     (kept.map(|(opening, _)| opening).collect(), notices)
 }
 
-/// Whether a file is an archive, or of a format that needs no other files.
+/// `true` if a file is an archive, or of a format that needs no other files.
 fn is_readable_alone(path: &Path, options: &OpenOptions, read: &ReadOptions) -> bool {
     let Ok(bytes) = Bytes::of_file(path) else { return true };
     if Tree::is_packed(&bytes) {
@@ -117,7 +117,7 @@ fn is_readable_alone(path: &Path, options: &OpenOptions, read: &ReadOptions) -> 
 mod tests {
     use super::*;
 
-    /// Paths of a trace, and of what lies below it.
+    /// Paths of a trace, and of files below it.
     #[cfg(feature = "ctf")]
     #[test]
     fn what_is_read_is_read_once() {
@@ -146,10 +146,7 @@ mod tests {
         let notice = notices(&["t", "t"]).join("\n");
         assert!(notice.ends_with("/t: this path is given more than once: it is read once"), "{notice}");
         let notice = notices(&["t/sub", "t"]).join("\n");
-        assert!(
-            notice.contains("/t/sub: this is read already with ") && notice.contains("/t: it"),
-            "{notice}"
-        );
+        assert!(notice.contains("/t/sub: already read with ") && notice.ends_with("/t"), "{notice}");
         assert_eq!(notices(&["t"; 100]).len(), 21);
     }
 

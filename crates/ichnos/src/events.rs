@@ -1,30 +1,30 @@
-//! The events of a session, one after the other.
+//! Iteration over the events of a session.
 
 use ichnos_flow::Merge;
 use ichnos_model::{Cursor, Event, Message, Window};
 
 use crate::{OpenError, Session};
 
-/// The events of a session in the order of time; see [`Session::events`].
+/// The events of a session in order of time; see [`Session::events`].
 ///
-/// An event borrows from what is read, so it is gone when the next one is asked for. What is not an event is
-/// counted: [`Events::loss`].
+/// An event borrows from the reader, so it is only valid until the next one is requested. Other messages are counted:
+/// [`Events::loss`].
 pub struct Events {
     merge: Merge,
     loss: Loss,
 }
 
-/// What is missing between the events that were read.
+/// Numbers of missing events and packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Loss {
-    /// Events that the producers are known to have discarded.
+    /// Number of events known to be discarded by the producers.
     pub discarded_events: u64,
-    /// Times that events or packets were discarded, and it is not known how many.
+    /// Number of times that unknown numbers of events or packets were discarded.
     pub discarded_unknown: u64,
-    /// Packets that are known to be missing.
+    /// Number of packets known to be missing.
     pub discarded_packets: u64,
-    /// Places in the input that cannot be read.
+    /// Number of places in the input that cannot be decoded.
     pub damages: u64,
 }
 
@@ -35,7 +35,7 @@ impl std::fmt::Debug for Events {
 }
 
 impl Events {
-    /// The next event; None after the last one.
+    /// Returns the next event, or `None` at the end.
     pub fn next_event(&mut self) -> Option<Event<'_>> {
         loop {
             if !self.merge.advance() {
@@ -58,14 +58,14 @@ impl Events {
                 _ => {}
             }
         }
-        // Looked at again, since a borrow cannot leave a loop that goes on.
+        // Borrowed again, as the borrow checker does not allow returning a borrow from the loop.
         match self.merge.current() {
             Some(Message::Event(event)) => Some(event),
             _ => None,
         }
     }
 
-    /// What was missing up to here.
+    /// Returns the losses so far.
     #[must_use]
     pub fn loss(&self) -> Loss {
         self.loss
@@ -73,7 +73,7 @@ impl Events {
 }
 
 impl Session {
-    /// All events in the order of time.
+    /// Returns all events in order of time.
     ///
     /// ```no_run
     /// let session = ichnos::open(["my-trace"], &ichnos::OpenOptions::default())?;
@@ -90,7 +90,7 @@ impl Session {
         self.events_in(Window::default())
     }
 
-    /// The events in a window of time; see [`Session::events`].
+    /// Returns the events in a window of time; see [`Session::events`].
     ///
     /// # Errors
     /// If clocks are not correlated.

@@ -1,4 +1,4 @@
-//! The registry of formats: one line each.
+//! Registry of formats, one line each.
 
 use ichnos_io::Format;
 

@@ -1,4 +1,4 @@
-//! Writes indexes of packets beside the files of traces.
+//! Writes packet indexes next to the files of traces.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -8,43 +8,43 @@ use ichnos_io::{Existing, IoError, Tree};
 
 use crate::OpenOptions;
 
-/// What was written.
+/// Result of [`index`].
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct IndexReport {
-    /// The indexes that were written.
+    /// Written indexes.
     pub written: Vec<PathBuf>,
-    /// How many were there already, the same.
+    /// Number of existing indexes that did not change.
     pub unchanged: u64,
-    /// Why there is none of a file or a trace: a sentence each, with its path.
+    /// Reasons for missing indexes of files or traces: a sentence each, with the path.
     pub problems: Vec<String>,
 }
 
-/// Why there are no indexes.
+/// Error of [`index`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum IndexError {
     /// The directory cannot be read.
     #[error(transparent)]
     Read(#[from] IoError),
-    /// It is no directory.
-    #[error("{0}: expected the directory of a trace; nothing can be written beside other traces")]
+    /// The path is not a directory.
+    #[error("{0}: expected the directory of a trace; other inputs cannot contain indexes")]
     NotADirectory(String),
-    /// There is no trace in it of a format that has indexes.
-    #[error("{0}: there is no trace of a format that has indexes of packets")]
+    /// The directory contains no trace of a format with indexes.
+    #[error("{0}: no trace of a format with packet indexes")]
     NoTrace(String),
-    /// An index cannot be written. Those before were.
+    /// An index cannot be written. Earlier ones were written.
     #[error("{path}: {error}")]
     Write {
-        /// Where.
+        /// Path of the index.
         path: String,
-        /// Why.
+        /// Error of the system.
         error: io::Error,
     },
 }
 
-/// Writes the indexes that can lie beside the files of the traces in a directory, at any depth. One that is there is
-/// replaced if it differs; each appears when it is complete.
+/// Writes the indexes for the files of all traces in a directory, at any depth. An existing index is replaced if it
+/// differs; each index appears when it is complete.
 ///
 /// # Errors
 /// See [`IndexError`].
@@ -80,7 +80,7 @@ pub fn index(directory: impl AsRef<Path>, options: &OpenOptions) -> Result<Index
 
 /// Checks that there is no file at a path, or another index.
 fn check_index(path: &Path, index: &[u8]) -> io::Result<()> {
-    /// Size of the magic number of an index in bytes.
+    /// Size of an index's magic number in bytes.
     const MAGIC: usize = 4;
     let mut beginning = Vec::new();
     match File::open(path) {

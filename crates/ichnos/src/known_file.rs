@@ -1,4 +1,4 @@
-//! Files that ichnos does not read, but the world knows: what they are, by their first bytes.
+//! Recognises common file types that ichnos does not read, by their first bytes.
 
 use std::fmt;
 
@@ -6,24 +6,24 @@ use ichnos_io::{Entry, Hint};
 
 use crate::format::FORMATS;
 
-/// How many bytes of a file are looked at.
+/// Number of bytes that are examined.
 const HEAD: usize = 4096;
 
-/// What a file is, if it is a part of a trace that cannot be read alone.
+/// Describes a file that is a part of a trace and cannot be read alone.
 pub(crate) fn describe(entry: &Entry) -> Option<Hint> {
     let bytes = entry.read().ok()?;
     let head = bytes.get(..HEAD).unwrap_or(&bytes);
     FORMATS.iter().find_map(|format| format.describe_file(head))
 }
 
-/// What a file is that ichnos does not read.
+/// A file type that ichnos does not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KnownFile {
-    /// With an article, for people.
+    /// Description with an article, for display.
     what: &'static str,
-    /// How to get at what is in it, if there is a way.
+    /// Advice on how to access the content, if there is a way.
     advice: Option<&'static str>,
-    /// Whether it is a trace, or something else that was recorded.
+    /// `true` for traces and other recordings.
     pub(crate) is_trace: bool,
 }
 
@@ -38,13 +38,13 @@ impl fmt::Display for KnownFile {
 }
 
 impl KnownFile {
-    /// What a file is; None if it is unknown, or cannot be read.
+    /// Returns the type of a file; `None` if it is unknown, or cannot be read.
     pub(crate) fn of(entry: &Entry) -> Option<Self> {
         let bytes = entry.read().ok()?;
         Self::recognise(bytes.get(..HEAD).unwrap_or(&bytes))
     }
 
-    /// What a file is that begins with these bytes.
+    /// Returns the type of a file that begins with these bytes.
     fn recognise(head: &[u8]) -> Option<Self> {
         let of_magic = MAGICS.iter().find(|magic| head.starts_with(magic.bytes));
         of_magic
@@ -55,7 +55,7 @@ impl KnownFile {
             .or_else(|| protobuf(head))
             .or_else(|| {
                 let is_zeros = !head.is_empty() && head.iter().all(|byte| *byte == 0);
-                is_zeros.then_some(Self::other("a file of zeros, at least at its beginning"))
+                is_zeros.then_some(Self::other("a file that begins with zeros"))
             })
     }
 
@@ -68,7 +68,7 @@ impl KnownFile {
     }
 }
 
-/// Bytes by which a kind of file is known.
+/// Magic number of a file type.
 struct Magic {
     bytes: &'static [u8],
     file: KnownFile,
@@ -92,15 +92,15 @@ const MAGICS: &[Magic] = &[
     of_perf(b"PERFILE2"),
     of_perf(b"2ELIFREP"),
     of_perf(b"PERFFILE"),
-    trace(b"\xa1\xb2\xc3\xd4", "a pcap file (captured packets of a network)"),
-    trace(b"\xd4\xc3\xb2\xa1", "a pcap file (captured packets of a network)"),
-    trace(b"\xa1\xb2\x3c\x4d", "a pcap file (captured packets of a network)"),
-    trace(b"\x4d\x3c\xb2\xa1", "a pcap file (captured packets of a network)"),
-    trace(b"\x0a\x0d\x0d\x0a", "a pcapng file (captured packets of a network)"),
+    trace(b"\xa1\xb2\xc3\xd4", "a pcap file (network capture)"),
+    trace(b"\xd4\xc3\xb2\xa1", "a pcap file (network capture)"),
+    trace(b"\xa1\xb2\x3c\x4d", "a pcap file (network capture)"),
+    trace(b"\x4d\x3c\xb2\xa1", "a pcap file (network capture)"),
+    trace(b"\x0a\x0d\x0d\x0a", "a pcapng file (network capture)"),
     trace(b"\x10\x00\x04FxT\x16\x00", "a trace in FXT, Fuchsia's trace format"),
     trace(b"\x17\x08\x44tracing", "a trace.dat file (trace-cmd, ftrace)"),
-    trace(b"LPKSHHRH", "a journal of systemd"),
-    trace(b"FLR\x00", "a recording of Java Flight Recorder"),
+    trace(b"LPKSHHRH", "a systemd journal"),
+    trace(b"FLR\x00", "a Java Flight Recorder recording"),
     other(b"SQLite format 3\x00", "a SQLite database"),
     other(b"%PDF-", "a PDF document"),
     other(b"\x89PNG\r\n\x1a\n", "a PNG image"),
@@ -110,13 +110,13 @@ const MAGICS: &[Magic] = &[
     other(b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
     other(b"\xca\xfe\xba\xbe", "a program or class file"),
     other(b"\xcf\xfa\xed\xfe", "a program or library (Mach-O)"),
-    other(b"MZ", "a program or library of Windows"),
+    other(b"MZ", "a Windows program or library"),
     other(b"\x04\x22\x4d\x18", "an LZ4 file: unpack it first"),
     other(b"7z\xbc\xaf\x27\x1c", "a 7z archive: unpack it first"),
     other(b"Rar!\x1a\x07", "a RAR archive: unpack it first"),
 ];
 
-/// Programs, libraries, and what is left of programs that crashed.
+/// Recognises programs, libraries, and core dumps.
 fn elf(head: &[u8]) -> Option<KnownFile> {
     const CORE: u16 = 4;
     head.strip_prefix(b"\x7fELF")?;
@@ -130,10 +130,10 @@ fn elf(head: &[u8]) -> Option<KnownFile> {
     }))
 }
 
-/// Event Tracing for Windows: a buffer whose first event has a system header, of one of two versions, for
+/// Recognises Event Tracing for Windows: a buffer whose first event has a system header, in one of two versions, for
 /// 32 or 64 bits.
 fn etl(head: &[u8]) -> Option<KnownFile> {
-    /// Where the first event of a buffer begins.
+    /// Offset of the first event in a buffer.
     const EVENT: usize = 0x48;
     let word = |at: usize| Some(u32::from_le_bytes(head.get(at..at + 4)?.try_into().ok()?));
     let size = word(0)?;
@@ -142,7 +142,7 @@ fn etl(head: &[u8]) -> Option<KnownFile> {
         .then_some(KnownFile::trace("an ETL file (Event Tracing for Windows)"))
 }
 
-/// Text of any kind.
+/// Recognises text.
 fn text(head: &[u8]) -> Option<KnownFile> {
     let text = match std::str::from_utf8(head) {
         Ok(text) => text,
@@ -163,17 +163,17 @@ fn text(head: &[u8]) -> Option<KnownFile> {
         return Some(if has("\"traceEvents\"") || (has("\"ph\"") && has("\"ts\"")) {
             KnownFile::trace("a trace in Chrome's JSON format")
         } else {
-            KnownFile::other("a JSON text")
+            KnownFile::other("a JSON file")
         });
     }
     Some(if begin.starts_with("# tracer: ") {
-        KnownFile::trace("a text of ftrace")
+        KnownFile::trace("ftrace output")
     } else if is_of_strace(first) {
-        KnownFile::trace("a text of strace")
+        KnownFile::trace("strace output")
     } else if begin.starts_with("#Paraver") {
         KnownFile::trace("a Paraver trace")
     } else if begin.starts_with("<?xml") {
-        KnownFile::other("an XML text")
+        KnownFile::other("an XML file")
     } else if begin.get(..15).is_some_and(|begin| begin.eq_ignore_ascii_case("<!doctype html>")) {
         KnownFile::other("an HTML page")
     } else {
@@ -181,7 +181,7 @@ fn text(head: &[u8]) -> Option<KnownFile> {
     })
 }
 
-/// Whether a line is of the form `[pid 1] 12:00:00 name(arguments) = result`.
+/// `true` if a line has the form `[pid 1] 12:00:00 name(arguments) = result`.
 fn is_of_strace(line: &str) -> bool {
     let Some((before, after)) = line.split_once('(') else { return false };
     let name = before.rsplit(' ').next().unwrap_or_default();
@@ -189,10 +189,10 @@ fn is_of_strace(line: &str) -> bool {
     !name.is_empty() && name.chars().all(is_name) && (after.contains(") = ") || after.contains("<unfinished"))
 }
 
-/// Traces of Perfetto and profiles of pprof, which are protobuf messages that begin alike: with members of
-/// number 1 that are messages themselves.
+/// Recognises Perfetto traces and pprof profiles. Both are protobuf messages that begin with members of number 1 that
+/// are messages themselves.
 fn protobuf(head: &[u8]) -> Option<KnownFile> {
-    /// How many members are looked at.
+    /// Maximum number of examined members.
     const MOST: usize = 64;
     let mut rest = head;
     let mut are_types = true;
@@ -200,7 +200,7 @@ fn protobuf(head: &[u8]) -> Option<KnownFile> {
     while !rest.is_empty() && count < MOST {
         let Some(member) = Member::take(&mut rest) else { break };
         if (member.number, member.kind) != (1, Kind::Bytes) {
-            // A profile goes on with its samples.
+            // In a profile, samples follow.
             if count == 0 || !are_types {
                 return None;
             }
@@ -212,7 +212,7 @@ fn protobuf(head: &[u8]) -> Option<KnownFile> {
         while !inner.is_empty() && numbers.len() < MOST {
             match Member::take(&mut inner) {
                 Some(member) => numbers.push((member.number, member.kind)),
-                // What lies behind the bytes that are looked at is unknown.
+                // Content after the examined bytes is unknown.
                 None if is_whole => return None,
                 None => break,
             }
@@ -228,12 +228,12 @@ fn protobuf(head: &[u8]) -> Option<KnownFile> {
     }
     match count {
         0 => None,
-        _ if are_types => Some(KnownFile::other("a profile of pprof")),
+        _ if are_types => Some(KnownFile::other("a pprof profile")),
         _ => Some(KnownFile::trace("a Perfetto trace")),
     }
 }
 
-/// The kind of a member's value.
+/// Kind of a member's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Number,
@@ -245,14 +245,14 @@ enum Kind {
 struct Member<'a> {
     number: u64,
     kind: Kind,
-    /// How many bytes it has.
+    /// Length in bytes.
     len: usize,
-    /// Those of them that are here.
+    /// Its examined bytes.
     bytes: &'a [u8],
 }
 
 impl<'a> Member<'a> {
-    /// Takes one from the beginning; None if there is none.
+    /// Takes a member from the beginning; `None` at the end or if it is invalid.
     fn take(rest: &mut &'a [u8]) -> Option<Self> {
         let tag = number(rest)?;
         let (kind, len) = match tag & 7 {
@@ -272,7 +272,7 @@ impl<'a> Member<'a> {
     }
 }
 
-/// Takes a number of a variable length, with seven bits in a byte.
+/// Takes a variable-length number with seven bits per byte.
 fn number(rest: &mut &[u8]) -> Option<u64> {
     let mut value = 0u64;
     for shift in (0..64).step_by(7) {
@@ -337,16 +337,16 @@ mod tests {
             ("grüezi\n\tmitenand\r\n", "a text file"),
             ("{\"traceEvents\": [", "a trace in Chrome's JSON format"),
             ("[{\"name\":\"x\",\"ph\":\"B\",\"ts\":1}", "a trace in Chrome's JSON format"),
-            (" [1, 2]", "a JSON text"),
-            ("execve(\"/bin/ls\", [\"ls\"], 0x7ff /* 9 vars */) = 0\n", "a text of strace"),
-            ("[pid 7] 12:00:01.5 openat(AT_FDCWD, \"x\") = -1 ENOENT", "a text of strace"),
-            ("# tracer: function\n#", "a text of ftrace"),
-            ("<?xml version=\"1.0\"?>", "an XML text"),
+            (" [1, 2]", "a JSON file"),
+            ("execve(\"/bin/ls\", [\"ls\"], 0x7ff /* 9 vars */) = 0\n", "strace output"),
+            ("[pid 7] 12:00:01.5 openat(AT_FDCWD, \"x\") = -1 ENOENT", "strace output"),
+            ("# tracer: function\n#", "ftrace output"),
+            ("<?xml version=\"1.0\"?>", "an XML file"),
             ("<!DOCTYPE html><html>", "an HTML page"),
         ] {
             assert_eq!(what(text.as_bytes()), expected, "{text}");
         }
-        // The last character is not whole.
+        // The last character is incomplete.
         let text = "ü".repeat(HEAD);
         assert_eq!(what(&text.as_bytes()[..HEAD - 1]), "a text file");
         assert_eq!(what(b"text\xff"), "");
@@ -361,8 +361,8 @@ mod tests {
         assert_eq!(what(&packet.repeat(2000)[..HEAD]), "a Perfetto trace");
         // Types of values, then a sample.
         let profile = b"\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x04\x12\x02\x0a\x00";
-        assert_eq!(what(profile), "a profile of pprof");
-        assert_eq!(what(b"\x0a\x04\x08\x01\x10"), "a profile of pprof");
+        assert_eq!(what(profile), "a pprof profile");
+        assert_eq!(what(b"\x0a\x04\x08\x01\x10"), "a pprof profile");
         assert_eq!(what(b"\x0a\x02\xff\xff"), "");
         assert_eq!(what(b"\x12\x02\xff\xff"), "");
     }
@@ -370,9 +370,9 @@ mod tests {
     #[test]
     fn unknown_bytes() {
         assert_eq!(what(b""), "");
-        assert_eq!(what(&[0; 100]), "a file of zeros, at least at its beginning");
+        assert_eq!(what(&[0; 100]), "a file that begins with zeros");
         assert_eq!(what(&[0xc3; 100]), "");
-        // Whatever they are, there is an answer.
+        // Random bytes are examined without a panic.
         cases(2_000, |random| {
             let mut bytes = random.bytes(random.seed() as usize % 97);
             if let Some(first) = bytes.first_mut() {

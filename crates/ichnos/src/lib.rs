@@ -11,15 +11,15 @@
 //! # Ok::<(), ichnos::OpenError>(())
 //! ```
 //!
-//! # Files that other programs shorten
-//! Files are mapped into memory. On Unix, a mapped file that another program shortens while it is read ends the
-//! process, unless the program has called [`io::handle_bus_errors`]: then the reader reports the missing bytes as
-//! damage. That installs a handler of the signal `SIGBUS` for the whole process, which a library should not do
-//! unasked.
+//! # Files truncated by other programs
+//! Files are mapped into memory. On Unix, the process is killed if another program truncates a mapped file while it
+//! is read, unless the program has called [`io::handle_bus_errors`]: then the reader reports the missing bytes as
+//! damage. That function installs a handler of the signal `SIGBUS` for the whole process, so a library should not do
+//! this unasked.
 //!
 //! # Features
-//! There is one for each format, with the name of the format, all on by default.
-//! [`FORMATS`] lists those that are on. With `collect`, also on by default, there is [`collect`].
+//! Each format has a feature with its name, on by default. [`FORMATS`] lists the enabled ones. The feature `collect`,
+//! also on by default, enables [`collect`].
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "collect")]
@@ -57,7 +57,7 @@ pub use open_options::{ClockOffset, OpenOptions};
 pub use reader::{IntersectionError, Merged, Reader};
 pub use session::{NoTrace, OpenError, OutputKind, Session, UncorrelatedClocks, listen, open, open_reader};
 
-/// What most programs need.
+/// Common imports.
 pub mod prelude {
     pub use ichnos_flow::pump;
     pub use ichnos_model::{
@@ -68,7 +68,7 @@ pub mod prelude {
     pub use crate::{OpenOptions, Session, open};
 }
 
-/// The code of the documents is tested.
+/// Compiles and runs the code in the documents.
 #[cfg(doctest)]
 mod documents {
     #[doc = include_str!("../../../CONTRIBUTING.md")]

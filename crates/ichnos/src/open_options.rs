@@ -1,4 +1,4 @@
-//! How to open traces.
+//! Options for opening traces.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -9,51 +9,51 @@ use ichnos_model::{ClockClass, ClockOffsets};
 
 use crate::format::FORMATS;
 
-/// How to open traces.
+/// Options for opening traces.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct OpenOptions {
-    /// How to read what is opened.
+    /// Options for reading.
     pub read: ReadOptions,
-    /// Limits of what is read from files and archives.
+    /// Limits for reading files and archives.
     pub io: IoLimits,
-    /// Merge traces though nothing says that their clocks have the same origin.
+    /// Merge traces even if their clocks are not known to have the same origin.
     pub assume_correlated: bool,
-    /// Name of the only format to try, for what is not recognised.
+    /// Name of the only format to try, for unrecognised files.
     pub format: Option<String>,
-    /// Where the clocks are of what is opened at some paths. Several for one path add up.
+    /// Clock offsets of given paths. Several offsets of one path are added.
     pub clock_offsets: Vec<ClockOffset>,
-    /// Fail if any of several paths cannot be read, rather than leave it out (see
+    /// Fail if any of several paths cannot be read, instead of skipping it (see
     /// [`Session::left_out`](crate::Session::left_out)).
     pub require_all: bool,
-    /// Further files that belong to the input, such as a list of the paths: no output is written over them.
+    /// Further files that belong to the input, such as a list of the paths. No output overwrites them.
     pub other_inputs: Vec<PathBuf>,
     /// Directory of temporary files; see [`TreeOptions::temp_dir`].
     pub temp_dir: Option<PathBuf>,
-    /// Read the beginnings of packed files only; see [`TreeOptions::beginning`] and
+    /// Read only the beginnings of packed files; see [`TreeOptions::beginning`] and
     /// [`Session::beginnings`](crate::Session::beginnings).
     pub beginning: Option<u64>,
 }
 
-/// Where clocks are of what is opened at a path. They then count as related to all others: the offset says how.
+/// Offset of the clocks at a path. Such clocks count as related to all others, by this offset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClockOffset {
-    /// The path, as it is opened.
+    /// The path, as given.
     pub path: PathBuf,
-    /// Name or id of a clock; None: all of them.
+    /// Name or id of a clock; `None` for all clocks.
     pub clock: Option<String>,
     /// Nanoseconds to add to its times.
     pub nanoseconds: i128,
 }
 
 impl ClockOffset {
-    /// Of all clocks.
+    /// Makes an offset of all clocks at a path.
     pub fn new(path: impl Into<PathBuf>, nanoseconds: i128) -> Self {
         Self { path: path.into(), clock: None, nanoseconds }
     }
 
-    /// Of the clock of this name alone.
+    /// Restricts the offset to the clock with this name.
     #[must_use]
     pub fn of_clock(mut self, name: impl Into<String>) -> Self {
         self.clock = Some(name.into());
@@ -61,33 +61,33 @@ impl ClockOffset {
     }
 }
 
-/// All offsets of what is opened at a path. What has the same ones is opened together.
+/// All offsets of a path. Paths with equal offsets are opened together.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Placement {
-    /// What is added.
+    /// Offsets to add.
     pub(crate) offsets: ClockOffsets,
-    /// Whether they are those of all clocks.
+    /// `true` if there are offsets of all clocks.
     pub(crate) is_of_all: bool,
 }
 
 impl Placement {
-    /// Whether a clock counts as related to all others.
+    /// `true` if a clock counts as related to all others.
     pub(crate) fn relates(&self, clock: &ClockClass) -> bool {
         self.is_of_all || self.offsets.by_name.iter().any(|(name, _)| clock.is_called(name))
     }
 
-    /// Whether any clock does.
+    /// `true` if any clock counts as related to all others.
     pub(crate) fn is_any(&self) -> bool {
         self.is_of_all || !self.offsets.by_name.is_empty()
     }
 }
 
 impl OpenOptions {
-    /// Sets an option of a format, as `FORMAT.OPTION`; see [`Format::options`]. For one of a file, the value is
-    /// its path, and it is read at once.
+    /// Sets an option of a format, as `FORMAT.OPTION`; see [`Format::options`]. For a file option, the value is the
+    /// path, and the file is read immediately.
     ///
     /// # Errors
-    /// If there is no such option, no such value of it, or if the file cannot be read.
+    /// If the option or the value is unknown, or if the file cannot be read.
     pub fn set(&mut self, name: &str, value: impl AsRef<OsStr>) -> Result<(), OptionError> {
         let named = name.split_once('.').and_then(|(format, option)| {
             let format = FORMATS.iter().find(|known| known.name() == format)?;
@@ -102,7 +102,7 @@ impl OpenOptions {
         self.read.formats.set(format, option, value.as_ref())
     }
 
-    /// Where the clocks are of what is opened, by path.
+    /// Returns the offsets of clocks, by path.
     pub(crate) fn placements(&self) -> HashMap<PathBuf, Placement> {
         let mut placements: HashMap<PathBuf, Placement> = HashMap::new();
         for ClockOffset { path, clock, nanoseconds } in &self.clock_offsets {
@@ -118,7 +118,7 @@ impl OpenOptions {
         placements
     }
 
-    /// How to open trees.
+    /// Returns the options for opening trees.
     pub(crate) fn tree(&self) -> TreeOptions {
         let mut options = TreeOptions::from(self.io);
         options.progress = self.read.progress.clone();
@@ -127,14 +127,14 @@ impl OpenOptions {
         options
     }
 
-    /// How to read traces.
+    /// Returns the options for reading traces.
     pub(crate) fn reading(&self) -> ReadOptions {
         let mut options = self.read.clone();
         options.force |= self.format.is_some();
         options
     }
 
-    /// The formats to try.
+    /// Returns the formats to try.
     pub(crate) fn formats(&self) -> impl Iterator<Item = &'static dyn Format> {
         let is_wanted = |format: &&dyn Format| self.format.as_ref().is_none_or(|name| name == format.name());
         FORMATS.iter().copied().filter(is_wanted)
@@ -145,7 +145,7 @@ impl OpenOptions {
 mod tests {
     use super::*;
 
-    /// Names of formats and of their options distinguish them, and each format is found by its own.
+    /// Names of formats and options are unique, and each format is found by its name.
     #[test]
     fn names_are_unique() {
         for (i, format) in FORMATS.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What is to be read of a session, as a whole or in parts.
+//! Reads a session as a whole, or selected parts of it.
 
 use std::sync::Arc;
 
@@ -10,29 +10,28 @@ use ichnos_model::{
 
 use crate::Session;
 
-/// Cursors of all that is merged.
+/// Merge of the selected cursors.
 pub type Merged = Merge;
 
-/// Makes cursors over the messages of some data streams of a session, in a window; see
-/// [`Session::reader`].
+/// Makes cursors over the messages of selected data streams of a session, in a window; see [`Session::reader`].
 pub struct Reader<'a> {
     pub(crate) session: &'a Session,
-    /// What is wanted of each trace.
+    /// Window of each trace.
     pub(crate) windows: Vec<Window>,
-    /// Which data streams are wanted, by trace.
+    /// `true` for selected data streams, by trace.
     pub(crate) wanted: Vec<Vec<bool>>,
-    /// Where [`Reader::cursor`] begins; None: at the beginning.
+    /// Begin of [`Reader::cursor`]; `None` for the beginning.
     pub(crate) begin: Option<i128>,
-    /// Classes of events that are not wanted, by trace and data stream; empty: all are wanted.
+    /// Excluded classes of events, by trace and data stream; empty if there are none.
     pub(crate) excluded: Vec<Vec<Option<Arc<ExcludedClasses>>>>,
 }
 
-/// Why the data streams of a trace have no time in common.
+/// Error if the data streams of a trace have no time in common.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum IntersectionError {
-    /// A data stream does not say when it begins and ends.
-    #[error("{trace}: the packets of the data stream {stream} do not say when it begins and ends")]
+    /// The time range of a data stream is unknown.
+    #[error("{trace}: unknown time range of the data stream {stream}: its packets have no times")]
     Unknown {
         /// The trace.
         trace: String,
@@ -40,19 +39,19 @@ pub enum IntersectionError {
         stream: String,
     },
     /// A data stream ends before another one begins.
-    #[error("{trace}: the data stream {ended} ends before {begun} begins: they have no time in common")]
+    #[error("{trace}: the data stream {ended} ends before {begun} begins: no time in common")]
     Disjoint {
         /// The trace.
         trace: String,
         /// Name of the data stream that ends first.
         ended: String,
-        /// Name of the one that begins last.
+        /// Name of the data stream that begins last.
         begun: String,
     },
 }
 
-/// When all data streams of a trace are active, in nanoseconds from the origin, both ends included; None
-/// if it has no packets. The time of a data stream is that of its packets.
+/// Returns the time in which all data streams of a trace are active, in nanoseconds from the origin, both ends
+/// included; `None` if it has no packets. The time of a data stream is that of its packets.
 fn intersection(trace: &dyn TraceInput) -> Result<Option<(i128, i128)>, IntersectionError> {
     let mut latest: Option<(i128, String)> = None;
     let mut earliest: Option<(i128, String)> = None;
@@ -79,11 +78,10 @@ fn intersection(trace: &dyn TraceInput) -> Result<Option<(i128, i128)>, Intersec
 }
 
 impl Reader<'_> {
-    /// Leaves out of each trace what is not in the time in which all of its data streams are active,
-    /// whether these are wanted or not.
+    /// Restricts each trace to the time in which all of its data streams are active, including unselected ones.
     ///
     /// # Errors
-    /// If the data streams of a trace have no time in common, or one of them does not say its own.
+    /// If the data streams of a trace have no time in common, or the time range of one is unknown.
     pub fn intersect_streams(&mut self) -> Result<(), IntersectionError> {
         for (trace, window) in self.session.traces().iter().zip(&mut self.windows) {
             if let Some((begin, end)) = intersection(trace.as_ref())? {
@@ -94,14 +92,14 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The traces with what is wanted of them.
+    /// Returns the traces with their selected data streams and windows.
     pub(crate) fn wanted(&self) -> impl Iterator<Item = (&dyn TraceInput, &Vec<bool>, Window)> {
         let traces = self.session.traces().iter().zip(&self.wanted).zip(&self.windows);
         traces.map(|((trace, wanted), window)| (trace.as_ref(), wanted, *window))
     }
 
-    /// Has cursors leave out events of those classes of each data stream that are not wanted, where they can. Some may be
-    /// delivered all the same.
+    /// Excludes classes of events from each data stream, if cursors support it. Some of these events may be delivered
+    /// nevertheless.
     ///
     /// ```no_run
     /// # fn count(session: &ichnos::Session, filter: &ichnos::Filter) -> Result<(), ichnos::OpenError> {
@@ -120,7 +118,7 @@ impl Reader<'_> {
         self.excluded = excluded;
     }
 
-    /// Has a cursor of a data stream leave out events that are not wanted.
+    /// Excludes classes of events from a cursor of a data stream.
     pub(crate) fn excluding(&self, trace: usize, stream: usize, mut cursor: BoxedCursor) -> BoxedCursor {
         let classes = self.excluded.get(trace).and_then(|streams| streams.get(stream));
         if let Some(Some(classes)) = classes {
@@ -135,18 +133,19 @@ impl Reader<'_> {
         cursor
     }
 
-    /// Has [`Reader::cursor`] and [`Reader::render`] begin here, like [`Reader::cursor_from`]; None: at the beginning.
+    /// Sets the begin of [`Reader::cursor`] and [`Reader::render`], as in [`Reader::cursor_from`]; `None` for the
+    /// beginning.
     pub fn begin_at(&mut self, begin: Option<i128>) {
         self.begin = begin;
     }
 
-    /// The windows of the traces, in their order.
+    /// Returns the windows of the traces, in order.
     #[must_use]
     pub fn windows(&self) -> &[Window] {
         &self.windows
     }
 
-    /// The data streams that are wanted, in the order of their cursors.
+    /// Returns the selected data streams, in the order of their cursors.
     #[must_use]
     pub fn data_streams(&self) -> Vec<Arc<DataStream>> {
         let of_traces = self.wanted().map(|(trace, wanted, _)| (trace.data_streams(), wanted));
@@ -154,7 +153,7 @@ impl Reader<'_> {
         streams.filter(|(_, is_wanted)| **is_wanted).map(|(stream, _)| stream).collect()
     }
 
-    /// All messages, merged by time.
+    /// Returns all messages, merged by time.
     #[must_use]
     pub fn cursor(&self) -> Merged {
         if let Some(begin) = self.begin {
@@ -172,15 +171,15 @@ impl Reader<'_> {
         Merge::new(cursors)
     }
 
-    /// The messages from `begin` on, merged by time, as far as that can be known without reading
-    /// what lies before: compare [`Merge::checkpoints`] with those where reading what lies before has
-    /// paused. `begin` must be one of [`Reader::chunks`].
+    /// Returns the messages from `begin` on, merged by time, as far as known without reading earlier data: compare
+    /// [`Merge::checkpoints`] with those of a cursor that has read the earlier data up to `begin`. `begin` must be
+    /// one of [`Reader::chunks`].
     #[must_use]
     pub fn cursor_from(&self, begin: i128) -> Merged {
         let mut cursors: Vec<BoxedCursor> = Vec::new();
         for (number, (trace, wanted, window)) in self.wanted().enumerate() {
             if !trace.damage().is_empty() {
-                // It has been reported at once.
+                // It was already reported by the first chunk.
                 cursors.push(DamageCursor::new(Vec::new()).boxed_fast());
             }
             let all = (0..).zip(wanted).filter(|(_, is)| **is);
@@ -191,15 +190,14 @@ impl Reader<'_> {
         Merge::of_begun(cursors)
     }
 
-    /// Times at which to split what is to be read into chunks of at least about `size` bytes, in order;
-    /// the first chunk begins at the beginning, the last one ends at the end. They are larger where
-    /// small ones would mean to read much of it twice. Empty if there is too little of it, or if it
-    /// can only be read as a whole.
+    /// Returns times, in order, at which to split the data into chunks of at least about `size` bytes. The first
+    /// chunk begins at the beginning, the last one ends at the end. Chunks are larger where small ones would read
+    /// much data twice. Empty if there is too little data, or it can only be read as a whole.
     #[must_use]
     pub fn chunks(&self, size: u64) -> Vec<i128> {
-        // So that the split points of many streams, each of which has its own, are fine enough.
+        // Makes the split points of many data streams, each with its own, fine enough.
         const GRAINS: u64 = 8;
-        /// How many bytes to read for each one that is read twice.
+        /// Minimum number of bytes to read for each byte that is read twice.
         const WORTH: u64 = 2;
         let mut all: Vec<SplitPoint> = Vec::new();
         let mut overlap = 0u64;
@@ -222,13 +220,13 @@ impl Reader<'_> {
         for cut in &all {
             bytes = bytes.saturating_add(cut.bytes);
             if bytes >= size {
-                // Just behind the beginning of a packet: so its beginning belongs to the part before,
-                // as does the end of the packet before it, which often is at the same time.
+                // Just after the beginning of a packet, so that its beginning belongs to the previous part, like the
+                // end of the previous packet, often at the same time.
                 parts.push(cut.time.saturating_add(1));
                 bytes = 0;
             }
         }
-        // What lies behind the last cut is almost nothing.
+        // The rest after the last cut is almost empty.
         parts.pop();
         parts
     }

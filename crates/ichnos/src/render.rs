@@ -1,10 +1,9 @@
-//! Text of a timeline, written by several threads: each writes chunks of it with a sink of its own, and the
-//! text is joined in order. It is the same for any number of threads.
+//! Renders the text of a timeline by several threads. Each writes chunks with a sink of its own, and the text is
+//! joined in order. It is the same for any number of threads.
 //!
-//! A chunk begins where the packets say that it can. Only what comes before shows whether that is true: where
-//! reading what comes before ends at other places than those that the chunk began at, or where its text
-//! depends on the text before in a way that no [`Fixup`] can make right, the chunk is written again, from the
-//! end of the chunk before on.
+//! A chunk begins where its packets allow it, which is only verified by the data before it. The chunk is written
+//! again, from the end of the previous chunk on, if reading the earlier data ends at other places than those at which
+//! the chunk began, or if its text depends on earlier text in a way that no [`Fixup`] can correct.
 
 mod block;
 mod fixed_text;
@@ -25,107 +24,106 @@ use fixed_text::FixedText;
 
 pub use block::ChunkWriter;
 
-/// Bytes that a block of text can hold, on a common number of threads. Smaller ones take longer, larger ones
-/// do not take less.
+/// Size of a block of text in bytes, for a usual number of threads. Smaller ones are slower, larger ones are not
+/// faster.
 const BLOCK: usize = 1 << 20;
-/// Bytes of a block that is written at once.
+/// Size of a block that is written immediately, in bytes.
 const LOCAL_BLOCK: usize = 80 << 10;
-/// How many blocks of a chunk may wait to be written, at most.
+/// Maximum number of blocks of a chunk that wait to be written.
 const ROOM: usize = 16;
-/// Bytes of text that may wait to be written, of all chunks together, on a common number of threads.
+/// Maximum size of waiting text of all chunks together in bytes, for a usual number of threads.
 const WAITING: usize = 24 << 20;
 
-/// How large blocks are on this number of threads.
+/// Returns the size of blocks for a number of threads.
 fn block(threads: usize) -> usize {
-    // Sinks of text never write less than half of the least size, but at the end.
+    // Text sinks never write less than half of the minimum size, except at the end.
     (chunk_waiting(threads) / ROOM).clamp(BLOCK / 8, BLOCK)
 }
 
-/// How many blocks of a chunk may wait to be written on this number of threads.
+/// Returns the maximum number of waiting blocks of a chunk for a number of threads.
 fn room(threads: usize) -> usize {
     (chunk_waiting(threads) / block(threads)).clamp(2, ROOM)
 }
 
-/// How many bytes of a chunk may wait to be written.
+/// Returns the maximum size of a chunk's waiting text, in bytes.
 fn chunk_waiting(threads: usize) -> usize {
-    // One chunk more than there are threads is begun.
+    // There is one more open chunk than threads.
     WAITING / threads.saturating_add(1)
 }
 
-/// Bytes of the trace in a chunk: text is some four times as long, chunks can be twice as long as that, and
-/// the text should not have to wait for the chunks before.
+/// Returns the size of a chunk in bytes of the trace. Its text is about four times as long, chunks can be twice this
+/// size, and the text should not have to wait for earlier chunks.
 fn chunk_bytes(threads: usize) -> u64 {
     (room(threads) * block(threads) / 8) as u64
 }
 
-/// How [`Reader::render`] uses threads.
+/// Options of [`Reader::render`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RenderOptions {
-    /// How many threads write chunks; with one, everything is one chunk.
+    /// Number of threads that write chunks; with one thread, everything is one chunk.
     pub threads: usize,
-    /// Bytes of the trace in a chunk, at least about; None: what suits the number of threads.
+    /// Approximate minimum size of a chunk in bytes of the trace; `None` to choose it by the number of threads.
     pub chunk_bytes: Option<u64>,
-    /// Whether there are chunks with one thread, too: then what is done for each chunk of a given size does
-    /// not depend on the number of threads.
+    /// Use chunks even with one thread, so that work per chunk of a given size does not depend on the number of
+    /// threads.
     pub always_chunks: bool,
 }
 
 impl Default for RenderOptions {
-    /// As many threads as there are processors.
+    /// Uses as many threads as there are processors.
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Self { threads, chunk_bytes: None, always_chunks: false }
     }
 }
 
-/// The state of the sinks of a job.
+/// State of the sinks of a job.
 type StateOf<J> = <<J as RenderJob>::Sink as ResumableSink>::State;
 
 type ItemOf<J> = Item<<J as RenderJob>::Note, StateOf<J>, <J as RenderJob>::Outcome>;
 
-/// Fixups in text that was not sent yet. They go with it: as items of their own they would take the room of text.
+/// Fixups in text that was not sent yet. They are sent with it: separate items would take the place of text.
 type Fixups<S> = Arc<Mutex<Vec<Fixup<<S as SinkState>::Cause>>>>;
 
 type EndOf<J> = Box<ChunkEnd<StateOf<J>, <J as RenderJob>::Outcome>>;
 
-/// Where the sinks of a job write.
+/// Writer of the sinks of a job.
 pub type WriterOf<J> = ChunkWriter<<J as RenderJob>::Note, StateOf<J>, <J as RenderJob>::Outcome>;
 
-/// Where the sinks of a job report.
+/// Notes of the sinks of a job.
 pub type NotesOf<J> = Notes<<J as RenderJob>::Note, StateOf<J>, <J as RenderJob>::Outcome>;
 
-/// What is done with the messages of a chunk.
+/// Processing of the messages of a chunk.
 ///
 /// # For implementations
-/// All threads share the job; each chunk has a sink of its own, which [`sink`](Self::sink) makes. In
-/// [`run`](Self::run), pass messages to `target` in the order of the cursor, and nothing that depends on other
-/// chunks: what does, the sink leaves as a [`Fixup`]. Text and notes appear in the order
-/// of chunks.
+/// All threads share the job; each chunk has a sink of its own, made by [`sink`](Self::sink). In [`run`](Self::run),
+/// pass messages to `target` in the order of the cursor, and nothing that depends on other chunks: for that, the sink
+/// leaves a [`Fixup`]. Text and notes appear in the order of chunks.
 pub trait RenderJob: Sync + Sized {
-    /// Writes the messages.
+    /// Sink that writes the messages.
     type Sink: ResumableSink<State: 'static>;
-    /// What is reported beside the text, in its order: for instance a warning.
+    /// Report in addition to the text, in its order: for instance a warning.
     type Note: Send + 'static;
-    /// What is known at the end of a chunk: for instance how many events there were.
+    /// Result of a chunk: for instance its number of events.
     type Outcome: Send + 'static;
-    /// What takes notes and outcomes, on the thread that called [`Reader::render`].
+    /// Receives notes and outcomes, on the thread that called [`Reader::render`].
     type Observer: RenderObserver<Self>;
 
     /// Makes the sink of a chunk.
     fn sink(&self, writer: WriterOf<Self>, notes: NotesOf<Self>) -> Self::Sink;
 
-    /// Writes the messages of a cursor to `target`, up to the last one or to where that returns
+    /// Writes the messages of a cursor to `target`, up to the last one or until `target` returns
     /// [`ControlFlow::Break`]; [`Sink::finish`] is called afterwards.
     ///
     /// # Errors
-    /// Those of the sink.
+    /// Errors of the sink.
     fn run(&self, cursor: &mut Merged, target: &mut Target<'_, Self>) -> io::Result<Self::Outcome>;
 
-    /// Ends a chunk; `finished` is what [`Sink::finish`] has returned.
+    /// Ends a chunk; `finished` is the result of [`Sink::finish`].
     ///
     /// # Errors
-    /// Those of the sink which end everything.
+    /// Errors of the sink that end the rendering.
     fn finish(
         &self,
         sink: &Self::Sink,
@@ -142,21 +140,21 @@ pub trait RenderJob: Sync + Sized {
 /// # For implementations
 /// Calls come in the order of the output and delay it: return quickly.
 pub trait RenderObserver<J: RenderJob> {
-    /// Work has come to this message, after `events` events since the last time.
+    /// Called at a message, after `events` events since the last call.
     fn step(&mut self, message: &Message<'_>, events: u32) {
         let _ = (message, events);
     }
 
-    /// Something is reported.
+    /// Called with a note.
     fn note(&mut self, note: J::Note);
 
-    /// A chunk has ended; what comes next is at or after `until`, in nanoseconds from the origin.
-    /// `was_stepped`: it was written on this thread.
+    /// Called at the end of a chunk; later messages are at or after `until`, in nanoseconds from the origin.
+    /// `was_stepped` is `true` if the chunk was written on this thread.
     ///
-    /// Returns whether to go on.
+    /// Returns `true` to continue.
     fn end_chunk(&mut self, outcome: J::Outcome, until: Option<i128>, was_stepped: bool) -> bool;
 
-    /// The system refuses further threads: everything is done on this one.
+    /// Called if the system refuses further threads, so that this thread does all of the work.
     fn without_threads(&mut self, error: io::Error) {
         let _ = error;
     }
@@ -164,15 +162,15 @@ pub trait RenderObserver<J: RenderJob> {
 
 /// An item of a chunk.
 enum Item<N, S: SinkState, O> {
-    /// The first one: where the cursors begin.
+    /// First item: the begin of the cursors.
     Begin(Option<Vec<Checkpoint>>),
-    /// The next text, and the fixups in it.
+    /// Next text, and its fixups.
     Text(Block, Vec<Fixup<S::Cause>>),
     Note(N),
-    /// What follows may be wrong.
+    /// The following text may be wrong.
     Rewrite,
     Failed(io::Error),
-    /// The last one.
+    /// Last item.
     End(Box<ChunkEnd<S, O>>),
 }
 
@@ -181,18 +179,18 @@ fn take_fixups<C>(fixups: &Mutex<Vec<Fixup<C>>>) -> Vec<Fixup<C>> {
     std::mem::take(&mut *fixups.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// How a chunk ended.
+/// End of a chunk.
 struct ChunkEnd<S: SinkState, O> {
-    /// To go on.
+    /// Cursor to continue with.
     cursor: Merged,
     checkpoints: Option<Vec<Checkpoint>>,
-    /// Those behind the text.
+    /// Fixups after the text.
     fixups: Vec<Fixup<S::Cause>>,
     state: S,
     outcome: O,
 }
 
-/// Where the sink of a chunk reports what is to be known beside its text.
+/// Receives reports of a chunk's sink in addition to its text.
 pub struct Notes<N, S: SinkState, O>(ItemSender<Item<N, S, O>>);
 
 impl<N, S: SinkState, O> std::fmt::Debug for Notes<N, S, O> {
@@ -202,24 +200,24 @@ impl<N, S: SinkState, O> std::fmt::Debug for Notes<N, S, O> {
 }
 
 impl<N, S: SinkState, O> Notes<N, S, O> {
-    /// Reports something; false: no more is wanted.
+    /// Sends a note. Returns `false` if no more are needed.
     pub fn send(&self, note: N) -> bool {
         self.0.send(Item::Note(note))
     }
 }
 
-/// Where a [`RenderJob`] writes the messages of a chunk.
+/// Writes the messages of a chunk for a [`RenderJob`].
 pub struct Target<'t, J: RenderJob> {
     sink: J::Sink,
     destination: Destination<'t, J>,
     must_rewrite: bool,
 }
 
-/// On which thread a chunk is written.
+/// Thread that writes a chunk.
 enum Destination<'t, J: RenderJob> {
-    /// On one of its own.
+    /// A thread of its own.
     Chunk { items: &'t ChunkSender<ItemOf<J>>, fixups: Fixups<StateOf<J>> },
-    /// On the one that joins the chunks.
+    /// The thread that joins the chunks.
     Local {
         items: Arc<LocalItems<ItemOf<J>>>,
         output: &'t mut dyn Write,
@@ -235,19 +233,19 @@ impl<J: RenderJob> std::fmt::Debug for Target<'_, J> {
 }
 
 impl<J: RenderJob> Target<'_, J> {
-    /// Says how far the work is: to be called now and then, with the number of events since the last time.
+    /// Reports progress; to be called from time to time with the number of events since the last call.
     pub fn step(&mut self, message: &Message<'_>, events: u32) {
         if let Destination::Local { observer, .. } = &mut self.destination {
             observer.step(message, events);
         }
     }
 
-    /// What writes the messages.
+    /// Returns the sink that writes the messages.
     pub fn sink(&mut self) -> &mut J::Sink {
         &mut self.sink
     }
 
-    /// Reports something.
+    /// Reports a note.
     pub fn note(&mut self, note: J::Note) {
         match &mut self.destination {
             Destination::Chunk { items, .. } => {
@@ -261,7 +259,7 @@ impl<J: RenderJob> Target<'_, J> {
         }
     }
 
-    /// Passes on what the sink has written. False: no more is wanted.
+    /// Passes on the output of the sink. Returns `false` if no more is needed.
     #[inline(always)]
     fn settle(&mut self) -> io::Result<bool> {
         match &mut self.destination {
@@ -296,7 +294,7 @@ fn take_local<J: RenderJob>(
     match item {
         Item::Text(block, _) => written.write_rest(&block.bytes, output)?,
         Item::Note(note) if !written.was_noted() => observer.note(note),
-        // Nothing is unknown of what comes before.
+        // All earlier text is known here.
         _ => {}
     }
     Ok(())
@@ -328,7 +326,7 @@ impl<J: RenderJob> Sink for Target<'_, J> {
     }
 }
 
-/// What was written of a chunk before it has to be written again: that much is skipped.
+/// Output of a chunk from before it had to be written again; that much is skipped.
 #[derive(Debug, Default)]
 struct Written {
     bytes: u64,
@@ -336,14 +334,14 @@ struct Written {
 }
 
 impl Written {
-    /// Writes what is not written.
+    /// Writes the part of a text that was not written yet.
     fn write_rest(&mut self, text: &[u8], output: &mut dyn Write) -> io::Result<()> {
         let skipped = usize::try_from(self.bytes).unwrap_or(usize::MAX).min(text.len());
         self.bytes -= skipped as u64;
         output.write_all(text.get(skipped..).unwrap_or_default())
     }
 
-    /// Whether a note is one of those that were reported before, each of which is asked for once.
+    /// Returns `true` for each note that was already reported. To be called once per note.
     fn was_noted(&mut self) -> bool {
         let was_noted = self.notes > 0;
         self.notes = self.notes.saturating_sub(1);
@@ -352,11 +350,11 @@ impl Written {
 }
 
 impl Reader<'_> {
-    /// Writes all messages with the sinks of a job, on several threads; the text is the same for any number
-    /// of them. Each thread has at most some megabytes of text that wait to be written, 24 MiB in all.
+    /// Writes all messages with the sinks of a job, on several threads; the text is the same for any number of
+    /// threads. At most some megabytes of text per thread wait to be written, 24 MiB in total.
     ///
     /// # Errors
-    /// Those of the sinks, and if the output cannot be written.
+    /// Errors of the sinks, and if the output cannot be written.
     pub fn render<J: RenderJob>(
         &self,
         job: &J,
@@ -395,10 +393,10 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Writes all messages with the sinks that `sink` makes, like [`Reader::render`].
+    /// Writes all messages with the sinks made by `sink`, like [`Reader::render`].
     ///
     /// # Errors
-    /// Those of the sinks, and if the output cannot be written.
+    /// Errors of the sinks, and if the output cannot be written.
     ///
     /// ```no_run
     /// use ichnos::export::{JsonLines, JsonLinesOptions};
@@ -427,30 +425,30 @@ impl Reader<'_> {
         self.render(&Everything { make: sink, types: PhantomData }, options, output, &mut ())
     }
 
-    /// All data streams that are wanted, in the order of their cursors.
+    /// Returns the order of the selected data streams, which is that of their cursors.
     fn stream_order(&self) -> StreamOrder {
         let all = self.data_streams();
         StreamOrder::new(all.iter().map(|stream| &**stream))
     }
 }
 
-/// What all chunks have in common.
+/// Data shared by all chunks.
 struct Work<'w, J> {
     reader: &'w Reader<'w>,
     job: &'w J,
     threads: usize,
     order: StreamOrder,
-    /// The times at which chunks begin, but for the first one.
+    /// Begin times of chunks, except the first one.
     splits: Vec<i128>,
 }
 
 impl<J: RenderJob> Work<'_, J> {
-    /// When the chunk after this one begins; None after the last one.
+    /// Returns the begin of the chunk after this one, or `None` after the last one.
     fn end_of(&self, chunk: usize) -> Option<i128> {
         self.splits.get(chunk).copied()
     }
 
-    /// Writes a chunk, without knowing what comes before.
+    /// Writes a chunk without knowledge of earlier ones.
     fn make(&self, chunk: usize, items: &ChunkSender<ItemOf<J>>) {
         let begin = chunk.checked_sub(1).and_then(|before| self.end_of(before));
         let mut cursor = match begin {
@@ -476,13 +474,13 @@ impl<J: RenderJob> Work<'_, J> {
         };
         let ended = self.run(self.end_of(chunk), &mut cursor, &mut target);
         if target.must_rewrite {
-            // What was written before is right.
+            // The text up to here is correct.
             return;
         }
         let (state, checkpoints) = (target.sink.state(), cursor.checkpoints());
-        // It is needed only if the next chunk has to be written again.
+        // The cursor is needed only if the next chunk has to be written again.
         cursor.suspend();
-        // What is left of the text goes first.
+        // Sends the rest of the text first.
         drop(target);
         items.send(match ended {
             Ok(outcome) => {
@@ -493,7 +491,7 @@ impl<J: RenderJob> Work<'_, J> {
         });
     }
 
-    /// Writes the messages of a chunk, of the last one if it has no end.
+    /// Writes the messages of a chunk; without an end, it is the last one.
     fn run(
         &self,
         end: Option<i128>,
@@ -513,13 +511,13 @@ struct Joiner<'j, 'w, J: RenderJob> {
     work: &'j Work<'w, J>,
     output: &'j mut dyn Write,
     observer: &'j mut J::Observer,
-    /// The end of the chunk before.
+    /// End of the previous chunk.
     before: Option<(Merged, Option<Vec<Checkpoint>>)>,
     state: StateOf<J>,
 }
 
 impl<J: RenderJob> Joiner<'_, '_, J> {
-    /// Takes a chunk; false if that is the end of it all.
+    /// Takes a chunk. Returns `false` at the end of the output.
     fn take(&mut self, chunk: usize, items: Receiver<ItemOf<J>>) -> io::Result<bool> {
         let mut items = items.into_iter();
         let begin = match items.next() {
@@ -546,7 +544,8 @@ impl<J: RenderJob> Joiner<'_, '_, J> {
         Ok(self.observer.end_chunk(outcome, self.work.end_of(chunk), was_stepped))
     }
 
-    /// Writes the items of a chunk; None if it has to be written again, but for what was `written`.
+    /// Writes the items of a chunk. Returns `None` if the chunk has to be written again, except the part in
+    /// `written`.
     fn write(
         &mut self,
         items: impl Iterator<Item = ItemOf<J>>,
@@ -596,8 +595,8 @@ impl<J: RenderJob> Joiner<'_, '_, J> {
         Ok(())
     }
 
-    /// Writes a chunk on this thread, but for what was written of it: from where the chunk before has ended,
-    /// if there is one, until this time.
+    /// Writes a chunk on this thread, except the part already written: from the end of the previous chunk, if there
+    /// is one, up to `until`.
     fn write_here(
         &mut self,
         before: Option<Merged>,
@@ -623,7 +622,7 @@ impl<J: RenderJob> Joiner<'_, '_, J> {
         };
         let mut target = Target { sink, destination, must_rewrite: false };
         let outcome = work.run(until, &mut cursor, &mut target)?;
-        // Where there are no chunks, nothing comes after.
+        // Without chunks, nothing follows.
         let has_chunks = !work.splits.is_empty();
         let checkpoints = has_chunks.then(|| cursor.checkpoints()).flatten();
         let state = if has_chunks { target.sink.state() } else { StateOf::<J>::default() };
@@ -633,7 +632,7 @@ impl<J: RenderJob> Joiner<'_, '_, J> {
     }
 }
 
-/// Writes everything that there is, with the sinks of a function.
+/// Job that writes all messages with the sinks of a function.
 struct Everything<F, S, T> {
     make: F,
     types: PhantomData<fn() -> (S, T)>,

@@ -1,4 +1,4 @@
-//! What was opened together, on one timeline.
+//! Traces that were opened together, on one timeline.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Read;
@@ -19,42 +19,42 @@ use crate::known_file::{self, KnownFile};
 use crate::open_options::{OpenOptions, Placement};
 use crate::reader::Reader;
 
-/// Why nothing was opened.
+/// Error of opening traces.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
     /// A file or directory cannot be read.
     #[error(transparent)]
     Io(#[from] IoError),
-    /// There is no trace of a known format.
+    /// The path contains no trace of a known format.
     #[error(transparent)]
     NoTrace(Box<NoTrace>),
-    /// An option of a format cannot hold for a path.
+    /// An option of a format cannot be used for a path.
     #[error("{path}: {}", conflict.message)]
     Conflict {
         /// The path.
         path: String,
-        /// The option, and why it cannot.
+        /// The option, and the reason.
         conflict: OptionConflict,
     },
     /// Traces were found, but none can be read.
     #[error("{}: the trace cannot be read", .0[0].path)]
     Refused(Vec<Refused>),
-    /// Two clocks cannot stand on one timeline.
+    /// Two clocks cannot share a timeline.
     #[error(transparent)]
     Uncorrelated(#[from] UncorrelatedClocks),
-    /// No trace at some paths has a clock of which the options say where it is.
-    #[error("{}: there is no clock `{clock}`", paths.join(", "))]
+    /// No trace at some paths has the clock of a given offset.
+    #[error("{}: unknown clock `{clock}`", paths.join(", "))]
     NoClock {
         /// The paths.
         paths: Vec<String>,
-        /// The name.
+        /// Name of the clock.
         clock: String,
-        /// The clocks that there are.
+        /// Existing clocks.
         known: BTreeSet<String>,
     },
-    /// None of several paths can be read: why, for each of them.
-    #[error("none of the paths can be read: {}", sentences(.0))]
+    /// No path can be read: the error of each path.
+    #[error("cannot read any of the paths: {}", sentences(.0))]
     Several(Vec<OpenError>),
 }
 
@@ -65,14 +65,14 @@ pub enum OpenError {
 pub struct NoTrace {
     /// The path.
     pub path: String,
-    /// What was looked for, and what there is instead.
+    /// Expected and actual content.
     pub hint: Hint,
-    /// Where there may be a trace nearby.
+    /// Path nearby that may contain a trace.
     pub nearby: Option<Hint>,
-    /// Whether it is a single file of an unknown kind: that can be one too damaged to be recognised, which
-    /// [`OpenOptions::format`] opens all the same.
+    /// `true` for a single file of an unknown kind. It may be too damaged to be recognised; [`OpenOptions::format`]
+    /// opens it nevertheless.
     pub is_unknown: bool,
-    /// Name of the format that it is of, if another one was wanted.
+    /// Name of the recognised format, if another one was requested.
     pub recognised: Option<&'static str>,
 }
 
@@ -80,20 +80,20 @@ fn sentences(errors: &[OpenError]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// Two clocks that cannot stand on one timeline.
+/// Two clocks that cannot share a timeline.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error(
-    "the clock `{first}` of {first_trace} and the clock `{second}` of {second_trace} count from origins that \
-     nothing relates: their events cannot be put in order"
+    "the clock `{first}` of {first_trace} and the clock `{second}` of {second_trace} have unrelated \
+     origins: their events cannot be ordered"
 )]
 pub struct UncorrelatedClocks {
     /// Name of the first clock.
     pub first: String,
-    /// The trace it is in.
+    /// Trace of the first clock.
     pub first_trace: String,
     /// Name of the second clock.
     pub second: String,
-    /// The trace it is in.
+    /// Trace of the second clock.
     pub second_trace: String,
 }
 
@@ -108,26 +108,26 @@ pub struct Session {
     is_live: bool,
     assume_correlated: bool,
     inputs: InputPlaces,
-    /// Where the clocks of each trace are, if the caller has said so.
+    /// Clock offsets of each trace, if given.
     placements: Vec<Placement>,
 }
 
-/// The kind of an output, for [`Session::check_output`].
+/// Kind of an output, for [`Session::check_output`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputKind {
-    /// It can be read as a trace.
+    /// Output that can be read as a trace.
     Trace,
-    /// Text, a table, a picture: nothing that is a trace by itself.
+    /// Text, tables, images and other output that is not a trace.
     Other,
 }
 
-/// Opens everything that is found at `paths`: traces, directories with traces at any depth, archives.
-/// The path `-` is the standard input.
+/// Opens all traces found at `paths`: traces, directories with traces at any depth, archives. The path `-` is the
+/// standard input.
 ///
 /// # Errors
-/// If none of the paths can be read, or nothing was found that can be; with
-/// [`OpenOptions::require_all`], if any of the paths cannot be read. Otherwise a path that cannot be
-/// read *among* others that can is in [`Session::left_out`], and a trace in [`Session::refused`].
+/// If no path can be read, or no readable trace was found; with [`OpenOptions::require_all`], if any path cannot be
+/// read. Otherwise, unreadable paths *among* readable ones are in [`Session::left_out`], and unreadable traces in
+/// [`Session::refused`].
 pub fn open<P: AsRef<Path>>(
     paths: impl IntoIterator<Item = P>,
     options: &OpenOptions,
@@ -179,16 +179,16 @@ pub fn open<P: AsRef<Path>>(
     of_trees(session, &trees, options, &placements, read)
 }
 
-/// Opens what a reader delivers, to its end: a file or an archive. `name` stands for its path.
+/// Opens a file or an archive from a reader, read to its end. `name` is used as its path.
 ///
 /// # Errors
-/// If it cannot be read, or nothing was found that can be.
+/// If the reader fails, or no readable trace was found.
 pub fn open_reader(name: &str, reader: impl Read, options: &OpenOptions) -> Result<Session, OpenError> {
     let tree = Tree::from_reader_with(name, reader, &options.tree())?;
     of_trees(Session::new(options), &[tree], options, &options.placements(), options.reading())
 }
 
-/// The session of all that was found.
+/// Makes the session of all opened trees.
 fn of_trees(
     mut session: Session,
     trees: &[Tree],
@@ -215,11 +215,11 @@ fn of_trees(
     Ok(session)
 }
 
-/// Reads what arrives as datagrams, in the format that the options name, or else the first one that comes
-/// in datagrams. The one data stream of the session can be read once.
+/// Reads datagrams as they arrive, in the format set by the options, otherwise the first format for datagrams. The
+/// only data stream of the session can be read once.
 ///
 /// # Errors
-/// If no such format comes in datagrams.
+/// If no such format supports datagrams.
 pub fn listen(datagrams: Datagrams, options: &OpenOptions) -> Result<Session, OpenError> {
     let path = datagrams.name().to_owned();
     let no_trace = |hint: &str| {
@@ -233,7 +233,7 @@ pub fn listen(datagrams: Datagrams, options: &OpenOptions) -> Result<Session, Op
         }))
     };
     let found = options.formats().find_map(Format::listen);
-    let listen = found.ok_or_else(|| no_trace("the format does not come in datagrams"))?;
+    let listen = found.ok_or_else(|| no_trace("the format does not support datagrams"))?;
     let trace = listen(datagrams, &options.reading()).map_err(|error| no_trace(&error.to_string()))?;
     Ok(Session {
         traces: vec![trace],
@@ -243,12 +243,12 @@ pub fn listen(datagrams: Datagrams, options: &OpenOptions) -> Result<Session, Op
     })
 }
 
-/// Why there is nothing to read in a tree.
+/// Returns the error for a tree without traces.
 fn no_trace(tree: &Tree, options: &OpenOptions) -> OpenError {
     if let Some(error) = other_format(tree, options) {
         return error;
     }
-    /// How many files of a directory or archive are looked at.
+    /// Maximum number of examined files of a directory or archive.
     const LOOKED_AT: usize = 100;
     let problems: Vec<&str> = tree.problems.iter().map(|problem| problem.message.as_str()).collect();
     let problems = problems.join("; ");
@@ -263,7 +263,7 @@ fn no_trace(tree: &Tree, options: &OpenOptions) -> OpenError {
             (None, Some(known)) => Hint::new(format!("this is {known}")),
             (None, None) => {
                 is_unknown = true;
-                let message = format!("`{}` is none of the formats that ichnos knows by itself", only.name());
+                let message = format!("`{}` has an unrecognized format", only.name());
                 match lacking() {
                     Some(lacking) => lacking.after(&format!("{message}; ")),
                     None => Hint::new(message),
@@ -271,7 +271,7 @@ fn no_trace(tree: &Tree, options: &OpenOptions) -> OpenError {
             }
         },
         several => {
-            let unrecognised = || Hint::new(format!("its {} files are of no known format", several.len()));
+            let unrecognised = || Hint::new(format!("its {} files have unrecognized formats", several.len()));
             let lacking = lacking().unwrap_or_else(unrecognised);
             let known = several.iter().take(LOOKED_AT).find_map(|entry| {
                 let known = known_file::describe(entry).or_else(|| {
@@ -283,7 +283,7 @@ fn no_trace(tree: &Tree, options: &OpenOptions) -> OpenError {
             known.unwrap_or(lacking)
         }
     };
-    // That may be why nothing is found.
+    // The problems may be the reason.
     if !tree.entries.is_empty() && !problems.is_empty() {
         hint.message = format!("{}; {problems}", hint.message);
     }
@@ -297,18 +297,18 @@ fn no_trace(tree: &Tree, options: &OpenOptions) -> OpenError {
     }))
 }
 
-/// The error for a tree that is of another format than the one that is wanted.
+/// Returns the error for a tree of another format than requested.
 fn other_format(tree: &Tree, options: &OpenOptions) -> Option<OpenError> {
     let wanted = options.formats().next().filter(|_| options.format.is_some())?;
     let is_other =
         |format: &&&dyn Format| format.name() != wanted.name() && format.probe(tree, &options.read);
     let other = FORMATS.iter().find(is_other)?;
     let hint = Hint::new(format!(
-        "it is of the format {} ({}), and not of {} ({})",
-        other.name(),
-        other.title(),
+        "expected the format {} ({}), found {} ({})",
         wanted.name(),
-        wanted.title()
+        wanted.title(),
+        other.name(),
+        other.title()
     ));
     let recognised = Some(other.name());
     let path = tree.name.clone();
@@ -316,7 +316,7 @@ fn other_format(tree: &Tree, options: &OpenOptions) -> Option<OpenError> {
 }
 
 impl Session {
-    /// Nothing is in it yet.
+    /// Makes an empty session.
     fn new(options: &OpenOptions) -> Self {
         Self {
             traces: Vec::new(),
@@ -332,7 +332,7 @@ impl Session {
         }
     }
 
-    /// Notes that a path cannot be read.
+    /// Notes a path that cannot be read.
     fn leave_out(&mut self, error: OpenError, options: &OpenOptions) -> Result<(), OpenError> {
         if options.require_all {
             return Err(error);
@@ -383,46 +383,46 @@ impl Session {
         Ok(())
     }
 
-    /// The traces, in the order in which ties of time are broken.
+    /// Returns the traces, in the order that decides between equal times.
     #[must_use]
     pub fn traces(&self) -> &[Box<dyn TraceInput>] {
         &self.traces
     }
 
-    /// The traces that were found but cannot be read.
+    /// Returns the traces that were found but cannot be read.
     #[must_use]
     pub fn refused(&self) -> &[Refused] {
         &self.refused
     }
 
-    /// Why paths that were to be opened are left out: they cannot be read, or there is no trace.
+    /// Returns the errors of skipped paths: they cannot be read, or contain no trace.
     #[must_use]
     pub fn left_out(&self) -> &[OpenError] {
         &self.left_out
     }
 
-    /// What is wrong with directories and archives, a sentence each.
+    /// Returns problems with directories and archives, a sentence each.
     #[must_use]
     pub fn problems(&self) -> &[TreeProblem] {
         &self.problems
     }
 
-    /// What people should know of what was read and what was not, though nothing is wrong with it, a
-    /// sentence each: a trace that is there twice is read once.
+    /// Returns notes for display about the opened data that are not problems, a sentence each: for instance, that a
+    /// duplicate trace is read once.
     #[must_use]
     pub fn notices(&self) -> &[Hint] {
         &self.notices
     }
 
-    /// The files of which only the beginning was read, as [`OpenOptions::beginning`] has it. What is at
-    /// the end of such a file is damaged, or missing: its data stream seems to end there.
+    /// Returns the files that were read only in part, from the beginning, due to [`OpenOptions::beginning`]. Data at
+    /// the end of such a file appears damaged or missing, so its data stream seems to end there.
     #[must_use]
     pub fn beginnings(&self) -> &[String] {
         &self.beginnings
     }
 
-    /// Checks that an output can be written at a path without changing what is read: now, or when the same paths are opened
-    /// once more.
+    /// Checks that an output can be written to a path without changing the input, now or when the same paths are
+    /// opened again.
     ///
     /// # Errors
     /// If the output is an input, contains one, or is in a directory of the input where it would be read.
@@ -432,16 +432,16 @@ impl Session {
         })
     }
 
-    /// Whether messages are read while they arrive, as [`listen`] does: they can be read once only.
+    /// `true` if messages are read as they arrive, as with [`listen`], so that they can be read only once.
     #[must_use]
     pub fn is_live(&self) -> bool {
         self.is_live
     }
 
-    /// Checks an expression against the classes of the traces: then it selects events of them.
+    /// Checks an expression against the classes of the traces, and makes a filter of their events.
     ///
-    /// `resolve_time` gives the nanoseconds from the origin of the clock for a point in time as it is written in the
-    /// expression; see [`Filter::new`].
+    /// `resolve_time` converts a time in the notation of the expression to nanoseconds from the origin of the clock;
+    /// see [`Filter::new`].
     ///
     /// ```no_run
     /// use ichnos::prelude::*;
@@ -473,17 +473,17 @@ impl Session {
         Filter::new(expression, FilterScope { traces: &traces, has_dynamic_classes }, resolve_time)
     }
 
-    /// Whether the options say where a clock of a trace is.
+    /// `true` if the options have an offset of a clock of a trace.
     fn is_placed(&self, trace: usize, clock: &ClockClass) -> bool {
         self.placements.get(trace).is_some_and(|placement| placement.relates(clock))
     }
 
-    /// Whether the options relate clocks that nothing else relates.
+    /// `true` if the options relate otherwise unrelated clocks.
     pub(crate) fn relates_clocks(&self) -> bool {
         self.assume_correlated || self.placements.iter().any(Placement::is_any)
     }
 
-    /// Two clocks of which nothing says that they have the same origin, if there are such.
+    /// Returns two clocks that are not known to have the same origin, if there are any.
     #[must_use]
     pub fn uncorrelated(&self) -> Option<UncorrelatedClocks> {
         let traces = self.traces.iter().enumerate();
@@ -493,12 +493,12 @@ impl Session {
         self.uncorrelated_among(streams.iter().map(|(trace, stream)| (*trace, stream)))
     }
 
-    /// Among these data streams, with the indexes of their traces.
+    /// Returns two such clocks of these data streams, which come with the indexes of their traces.
     fn uncorrelated_among<'a>(
         &self,
         streams: impl Iterator<Item = (usize, &'a Arc<DataStream>)>,
     ) -> Option<UncorrelatedClocks> {
-        // A clock is identified by its trace and its index in there; most streams share one.
+        // A clock is identified by its trace and its index there; most streams share one.
         let mut clocks: Vec<(usize, u16, &ClockClass)> = Vec::new();
         for (trace, stream) in streams {
             let (Some(index), Some(clock)) = (stream.class().default_clock, stream.clock()) else { continue };
@@ -522,7 +522,7 @@ impl Session {
         })
     }
 
-    /// Known bugs of tracers that have changed what was read up to now, with the indexes of their traces.
+    /// Returns known bugs of tracers that have affected reading so far, with the indexes of their traces.
     #[must_use]
     pub fn applied_quirks(&self) -> Vec<(usize, TracerQuirk)> {
         let is_related = self.is_related_by_quirks();
@@ -535,7 +535,7 @@ impl Session {
         traces.flat_map(|(i, trace)| of(trace.as_ref()).into_iter().map(move |quirk| (i, quirk))).collect()
     }
 
-    /// Whether clocks of several traces stand on one timeline because of bugs of tracers only.
+    /// `true` if clocks of several traces share a timeline only because of bugs of tracers.
     fn is_related_by_quirks(&self) -> bool {
         if self.traces.len() < 2 || self.assume_correlated {
             return false;
@@ -556,19 +556,19 @@ impl Session {
         first_uncorrelated(&clocks.iter().collect::<Vec<_>>()).is_some()
     }
 
-    /// All messages in the window, merged by time.
+    /// Returns all messages in the window, merged by time.
     ///
     /// # Errors
-    /// If clocks are not correlated and the options do not say to assume it.
+    /// If clocks are not correlated and the options do not assume it.
     pub fn cursor(&self, window: Window) -> Result<Merge, OpenError> {
         self.cursor_of(window, |_| true)
     }
 
-    /// The messages in the window of those data streams that are wanted, merged by time. The others
-    /// are not read at all. Damage that belongs to no data stream is always reported.
+    /// Returns the messages of selected data streams in the window, merged by time. Other data streams are not read
+    /// at all. Damage without a data stream is always reported.
     ///
     /// # Errors
-    /// If clocks of what is wanted are not correlated and the options do not say to assume it.
+    /// If clocks of selected data streams are not correlated and the options do not assume it.
     pub fn cursor_of(
         &self,
         window: Window,
@@ -577,7 +577,7 @@ impl Session {
         Ok(self.reader(window, wants)?.cursor())
     }
 
-    /// What makes cursors over the messages in the window of those data streams that are wanted.
+    /// Returns a reader that makes cursors over the messages of selected data streams in the window.
     ///
     /// # Errors
     /// See [`Session::cursor_of`].
@@ -600,7 +600,7 @@ impl Session {
         Ok(reader)
     }
 
-    /// The same for those who read each data stream alone: clocks need not be related to each other.
+    /// Returns a reader for reading each data stream by itself: clocks need not be related.
     pub fn stream_reader(&self, window: Window, mut wants: impl FnMut(&DataStream) -> bool) -> Reader<'_> {
         let wanted = self
             .traces
@@ -617,14 +617,14 @@ impl Session {
     }
 }
 
-/// Checks that clocks of which the options say where they are exist.
+/// Checks that clocks with given offsets exist.
 fn check_names(
     placement: &Placement,
     trees: &[&Tree],
     traces: &[Box<dyn TraceInput>],
 ) -> Result<(), OpenError> {
     if traces.is_empty() {
-        // What cannot be read is reported as that.
+        // Unreadable traces have their own errors.
         return Ok(());
     }
     let clocks = || traces.iter().flat_map(|trace| &trace.trace().class.clocks);
@@ -639,8 +639,8 @@ fn check_names(
     }
 }
 
-/// The index of the first clock that nothing relates to the first one of all, neither directly nor
-/// over others: so the order of the clocks does not decide whether there is one.
+/// Returns the index of the first clock that is related to the first one neither directly nor through others, so that
+/// the result does not depend on the order of the clocks.
 fn first_uncorrelated(clocks: &[&ClockClass]) -> Option<usize> {
     let mut is_related = vec![false; clocks.len()];
     *is_related.first_mut()? = true;

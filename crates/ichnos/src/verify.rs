@@ -1,4 +1,4 @@
-//! Reads an output again, and compares it with what was written.
+//! Reads an output again, and compares it with the written data.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -12,9 +12,9 @@ use ichnos_model::{
 
 use crate::{OpenError, OpenOptions, Session, open};
 
-/// Compares the output at a path with what was written. It must be valid, too: with `has_warnings`, what it is made of has
-/// warnings, and it may have some. Packets of damaged data streams are copied to an output of a window even if some of
-/// their events have times outside of it. When `stop` is set, the comparison ends with an error.
+/// Compares the output at a path with the written data. The output must also be valid: it may have warnings only if
+/// its input `has_warnings`. With a window, packets of damaged data streams are copied even if some of their events
+/// are outside of it. Setting `stop` ends the comparison with an error.
 pub(crate) fn verify(
     path: &Path,
     written: &TraceDigest,
@@ -36,7 +36,7 @@ pub(crate) fn verify(
     options.require_all = true;
     let session = match open([path], &options) {
         Ok(session) => session,
-        // An output without a data stream file can be no trace.
+        // An output without a data stream file may not be recognised as a trace.
         Err(OpenError::NoTrace(_)) if written.total().events == 0 => return Ok(()),
         Err(error) => return mismatch(describe(&error)),
     };
@@ -62,7 +62,7 @@ pub(crate) fn verify(
     problem.map_or(Ok(()), mismatch)
 }
 
-/// The digest of all that is in traces in a window. It is not complete if `stop` is set.
+/// Returns the digest of all traces in a window. It is incomplete if `stop` is set.
 fn read(
     session: &Session,
     window: Window,
@@ -99,7 +99,7 @@ fn read(
             }
         };
         std::thread::scope(|scope| {
-            // If the system refuses some of the threads, the others do all of the work.
+            // If the system refuses some threads, the others do all of the work.
             let more = 1..threads.min(cursors.len());
             let _ = more
                 .map(|_| std::thread::Builder::new().spawn_scoped(scope, work))
@@ -111,7 +111,7 @@ fn read(
     read
 }
 
-/// An error of opening with the reasons.
+/// Returns an opening error with its reasons.
 fn describe(error: &OpenError) -> String {
     match error {
         OpenError::Refused(refused) => {
@@ -130,7 +130,7 @@ mod tests {
     fn ends_when_it_is_stopped() {
         let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/hello-lttng"));
         let stop = AtomicBool::new(false);
-        // It has events, which were not written.
+        // The trace has events that were not written.
         let verify = || {
             verify(path, &TraceDigest::default(), 2, Limits::default(), true, Window::default(), Some(&stop))
                 .unwrap_err()

@@ -1,5 +1,4 @@
-//! Nothing is allocated for an event, be it read, merged or written: a binary of its own, whose allocator
-//! counts.
+//! Reading, merging and writing an event does not allocate. A test binary of its own with a counting allocator.
 #![cfg(all(feature = "ctf", feature = "fuchsia-log", feature = "xtrace"))]
 // Helpers of tests are tests.
 #![allow(clippy::unwrap_used)]
@@ -18,7 +17,7 @@ use ichnos::prelude::*;
 #[global_allocator]
 static COUNTING: dhat::Alloc = dhat::Alloc;
 
-/// Throws text away.
+/// Discards text.
 struct Nowhere;
 
 impl TextWriter for Nowhere {
@@ -32,7 +31,7 @@ impl TextWriter for Nowhere {
     }
 }
 
-/// A trace of LTTng with two data streams, a log and reports that repeat their records.
+/// An LTTng trace with two data streams, a log and reports, with repeated records.
 fn inputs(directory: &Path) -> [PathBuf; 3] {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let log = std::fs::read(examples.join("hello-fuchsia/boot.log")).unwrap();
@@ -44,11 +43,11 @@ fn inputs(directory: &Path) -> [PathBuf; 3] {
     [examples.join("hello-lttng"), long, many]
 }
 
-/// Asks of each event whether expressions select it.
+/// Evaluates expressions for each event.
 struct Selecting(Vec<ichnos::Selector>);
 
 impl Selecting {
-    /// Expressions of which some look at each scope and each kind of field.
+    /// Expressions for each scope and each kind of field.
     fn new(path: &Path) -> Self {
         let session = ichnos::open([path], &OpenOptions::default()).unwrap();
         let time = |_: &str| Ok(0);
@@ -76,8 +75,8 @@ impl Sink for Selecting {
     }
 }
 
-/// The number of events of a trace, and how many blocks of memory were allocated while the second half of them
-/// was read and passed to a sink. All classes are known after the first half.
+/// Returns the number of events of a trace, and the number of memory allocations while the second half of them was
+/// read and passed to a sink. All classes are known after the first half.
 fn allocations(path: &Path, sink: &mut dyn Sink) -> (u64, u64) {
     let session = ichnos::open([path], &OpenOptions::default()).unwrap();
     let mut all = 0;
@@ -89,7 +88,7 @@ fn allocations(path: &Path, sink: &mut dyn Sink) -> (u64, u64) {
     session.cursor(Window::default()).unwrap().drain_all(&mut |message| {
         let is_event = matches!(message, Message::Event(_));
         events += u64::from(is_event);
-        // From one event to the end of the next one: what is read between two is part of it.
+        // From one event to the end of the next one, including everything read in between.
         let is_between_events = is_event && events > all / 2 + 1;
         if is_between_events {
             allocated += HeapStats::get().total_blocks - before;
@@ -125,7 +124,7 @@ fn nothing_is_allocated_for_an_event() {
         let session = ichnos::open([&path], &OpenOptions::default()).unwrap();
         let mut columns = CsvColumns::new(JsonTime::Both);
         for trace in session.traces() {
-            // Some classes are only met while reading.
+            // Dynamic classes are found only by reading.
             for mut cursor in trace.cursors(Window::default()) {
                 while cursor.next_head().is_some() {}
             }

@@ -1,4 +1,4 @@
-//! The members of archives.
+//! Members of archives.
 
 use std::ops::Range;
 
@@ -6,24 +6,24 @@ use crate::decompress::Budget;
 use crate::links::Link;
 use crate::{Bytes, IoError, IoLimits};
 
-/// How many problems of single members are listed; the others are counted.
+/// Maximum number of listed problems of single members; further ones are only counted.
 const LISTED: usize = 100;
 
-/// The content of a member.
+/// Content of a member.
 #[derive(Clone, Debug)]
 pub(crate) enum Content {
     /// A part of the archive itself.
     Bytes(Bytes),
-    /// A part of what was unpacked.
+    /// A part of the unpacked data.
     Unpacked(Range<u64>),
-    /// Only the beginning, and why.
+    /// Only the beginning, and the reason.
     Cut(Box<(Content, String)>),
-    /// Only the beginning, as no more was asked for, and the size of it all.
+    /// Only the beginning, as requested, and the total size.
     Beginning(Box<(Content, u64)>),
-    /// It is there, but this is why it cannot be read.
+    /// The reason why it cannot be read.
     Broken(Box<str>),
     Link(Box<Link>),
-    /// What a link leads to.
+    /// Content of a link's target.
     Linked(Box<Self>),
 }
 
@@ -32,7 +32,7 @@ impl Content {
         Self::Cut(Box::new((self, problem)))
     }
 
-    /// With parts of the archive for parts of what was unpacked of it.
+    /// Replaces ranges of the unpacked data by parts of `unpacked`.
     fn in_place(self, unpacked: &Bytes) -> Self {
         let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
         match self {
@@ -47,14 +47,14 @@ impl Content {
     }
 }
 
-/// What an archive holds.
+/// Content of an archive.
 #[derive(Default)]
 pub(crate) struct Members {
-    /// By path, which has no `.` and `..` in it.
+    /// Files by path, without `.` and `..` in it.
     pub(crate) files: Vec<(String, Content)>,
-    /// What is wrong with the archive as a whole.
+    /// Problems of the archive as a whole.
     pub(crate) problems: Vec<String>,
-    /// What is wrong with single members, and how many more of that there is.
+    /// Problems of single members, and the number of further ones.
     listed: Vec<String>,
     more: usize,
 }
@@ -81,7 +81,7 @@ impl Members {
         Ok(())
     }
 
-    /// Adds what is wrong with a member.
+    /// Adds the problem of a member.
     pub(crate) fn add_problem(&mut self, problem: impl FnOnce() -> String) {
         if self.listed.len() < LISTED {
             self.listed.push(problem());
@@ -90,10 +90,10 @@ impl Members {
         }
     }
 
-    /// All members, with parts of `unpacked` for contents that were unpacked and with the contents of
-    /// others for links. `bytes`: size of the archive, which bounds what following links may cost.
+    /// Returns all members, with parts of `unpacked` for unpacked contents and with the contents of others
+    /// for links. `bytes`: size of the archive, which bounds the cost of following links.
     pub(crate) fn finish(mut self, unpacked: &Bytes, bytes: u64) -> Self {
-        // As unpacking would: of two members of a name the later one stays.
+        // As when unpacking, the later of two members with one name stays.
         self.files.reverse();
         self.files.sort_by(|a, b| a.0.cmp(&b.0));
         self.files.dedup_by(|later, first| later.0 == first.0);
@@ -106,7 +106,7 @@ impl Members {
         self.problems.append(&mut self.listed);
         if self.more > 0 {
             let more = std::mem::take(&mut self.more);
-            self.problems.push(format!("{more} more members are left out for reasons like these"));
+            self.problems.push(format!("skipped {more} more members for similar reasons"));
         }
         self
     }
@@ -121,18 +121,18 @@ pub(crate) fn too_many(path: &str, limits: &IoLimits) -> IoError {
     }
 }
 
-/// What is wrong with a member that the end of the archive cuts off; `end`: where that is.
+/// Problem of a member that is cut off by the end of the archive at `end`.
 pub(crate) fn cut_off(end: u64, is_unpacked: bool, path: &str, missing: Option<u64>) -> String {
-    let unpacked = if is_unpacked { " of what was unpacked" } else { "" };
-    let missing = missing.map(|missing| format!(", of which {missing} bytes are missing"));
+    let unpacked = if is_unpacked { " of the unpacked data" } else { "" };
+    let missing = missing.map(|missing| format!(": {missing} bytes are missing"));
     format!(
-        "the archive is truncated: it ends at byte {end}{unpacked}, within the member {path:?}{}",
+        "the archive is truncated at byte {end}{unpacked}, within the member {path:?}{}",
         missing.unwrap_or_default()
     )
 }
 
-/// The text of a path. A byte that is not UTF-8 becomes U+FFFD and its value, so that two paths do not
-/// become one, of which only one would be kept.
+/// Text of a path. A byte that is not UTF-8 becomes U+FFFD and its value, so that two paths do not become one
+/// and hide a member.
 pub(crate) fn path_text(path: &[u8]) -> String {
     let mut text = String::with_capacity(path.len());
     for chunk in path.utf8_chunks() {
@@ -147,7 +147,7 @@ pub(crate) fn path_text(path: &[u8]) -> String {
 
 enum Sanitised {
     Path(String),
-    /// It is the archive's root.
+    /// The archive's root.
     Root,
     Outside,
 }
@@ -170,7 +170,7 @@ fn sanitised(path: &str) -> Sanitised {
     if names.is_empty() { Sanitised::Root } else { Sanitised::Path(names) }
 }
 
-/// What is between the names of a path.
+/// Separators of names in a path.
 pub(crate) const SEPARATORS: [char; 2] = ['/', '\\'];
 
 #[cfg(test)]

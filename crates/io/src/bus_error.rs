@@ -1,12 +1,11 @@
-//! Mapped pages that are gone when they are read.
+//! SIGBUS handling for mapped files that shrink.
 //!
-//! Who reads a page behind the end of a mapped file, or one that its device cannot deliver, gets the
-//! signal SIGBUS, which ends the process. A file can become shorter at any time, by the hand of
-//! another process. So [`handle_bus_errors`] installs a handler, once: where the address is in a guarded
-//! mapping, it puts pages of zeros in the place of those that are gone and notes which ones; the
-//! read goes on, and the reader asks [`Guard::lost`] when it is time to. All other signals are for
-//! the handler that was there before. A program that does not ask for the handler keeps what it has: there, the
-//! signal ends the process.
+//! Reading a page after the end of a mapped file, or one that its device cannot deliver, raises the signal
+//! SIGBUS, which ends the process. Another process can shorten a file at any time. So [`handle_bus_errors`]
+//! installs a handler, once: if the address is in a guarded mapping, it replaces missing pages by zeros and
+//! records them; the read continues, and the reader calls [`Guard::lost`] when convenient. All other signals
+//! are passed on to the previous handler. Without a call of [`handle_bus_errors`], the handling of the signal
+//! does not change, and it ends the process.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -17,20 +16,20 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use libc::{c_int, c_void, siginfo_t};
 
-/// A mapping that is read though its pages may go away. Lives as long as the mapping.
+/// A mapping that can be read even if pages are lost. Lives as long as the mapping.
 #[derive(Debug)]
 pub(crate) struct Guard(&'static Slot);
 
 impl Guard {
-    /// Guards a mapping, which begins at a page.
+    /// Guards a mapping, which must begin at a page.
     pub(crate) fn new(mapping: &[u8]) -> Self {
         let begin = mapping.as_ptr() as usize;
         Self(Slot::take(begin..(begin + mapping.len()).next_multiple_of(page_size())))
     }
 
-    /// The bytes that were lost, from the first to the last one, in a mapping of `len` bytes.
+    /// Returns the lost bytes, from the first to the last one, in a mapping of `len` bytes.
     pub(crate) fn lost(&self, len: usize) -> Range<usize> {
-        // A thread that has seen zeros sees below that there are some.
+        // A thread that has read zeros must see below that there are some.
         fence(Ordering::SeqCst);
         let end = self.0.lost_end.load(Ordering::Relaxed);
         if end == 0 {
@@ -40,7 +39,7 @@ impl Guard {
         begin.min(len)..end.min(len)
     }
 
-    /// Notes that bytes are lost.
+    /// Records lost bytes.
     pub(crate) fn lose(&self, bytes: Range<usize>) {
         self.0.lose(bytes);
     }
@@ -52,33 +51,32 @@ impl Drop for Guard {
     }
 }
 
-/// An entry of the registry. Entries are never freed, only used again, so that a signal handler can
-/// look through them at any time.
+/// An entry of the registry. Entries are reused but never freed, so that a signal handler can search them at any time.
 #[derive(Debug, Default)]
 struct Slot {
     /// Odd while `begin` and `end` change.
     version: AtomicUsize,
-    /// Address of the mapping; 0: none.
+    /// Address of the mapping; 0 if unused.
     begin: AtomicUsize,
     end: AtomicUsize,
-    /// Offsets in the mapping of the first lost byte, and behind the last one (0: none is lost).
+    /// Offsets in the mapping of the first lost byte, and after the last one (0 without losses).
     lost_begin: AtomicUsize,
     lost_end: AtomicUsize,
-    /// Where the pages end that were replaced last, and how many they were.
+    /// End address and number of the pages that were replaced last.
     run_end: AtomicUsize,
     run_pages: AtomicUsize,
     next: AtomicPtr<Slot>,
 }
 
-/// The first one of all entries.
+/// Head of the list of entries.
 static SLOTS: AtomicPtr<Slot> = AtomicPtr::new(ptr::null_mut());
 
-/// Entries that are free. Nothing that a signal handler may touch.
+/// Free entries. Never used by a signal handler.
 static FREE: Mutex<Vec<&'static Slot>> = Mutex::new(Vec::new());
 
 impl Slot {
     fn take(addresses: Range<usize>) -> &'static Self {
-        // Only one at a time changes the registry.
+        // The lock protects the registry.
         let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
         let slot = free.pop().unwrap_or_else(|| {
             let slot: &'static Self = Box::leak(Box::default());
@@ -108,8 +106,7 @@ impl Slot {
         self.version.store(version.wrapping_add(2), Ordering::Release);
     }
 
-    /// The addresses of the mapping. Empty if they are just changing: then it is not the mapping
-    /// that this thread is reading.
+    /// Addresses of the mapping. Empty while they change: then this thread is not reading the mapping.
     fn addresses(&self) -> Range<usize> {
         let version = self.version.load(Ordering::Acquire);
         let addresses = self.begin.load(Ordering::Relaxed)..self.end.load(Ordering::Relaxed);
@@ -118,10 +115,10 @@ impl Slot {
         if is_same { addresses } else { 0..0 }
     }
 
-    /// The entry of the mapping that has an address. For the signal handler: it only loads.
+    /// Finds the entry of the mapping that contains an address. For the signal handler: it only loads.
     fn of(address: usize) -> Option<(&'static Self, Range<usize>)> {
         let mut next = SLOTS.load(Ordering::Acquire);
-        // SAFETY: what is in the list was leaked and is never changed but by atomic operations.
+        // SAFETY: the entries of the list were leaked, and are only changed by atomic operations.
         while let Some(slot) = unsafe { next.as_ref() } {
             let addresses = slot.addresses();
             if addresses.contains(&address) {
@@ -137,22 +134,22 @@ impl Slot {
         self.lost_end.fetch_max(bytes.end, Ordering::SeqCst);
     }
 
-    /// Puts zeros where the page of an address was; false if the system does not let that be. For
-    /// the signal handler: it makes one system call.
+    /// Replaces the page of an address by zeros. Returns `false` if the system refuses. For the signal
+    /// handler: it makes one system call.
     fn replace(&self, addresses: &Range<usize>, address: usize) -> bool {
         let page = page_size();
         let begin = address - address % page;
-        // Who reads on into a file that has ended should not have a signal for each of its pages; one
-        // bad page of a device should not cost more than that.
+        // Reading on after the end of a file should not raise a signal for each page, but one bad page of a
+        // device should cost only that page.
         let goes_on = self.run_end.load(Ordering::Relaxed) == begin;
         let pages = if goes_on { self.run_pages.load(Ordering::Relaxed).saturating_mul(2) } else { 1 };
         let end = begin.saturating_add(pages.saturating_mul(page)).min(addresses.end);
-        // Before there are any zeros to see.
+        // Record the loss before any zeros can be read.
         self.lose(begin - addresses.start..end - addresses.start);
         fence(Ordering::SeqCst);
         let flags = libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: the pages are of a mapping that this crate made to be read only, and that is still
-        // there, since it was just read. Its reader knows that its bytes can change.
+        // SAFETY: the pages are of a read-only mapping that this crate made, and that still exists, since it
+        // was just read. Its reader knows that its bytes can change.
         let replaced = unsafe {
             libc::mmap(ptr::without_provenance_mut(begin), end - begin, libc::PROT_READ, flags, -1, 0)
         };
@@ -169,19 +166,19 @@ fn page_size() -> usize {
     if known != 0 {
         return known;
     }
-    // SAFETY: it only asks. It is asked before the handler is installed.
+    // SAFETY: the call has no side effects. It is made before the handler is installed.
     let size = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
     SIZE.store(size, Ordering::Relaxed);
     size
 }
 
-/// What did with the signal before.
+/// Previous action of the signal.
 static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
-/// Whether the handler is there.
+/// `true` if the handler is installed.
 static HANDLED: AtomicBool = AtomicBool::new(false);
 
-/// Installs the handler, unless it is there.
+/// Installs the handler, unless it is installed.
 pub(crate) fn handle_bus_errors() -> io::Result<()> {
     static INSTALLING: Mutex<()> = Mutex::new(());
     let _installing = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -190,20 +187,18 @@ pub(crate) fn handle_bus_errors() -> io::Result<()> {
     }
     page_size();
     let mut before = MaybeUninit::<libc::sigaction>::uninit();
-    // SAFETY: given a place for what there is and nothing new, it fills the place, or says that it
-    // did not.
+    // SAFETY: with a place for the current action and no new one, the call fills the place or returns an error.
     let before = unsafe {
         if libc::sigaction(libc::SIGBUS, ptr::null(), before.as_mut_ptr()) != 0 {
             return Err(io::Error::last_os_error());
         }
         before.assume_init()
     };
-    // Known before the handler is there, which needs it.
+    // Must be set before the handler is installed, which needs it.
     let _ = BEFORE.set(before);
     let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = on_bus_error;
-    // SAFETY: all zeros are a valid value of this structure of integers. The handler has the
-    // signature that SA_SIGINFO asks for, and is a function that is safe to call in a signal handler.
-    // Where a thread has a stack for signals, as those of Rust's runtime do, it is used.
+    // SAFETY: all zeros are a valid value of this structure of integers. The handler has the signature for SA_SIGINFO,
+    // and is safe to call in a signal handler. Threads with a signal stack, like those of Rust's runtime, use it.
     let installed = unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler as libc::sighandler_t;
@@ -219,8 +214,8 @@ pub(crate) fn handle_bus_errors() -> io::Result<()> {
 }
 
 extern "C" fn on_bus_error(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
-    // SAFETY: the system gives a valid description to a handler with SA_SIGINFO. Where the signal was
-    // not sent by the system itself, the address is none, and is not looked at.
+    // SAFETY: the system passes a valid description to a handler with SA_SIGINFO. If the signal was not sent
+    // by the system itself, the address is invalid and not used.
     let (code, address) = unsafe { ((*info).si_code, (*info).si_addr() as usize) };
     let is_fault = code > 0 && code != libc::BUS_ADRALN;
     if is_fault
@@ -231,10 +226,10 @@ extern "C" fn on_bus_error(signal: c_int, info: *mut siginfo_t, context: *mut c_
     }
     let Some(before) = BEFORE.get() else { return };
     match before.sa_sigaction {
-        // To ignore a fault would be to repeat it for ever: the system does not do that either.
+        // Ignoring a fault would repeat it forever: the system does not ignore it either.
         libc::SIG_IGN if code <= 0 => {}
-        // SAFETY: puts back what was there, which is valid, or the default, by calls that are allowed
-        // in a signal handler. A read that failed is repeated, and then ends the process.
+        // SAFETY: restores the previous, valid action or the default, with calls that are allowed in a signal
+        // handler. The failed read is repeated, and then ends the process.
         libc::SIG_DFL | libc::SIG_IGN => unsafe {
             let mut action = *before;
             action.sa_sigaction = libc::SIG_DFL;
@@ -243,12 +238,12 @@ extern "C" fn on_bus_error(signal: c_int, info: *mut siginfo_t, context: *mut c_
                 libc::raise(signal);
             }
         },
-        // SAFETY: the address was installed as a handler of this signature, which this flag says.
+        // SAFETY: the address was installed as a handler of this signature, as the flag indicates.
         handler if before.sa_flags & libc::SA_SIGINFO != 0 => unsafe {
             let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = std::mem::transmute(handler);
             handler(signal, info, context);
         },
-        // SAFETY: as above, without it.
+        // SAFETY: as above, without the flag.
         handler => unsafe {
             let handler: extern "C" fn(c_int) = std::mem::transmute(handler);
             handler(signal);
@@ -266,13 +261,13 @@ mod tests {
     use crate::Bytes;
     use crate::testing::Directory;
 
-    /// Variable that says a process that it is to die, and how.
+    /// Variable with the role of a process that ends by a signal.
     const ROLE: &str = "ICHNOS_TEST_BUS_ERROR";
 
-    /// Variable that says it which directory it may use: it does not live to remove one of its own.
+    /// Variable with the directory for such a process, which cannot remove one of its own.
     const DIR: &str = "ICHNOS_TEST_DIRECTORY";
 
-    /// How a process ends that plays a role.
+    /// Exit status of a process in a role.
     fn end_of(role: &str) -> ExitStatus {
         let directory = Directory::new("bus-error");
         let test = "bus_error::tests::all_other_signals_are_for_the_handler_before";
@@ -282,12 +277,12 @@ mod tests {
     }
 
     extern "C" fn leave(_: c_int) {
-        // SAFETY: it ends the process at once.
+        // SAFETY: ends the process at once.
         unsafe { libc::_exit(77) }
     }
 
     extern "C" fn leave_with_description(_: c_int, info: *mut siginfo_t, _: *mut c_void) {
-        // SAFETY: the system gives a valid description; the call ends the process at once.
+        // SAFETY: the system passes a valid description; the call ends the process at once.
         unsafe { libc::_exit(if (*info).si_signo == libc::SIGBUS { 78 } else { 1 }) }
     }
 
@@ -301,22 +296,21 @@ mod tests {
         }
     }
 
-    /// Reads a page that is gone of a mapping without a guard.
+    /// Reads a lost page of a mapping without a guard.
     fn read_elsewhere(directory: &Path) {
         let path = directory.join("elsewhere");
         std::fs::write(&path, vec![1; 1 << 16]).unwrap();
         let file = std::fs::File::options().read(true).write(true).open(&path).unwrap();
-        // SAFETY: that reading it ends the process is what is tested.
+        // SAFETY: the test expects that reading it ends the process.
         let bytes = unsafe { memmap2::Mmap::map(&file) }.unwrap();
         file.set_len(0).unwrap();
         std::hint::black_box(bytes[1 << 15]);
     }
 
-    /// What is done with the signal.
+    /// Current action of the signal.
     fn action() -> (libc::sighandler_t, c_int) {
         let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-        // SAFETY: no action is set, and there is room for the one that is in use, of which zeros are a valid
-        // value.
+        // SAFETY: no action is set, and there is room for the current one, for which zeros are a valid value.
         let action = unsafe {
             assert_eq!(libc::sigaction(libc::SIGBUS, ptr::null(), action.as_mut_ptr()), 0);
             action.assume_init()
@@ -324,8 +318,7 @@ mod tests {
         (action.sa_sigaction, action.sa_flags)
     }
 
-    /// A program that did not ask for the handler does not get one; when it asks, it gets one, which also guards
-    /// what was mapped before.
+    /// The handler is only installed when the program asks for it; then it also guards earlier mappings.
     fn read_unasked(path: &Path) {
         let before = action();
         let bytes = Bytes::of_file(path).unwrap();
@@ -338,11 +331,11 @@ mod tests {
         assert_eq!(action(), handled);
         shorten(path);
         assert_eq!((bytes[9], bytes[1 << 16]), (1, 0));
-        // SAFETY: it ends the process at once.
+        // SAFETY: ends the process at once.
         unsafe { libc::_exit(76) }
     }
 
-    /// Reads a page that is gone, without the handler.
+    /// Reads a lost page without the handler.
     fn read_unguarded(path: &Path) {
         let bytes = Bytes::of_file(path).unwrap();
         shorten(path);
@@ -374,12 +367,12 @@ mod tests {
         let bytes = Bytes::of_file(&directory.join("large")).unwrap();
         assert_eq!(bytes[0], 1);
         if role.contains("sent") {
-            // SAFETY: that it ends the process is what is tested.
+            // SAFETY: the test expects that it ends the process.
             unsafe { libc::raise(libc::SIGBUS) };
         } else {
             read_elsewhere(&directory);
         }
-        // SAFETY: it ends the process at once.
+        // SAFETY: ends the process at once.
         unsafe { libc::_exit(79) }
     }
 

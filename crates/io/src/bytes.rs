@@ -1,4 +1,4 @@
-//! Bytes that are cheap to hand around.
+//! Shared bytes.
 
 use std::fmt;
 use std::fs::File;
@@ -10,19 +10,18 @@ use std::sync::Arc;
 
 use crate::mapping::Mapping;
 
-/// Files up to this size are read: a mapping costs more than it saves, and the system only grants
-/// a limited number of them.
+/// Files up to this size are read: a mapping costs more than it saves, and the system limits the number of mappings.
 const READ_UP_TO: u64 = 64 << 10;
 
 /// Bytes of a file, mapped or owned. Clones share them.
 ///
-/// Files of more than 64 KiB are mapped. In a program that has called
-/// [`handle_bus_errors`](crate::handle_bus_errors), a mapped file that becomes shorter while it is read is zeros
-/// from there on, and [`Bytes::lost`] says whether that has happened; on Unix, it ends other programs.
+/// Files of more than 64 KiB are mapped. After a call of [`handle_bus_errors`](crate::handle_bus_errors), a
+/// mapped file that shrinks while it is read continues with zeros, and [`Bytes::lost`] reports them; without
+/// the call, it ends the process on Unix.
 #[derive(Clone)]
 pub struct Bytes {
-    /// Where the bytes are: a part of what `storage` owns, found once so that looking at them,
-    /// which readers do for each event, is free.
+    /// Beginning of the bytes in the data of `storage`, found once so that readers can access them for each
+    /// event without cost.
     begin: NonNull<u8>,
     len: usize,
     storage: Arc<Storage>,
@@ -33,38 +32,38 @@ enum Storage {
     Owned(Vec<u8>),
 }
 
-// SAFETY: the bytes are only ever read, and they belong to `storage`, which both threads keep
-// alive and which is `Send` and `Sync` itself.
+// SAFETY: the bytes are only read, and they belong to `storage`, which both threads keep alive and which is
+// itself `Send` and `Sync`.
 unsafe impl Send for Bytes {}
 // SAFETY: as above.
 unsafe impl Sync for Bytes {}
 
 impl Bytes {
-    /// The content of a plain file.
+    /// Returns the content of a plain file.
     ///
     /// # Errors
-    /// If it cannot be opened, is a directory, a pipe or a device, or says that it is larger than both
-    /// the address space and the memory.
+    /// If it cannot be opened, is a directory, a pipe or a device, or its reported size exceeds both the
+    /// address space and the memory.
     pub fn of_file(path: &Path) -> io::Result<Self> {
-        // Before it is opened: to open a pipe may wait forever.
+        // Check before opening: opening a pipe may block forever.
         plain(&std::fs::metadata(path)?)?;
         let mut file = File::open(path)?;
         let metadata = file.metadata()?;
         plain(&metadata)?;
         let len = metadata.len();
         if len > READ_UP_TO {
-            // Some file systems cannot map, and a process may have no mapping left: then read.
+            // Some file systems do not support mappings, and a process may have no mapping left: then read.
             if let Ok(mapped) = Mapping::new(&file, path, &metadata) {
                 return Ok(Self::of_storage(Storage::Mapped(mapped)));
             }
         }
         let mut bytes = room_for(len)?;
-        // Not more than the file had: a tracer may be writing faster than this reads.
+        // Read no more than the size found: a tracer may be writing faster than this reads.
         Read::by_ref(&mut file).take(len).read_to_end(&mut bytes)?;
         Ok(Self::of_storage(Storage::Owned(bytes)))
     }
 
-    /// The first bytes of a plain file, at most `most`: for looking at what it is.
+    /// Returns the first bytes of a plain file, at most `most`, to recognize it.
     pub(crate) fn beginning_of_file(path: &Path, most: usize) -> io::Result<Self> {
         plain(&std::fs::metadata(path)?)?;
         let mut bytes = room_for(most as u64)?;
@@ -72,7 +71,7 @@ impl Bytes {
         Ok(bytes.into())
     }
 
-    /// The content of a file of this process that has no name.
+    /// Returns the content of a file of this process that has no name.
     pub(crate) fn of_temporary(file: &File) -> io::Result<Self> {
         Ok(Self::of_storage(Storage::Mapped(Mapping::of_temporary(file)?)))
     }
@@ -86,7 +85,7 @@ impl Bytes {
         Self { begin: NonNull::from(all).cast(), len: all.len(), storage }
     }
 
-    /// A part of these bytes; what lies beyond their end is left out.
+    /// Returns a part of these bytes, clamped to their length.
     #[must_use]
     pub fn slice(&self, range: Range<usize>) -> Self {
         let begin = range.start.min(self.len);
@@ -94,14 +93,14 @@ impl Bytes {
         Self { begin: NonNull::from(part).cast(), len: part.len(), storage: Arc::clone(&self.storage) }
     }
 
-    /// Asks the processor to fetch the bytes around `at` into its caches, without waiting for them;
-    /// does nothing where that cannot be asked, or beyond the end.
+    /// Prefetches the bytes around `at` into the processor's caches, without waiting for them. Does nothing
+    /// if that is not supported, or beyond the end.
     #[inline]
     pub fn prefetch(&self, at: usize) {
         #[cfg(target_arch = "x86_64")]
         if let Some(byte) = self.get(at..) {
-            // SAFETY: the instruction is part of every x86-64 processor, reads nothing that a program
-            // can see, and takes any address.
+            // SAFETY: the instruction is part of every x86-64 processor, has no visible effects, and accepts
+            // any address.
             unsafe {
                 std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(byte.as_ptr().cast())
             }
@@ -110,11 +109,10 @@ impl Bytes {
         let _ = at;
     }
 
-    /// These bytes were looked at and are not needed soon. Where they are a part of a mapped file, as the
-    /// members of an archive are, the system need not keep them in the memory of this process: once enough
-    /// parts were released, pages are given back, and read again when they are looked at again.
+    /// Marks these bytes as not needed soon. If they are a part of a mapped file, like the members of an archive, their
+    /// pages are given back to the system after enough parts were released, and read again on the next access.
     ///
-    /// This is for going through very many members; it costs next to nothing.
+    /// Use it when reading very many members; it costs next to nothing.
     pub fn release(&self) {
         if let Storage::Mapped(mapping) = &*self.storage
             && self.len < mapping.len()
@@ -123,26 +121,26 @@ impl Bytes {
         }
     }
 
-    /// The same for `len` bytes among these, also where these are a whole file.
+    /// Like [`release`](Self::release), for `len` of these bytes, also if they are a whole file.
     ///
-    /// This is for looking through large files, which would else stay in memory up to where that ends.
+    /// Use it when reading through large files, which would otherwise stay in memory.
     pub fn release_part(&self, len: usize) {
         if let Storage::Mapped(mapping) = &*self.storage {
             mapping.release(len);
         }
     }
 
-    /// The sparse file that these bytes are a part of, and where in it they begin.
+    /// Returns the sparse file that contains these bytes, and their offset in it.
     pub(crate) fn sparse_file(&self) -> Option<(File, usize)> {
         let Storage::Mapped(mapping) = &*self.storage else { return None };
         Some((mapping.sparse_file()?, self.begin.addr().get() - mapping.as_ptr().addr()))
     }
 
-    /// Which of these bytes could not be read and are zeros instead, from the first to the last one:
-    /// their file has become shorter since it was mapped, or its device fails. Empty if all is well.
+    /// Returns the range of bytes, from the first to the last one, that could not be read and are zeros
+    /// instead: their file has become shorter since it was mapped, or its device fails. Empty without losses.
     ///
-    /// This costs next to nothing, but does not know of zeros that were not read yet, nor of those
-    /// between the end of a file that was shortened and the end of that page of memory.
+    /// This costs next to nothing, but does not detect zeros that were not read yet, nor those between the
+    /// end of a shortened file and the end of that memory page.
     #[must_use]
     pub fn lost(&self) -> Range<usize> {
         let Storage::Mapped(mapping) = &*self.storage else { return 0..0 };
@@ -155,8 +153,7 @@ impl Bytes {
         within(lost.start)..within(lost.end)
     }
 
-    /// The same as [`Bytes::lost`], but asks the system how long the file is now: then all that is
-    /// missing at its end is known.
+    /// Like [`Bytes::lost`], but checks the current length of the file, and so detects all bytes missing at its end.
     #[must_use]
     pub fn look_for_loss(&self) -> Range<usize> {
         if let Storage::Mapped(mapping) = &*self.storage {
@@ -166,12 +163,12 @@ impl Bytes {
     }
 }
 
-/// The length of a sparse file can be anything: what memory does not have is an error, no abort.
+/// Reserves memory. A sparse file can have any length, so too little memory is an error, not an abort.
 fn room_for(len: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let reserved = bytes.try_reserve_exact(usize::try_from(len).unwrap_or(usize::MAX));
     reserved.map_err(|_| {
-        let message = format!("there is not enough memory to hold {len} bytes of it");
+        let message = format!("not enough memory to hold {len} bytes");
         io::Error::new(io::ErrorKind::OutOfMemory, message)
     })?;
     Ok(bytes)
@@ -190,9 +187,9 @@ impl Deref for Bytes {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        // SAFETY: `begin` and `len` were taken from a slice of what `storage` owns. That neither
-        // moves nor changes: a mapping stays where it is, nothing can reach the vector to let it
-        // grow, and both live as long as `self` keeps `storage`.
+        // SAFETY: `begin` and `len` were taken from a slice of the data of `storage`. That neither moves nor
+        // changes: a mapping stays in place, nothing can reach the vector to let it grow, and both live as
+        // long as `self` keeps `storage`.
         unsafe { std::slice::from_raw_parts(self.begin.as_ptr(), self.len) }
     }
 }
@@ -253,7 +250,7 @@ mod tests {
         }
     }
 
-    /// What Miri can run, too.
+    /// Also runs under Miri.
     #[test]
     fn parts_of_owned_bytes_live_on() {
         let bytes = Bytes::from((0..100).collect::<Vec<u8>>());

@@ -1,4 +1,4 @@
-//! Writing traces: the mirror of [`Format::open`](crate::Format::open).
+//! Writing traces: the counterpart of [`Format::open`](crate::Format::open).
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,18 +11,17 @@ use ichnos_model::{DataStream, Limits, Message, Packet, Trace, TraceDigest};
 
 use crate::{Existing, OptionValue};
 
-/// How traces of a format are written.
+/// Writes traces of a format.
 ///
 /// # For implementations
-/// A format that can be written returns one from [`Format::writer`](crate::Format::writer). Lower the classes of the
-/// sources with [`LoweredTrace`](ichnos_model::lower::LoweredTrace): a writer declares what it can hold and decides
-/// nothing else about classes.
+/// A format that can be written returns a writer from [`Format::writer`](crate::Format::writer). Lower the
+/// classes of the sources with [`LoweredTrace`](ichnos_model::lower::LoweredTrace): a writer only declares
+/// its capabilities and decides nothing else about classes.
 pub trait TraceWriter: Send + Sync {
-    /// The dialects that can be written; the first one is the default.
+    /// Returns the dialects that can be written; the first one is the default.
     fn dialects(&self) -> &'static [OptionValue];
 
-    /// The dialect in which traces of these dialects, each of which is there once, can all be written as they are;
-    /// `None` if there is no such dialect.
+    /// Returns the dialect that can represent traces of these (distinct) dialects unchanged, if there is one.
     fn common_dialect(&self, dialects: &[&'static str]) -> Option<&'static str> {
         match dialects {
             [only] => Some(only),
@@ -30,21 +29,21 @@ pub trait TraceWriter: Send + Sync {
         }
     }
 
-    /// Extensions of file names that mean the format, without the dot.
+    /// Returns the file name extensions of the format, without the dot.
     fn extensions(&self) -> &'static [&'static str];
 
-    /// Whether a trace is a directory of files; otherwise it is one file or pipe.
+    /// Returns `true` if a trace is a directory of files, `false` if it is one file or pipe.
     fn is_directory(&self) -> bool;
 
-    /// In which order it takes messages.
+    /// Returns the order in which it takes messages.
     fn order(&self) -> MessageOrder;
 
-    /// Lists the files in a directory, by their paths in it, if a writer of the format can have put all of them there: with
-    /// [`Existing::Replace`], they are deleted when the output replaces them.
+    /// Lists the files in a directory, by their paths in it, if a writer of the format can have written all
+    /// of them: with [`Existing::Replace`], they are deleted when the output replaces them.
     ///
     /// # Errors
-    /// If there is any other file, which the error names (see [`foreign_file`](crate::foreign_file)), or if the directory
-    /// cannot be read.
+    /// If there is any other file, which the error names (see [`foreign_file`](crate::foreign_file)), or the
+    /// directory cannot be read.
     fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>>;
 
     /// Creates traces with the classes and data streams of other traces, at a path.
@@ -58,8 +57,8 @@ pub trait TraceWriter: Send + Sync {
         options: &WriteOptions,
     ) -> Result<Box<dyn TraceOutput>, CreateError>;
 
-    /// Creates what writes several parts of other traces at once, each with the classes of all: parts are added while the
-    /// traces are read.
+    /// Creates an output for several parts of other traces, each with the classes of all. Parts are added
+    /// while the traces are read.
     ///
     /// # Errors
     /// If they cannot be written at all.
@@ -70,74 +69,73 @@ pub trait TraceWriter: Send + Sync {
     ) -> Result<Box<dyn PartsOutput>, CreateError>;
 }
 
-/// In which order a writer takes messages.
+/// Order in which a writer takes messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageOrder {
-    /// Those of each data stream in its order: data streams can be written one after the other, and several at
-    /// the same time.
+    /// The messages of each data stream in its order. Data streams can be written in sequence or concurrently.
     ByStream,
-    /// All merged by time.
+    /// All messages merged by time.
     Merged,
 }
 
-/// Where traces are written.
+/// Destination of written traces.
 #[derive(Clone, Debug)]
 pub enum WriteTarget {
-    /// At a path, where they appear when they are complete.
+    /// A path at which the traces appear when they are complete.
     Complete(PathBuf),
-    /// At a path, where what was written can be read at any time, even if the program is killed.
+    /// A path at which the data written so far can be read at any time, even if the program is killed.
     Live(PathBuf),
-    /// Nowhere: only what is lost is found out.
+    /// No output: only the losses are determined.
     Nowhere,
 }
 
-/// A trace that is written: what it is, and which of its data streams.
+/// A trace to write, and its selected data streams.
 #[derive(Clone, Debug)]
 pub struct WriteSource {
     /// The trace.
     pub trace: Arc<Trace>,
     /// Name of the format that it was read from; empty if it was not read.
     pub format: &'static str,
-    /// True if further event record classes can come while it is written: see [`Trace::dynamic_classes`].
+    /// `true` if further event record classes can be discovered while it is written: see [`Trace::dynamic_classes`].
     pub has_dynamic_classes: bool,
-    /// Its data streams, in the order of their numbers in [`Lane`].
+    /// Selected data streams, in the order of their numbers in [`Lane`].
     pub streams: Vec<Arc<DataStream>>,
 }
 
-/// How to write traces.
+/// Options for writing traces.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct WriteOptions {
-    /// Name of a dialect; None: the default one.
+    /// Name of a dialect; `None` for the default one.
     pub dialect: Option<String>,
-    /// About how many bytes a packet has at most; None: as many as the packet that it is made of, or the default.
+    /// Approximate maximum size of a packet in bytes; `None` for the size of the source packet, or the default.
     pub packet_size: Option<u64>,
-    /// Whether events are left out, so that what an event says can not depend on the one before.
+    /// `true` if events are dropped, so that the data of an event cannot depend on the previous one.
     pub leaves_out: bool,
-    /// Whether whole packets are left out, so that what a packet says can not depend on the one before.
+    /// `true` if whole packets are dropped, so that the data of a packet cannot depend on the previous one.
     pub leaves_out_packets: bool,
-    /// What events are selected by, if others between them are left out. The output then gets a UUID of its own, made of
-    /// this and of that of the source: all files with one UUID count as parts of one trace, and packets with the same
-    /// number as copies.
+    /// Selection of events, if others between them are dropped. The output then gets its own UUID, made of the
+    /// selection and the source's UUID: all files with one UUID count as parts of one trace, and packets with
+    /// the same number as copies.
     pub selected_by: Vec<String>,
-    /// Only what is in this time: packets do not begin before it or end after it.
+    /// Time window: packets do not begin before it or end after it.
     pub window: ichnos_model::Window,
-    /// Make what is written valid, whatever the source is: events and packets whose times cannot be get times that
-    /// can, counters only grow, and texts are valid.
+    /// Make the output valid for any source: impossible times of events and packets are replaced by possible
+    /// ones, counters only grow, and texts are valid.
     pub repair: bool,
-    /// Write indexes of packets, too.
+    /// Also write indexes of packets.
     pub index: bool,
     /// Write all sources as one trace.
     pub merge: bool,
-    /// An event that cannot be written is an error; otherwise it is left out, and counted as a loss.
+    /// Makes an event that cannot be written an error. Otherwise, it is dropped and counted as a loss.
     pub must_fit: bool,
-    /// The clocks of all sources are on one timeline, also those that nothing in them relates.
+    /// Take the clocks of all sources as one timeline, even if nothing relates them.
     pub correlated: bool,
-    /// Treatment of what is at the path already.
+    /// Treatment of existing files at the path.
     pub existing: Existing,
-    /// Compares the output with what was written, before it appears; None: it is not read again.
+    /// Compares the output with the written data before it appears; `None` to skip this.
     pub verify: Option<Verify>,
-    /// Flag that ends writing: with an error, and nothing appears.
+    /// Flag that stops writing with an error and without output.
     pub stop: Option<&'static AtomicBool>,
     /// Limits of classes.
     pub limits: Limits,
@@ -147,7 +145,7 @@ impl WriteOptions {
     /// Ends work that takes long when writing is [stopped](Self::stop).
     ///
     /// # Errors
-    /// If it is to end. The kind of the error is [`io::ErrorKind::Interrupted`].
+    /// If the flag is set. The kind of the error is [`io::ErrorKind::Interrupted`].
     pub fn check_stop(&self) -> io::Result<()> {
         match self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
             true => Err(io::Error::new(io::ErrorKind::Interrupted, "stopped")),
@@ -156,12 +154,12 @@ impl WriteOptions {
     }
 }
 
-/// Compares an output with what was written.
+/// Compares an output with the written data.
 #[derive(Clone)]
 pub struct Verify(Arc<VerifyFn>);
 
-/// Takes the path of the output, which has not appeared yet, and what was written. The error is the first difference, as a
-/// [`CreateError::Mismatch`].
+/// Compares the output at a path, which has not appeared yet, with the digest of the written data. The error
+/// is the first difference, as a [`CreateError::Mismatch`].
 pub type VerifyFn = dyn Fn(&Path, &TraceDigest) -> Result<(), CreateError> + Send + Sync;
 
 impl Verify {
@@ -175,7 +173,7 @@ impl Verify {
     /// Compares the output at a path.
     ///
     /// # Errors
-    /// If it is not what was written.
+    /// If it differs from the written data.
     pub fn check(&self, path: &Path, written: &TraceDigest) -> Result<(), CreateError> {
         (self.0)(path, written)
     }
@@ -187,152 +185,152 @@ impl std::fmt::Debug for Verify {
     }
 }
 
-/// Why traces cannot be written.
+/// Reason why traces cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CreateError {
     /// There is no such dialect.
-    #[error("there is no dialect `{0}`")]
+    #[error("unknown dialect `{0}`")]
     Dialect(String),
     /// Lowered classes exceed a limit.
     #[error("the classes of {trace} cannot be written: {error}")]
     Classes {
-        /// The trace.
+        /// Name of the trace.
         trace: String,
-        /// Why.
+        /// Reason.
         error: PlanError,
     },
     /// The description of a trace cannot be written.
     #[error("{trace} cannot be written as {dialect}: {}", problems.join("; "))]
     Unsupported {
-        /// The trace.
+        /// Name of the trace.
         trace: String,
-        /// The dialect.
+        /// Name of the dialect.
         dialect: &'static str,
-        /// What it cannot have.
+        /// Descriptions of its unsupported items.
         problems: Vec<String>,
     },
-    /// Traces cannot be one.
+    /// Traces cannot be merged.
     #[error("{trace} cannot be merged with the others: {problem}")]
     Unmergeable {
-        /// The trace.
+        /// Name of the trace.
         trace: String,
-        /// Why.
+        /// Reason.
         problem: String,
     },
-    /// Something cannot be written there.
+    /// The output cannot be written.
     #[error("{path}: {error}")]
     Io {
-        /// Where.
+        /// Path.
         path: String,
-        /// Why.
+        /// Reason.
         error: io::Error,
     },
-    /// The output is not what was written: it does not appear.
-    #[error("the output is not what was written: {0}")]
+    /// The output differs from the written data, and does not appear.
+    #[error("the output differs from the written data: {0}")]
     Mismatch(String),
     /// Writing was [stopped](WriteOptions::stop): the output does not appear.
     #[error("stopped")]
     Stopped,
-    /// The output cannot be read again, as it is a pipe or a device.
-    #[error("{0}: the output cannot be read again to verify it")]
+    /// The output is a pipe or a device, which cannot be read again.
+    #[error("{0}: cannot verify the output: a pipe or a device cannot be read again")]
     Unverifiable(String),
-    /// The format has no data streams that begin later.
+    /// The format does not support data streams that begin later.
     #[error("data streams cannot be added to a trace of this format while it is written")]
     FixedStreams,
 }
 
-/// Which messages an encoder takes.
+/// Messages that an encoder takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
-    /// Those of a data stream, or of a part of it.
+    /// The messages of a data stream, or of a part of it.
     Stream {
         /// Index of the trace among the sources.
         source: usize,
         /// Index of the data stream in the trace.
         stream: usize,
     },
-    /// All.
+    /// All messages.
     All,
 }
 
 /// Traces that are being written.
 ///
-/// Several encoders can work at the same time, on several threads, and what they have encoded can be written by these:
-/// that of a data stream in the order of its messages, that of several data streams in any order.
+/// Several encoders can work concurrently on several threads, which can also write the encoded data: for one
+/// data stream in the order of its messages, for several data streams in any order.
 ///
 /// # For implementations
-/// Nothing that is at the path may change before [`finish`](Self::finish): if the output is dropped instead, it has to be
-/// as if nothing had been written.
+/// Nothing at the path may change before [`finish`](Self::finish): if the output is dropped instead, it must
+/// leave no trace of itself.
 pub trait TraceOutput: Send + Sync {
-    /// An encoder of messages.
+    /// Returns an encoder for the messages of a lane.
     fn encoder(&self, lane: Lane) -> Box<dyn Encoder + Send>;
 
-    /// Adds a data stream to a trace that is being written, by the index of its source; gives its number for
-    /// [`Lane::Stream`]. Its trace can be another one than that of the source: then all data stream classes of that
-    /// are added, whose ids must be new, and the clocks of the trace are those of that, which are the same as before
-    /// and perhaps more behind them.
+    /// Adds a data stream to a trace that is being written, by the index of its source, and returns its number for
+    /// [`Lane::Stream`]. It can belong to another trace than the source: then all data stream classes of that trace are
+    /// added, whose ids must be new, and its clocks are used, which must begin with the previous clocks.
     ///
     /// # Errors
-    /// If the format has no such data streams, or if they cannot be written.
+    /// If the format does not support such data streams, or they cannot be written.
     fn add_stream(&self, source: usize, stream: Arc<DataStream>) -> Result<usize, CreateError> {
         let _ = (source, stream);
         Err(CreateError::FixedStreams)
     }
 
-    /// Whether parts of a data stream can be encoded by encoders of their own: what an encoder does does not depend on
-    /// what came before.
+    /// Returns `true` if parts of a data stream can be encoded by separate encoders, because encoding does
+    /// not depend on earlier messages.
     fn is_divisible(&self, lane: Lane) -> bool {
         let _ = lane;
         true
     }
 
-    /// Writes what an encoder has encoded.
+    /// Writes encoded data.
     ///
     /// # Errors
     /// If it cannot be written.
     fn write(&self, block: EncodedBlock) -> io::Result<()>;
 
-    /// Returns the losses up to now.
+    /// Returns the losses so far.
     fn losses(&self) -> LossTable;
 
     /// Completes the traces.
     ///
     /// # Errors
-    /// If something cannot be written. What was at the path is then still there.
+    /// If it cannot be written. Existing files at the path are then kept.
     fn finish(self: Box<Self>) -> Result<WriteReport, CreateError>;
 }
 
-/// A part of traces, which is traces of its own.
+/// A part of traces, written as separate traces.
 #[derive(Clone, Debug, Default)]
 pub struct PartTarget {
-    /// Its directory or file, which must not exist; None: nothing is written.
+    /// Directory or file, which must not exist; `None` to write nothing.
     pub path: Option<PathBuf>,
-    /// Selection of its events, beyond [`WriteOptions::selected_by`]: then the part gets a UUID of its own, and its
-    /// packets are numbered and count losses anew.
+    /// Selection of its events, in addition to [`WriteOptions::selected_by`]: the part then gets its own
+    /// UUID, and its packets have new sequence numbers and loss counters.
     pub selected_by: Option<String>,
-    /// Only what is in this time: its packets do not begin before it or end after it.
+    /// Time window: its packets do not begin before it or end after it.
     pub window: ichnos_model::Window,
 }
 
 /// Parts of traces that are being written, one [`Lane`] after the other.
 ///
-/// A loss is a message of one part: only its packets say so, whatever those of the source count.
+/// A loss is a message of one part: only the packets of that part contain it, independent of the counters of
+/// the source.
 ///
 /// # For implementations
-/// Parts can be very many: one that waits may take some hundred bytes, and files must not stay open.
+/// There can be very many parts: a waiting one may take some hundred bytes, and files must not stay open.
 pub trait PartsOutput {
-    /// Adds a part; gives its number, from 0 on.
+    /// Adds a part and returns its number, from 0 on.
     ///
     /// # Errors
     /// If it cannot be created.
     fn add_part(&mut self, part: PartTarget) -> Result<usize, CreateError>;
 
-    /// The following messages are those of a lane.
+    /// Begins the messages of a lane.
     fn begin_lane(&mut self, lane: Lane);
 
-    /// Takes a packet as a whole, at its beginning, if its bytes can be copied into a part. True: its events and its end
-    /// must not be given.
+    /// Copies a whole packet into a part, at its beginning, if its bytes can be copied. Returns `true` if
+    /// copied: its events and its end must not be passed then.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -341,22 +339,22 @@ pub trait PartsOutput {
         Ok(false)
     }
 
-    /// Takes a message of a packet that was [copied](Self::copy_packet) into a part, for [`WriteOptions::verify`]: it counts
-    /// as written.
+    /// Takes a message of a packet that was [copied](Self::copy_packet) into a part and counts it as written,
+    /// for [`WriteOptions::verify`].
     fn copied_message(&mut self, part: usize, message: &Message<'_>) {
         let _ = (part, message);
     }
 
-    /// A packet of the source begins. Parts have it as soon as they get an event of it.
+    /// Begins a packet of the source. Each part gets it with its first event of the packet.
     ///
     /// # Errors
-    /// If what is before it cannot be written.
+    /// If the data before it cannot be written.
     fn begin_packet(&mut self, packet: &Packet<'_>) -> io::Result<()> {
         let _ = packet;
         Ok(())
     }
 
-    /// A part has the packet that was begun last, even if it gets no event of it.
+    /// Adds the current packet to a part, even if the part gets no event of it.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -365,7 +363,7 @@ pub trait PartsOutput {
         Ok(())
     }
 
-    /// A part gets no more of the packet.
+    /// Ends the current packet in a part.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -374,7 +372,7 @@ pub trait PartsOutput {
         Ok(())
     }
 
-    /// The packet ends, in all parts that have it.
+    /// Ends the packet in all parts that have it.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -389,23 +387,23 @@ pub trait PartsOutput {
     /// If it cannot be written.
     fn message(&mut self, part: usize, message: &Message<'_>) -> io::Result<()>;
 
-    /// There are no more messages of the lane.
+    /// Ends the lane.
     ///
     /// # Errors
     /// If something cannot be written.
     fn end_lane(&mut self) -> io::Result<()>;
 
-    /// Completes a part, once there are no more lanes: writes what describes it, and reads it again if that is wanted (see
-    /// [`WriteOptions::verify`]). Says how many events and copied packets it has.
+    /// Completes a part after the last lane: writes its description, and reads it again if requested (see
+    /// [`WriteOptions::verify`]). The report contains the numbers of events and copied packets.
     ///
     /// # Errors
-    /// If it cannot be written, or is not what was written.
+    /// If it cannot be written, or differs from the written data.
     fn finish_part(&mut self, part: usize) -> Result<WriteReport, CreateError>;
 
-    /// Returns the number of bytes that were written up to now.
+    /// Returns the number of bytes written so far.
     fn written(&self) -> u64;
 
-    /// Returns the losses up to now.
+    /// Returns the losses so far.
     fn losses(&self) -> LossTable;
 
     /// Ends the output; all parts are complete.
@@ -415,20 +413,20 @@ pub trait PartsOutput {
     fn finish(self: Box<Self>) -> Result<WriteReport, CreateError>;
 }
 
-/// Makes bytes of messages.
+/// Encodes messages.
 ///
 /// # For implementations
-/// An encoder gets the messages of its [`Lane`], or, with others after it, those of some packets of a data stream: what it
-/// makes must not depend on packets before. What it keeps in memory must be bounded, however many messages there are.
+/// An encoder gets the messages of its [`Lane`], or, together with other encoders, those of some packets of a data
+/// stream: its output must not depend on earlier packets. Its memory must be bounded for any number of messages.
 pub trait Encoder {
     /// Takes a message.
     ///
     /// # Errors
-    /// If it cannot be written, and leaving it out would not be noticed.
+    /// If it cannot be written, and dropping it would go unnoticed.
     fn message(&mut self, message: &Message<'_>) -> io::Result<()>;
 
-    /// Takes a packet as a whole, at its beginning, if its bytes can be copied. True: its events and its end must not
-    /// be given.
+    /// Copies a whole packet, at its beginning, if its bytes can be copied. Returns `true` if copied: its
+    /// events and its end must not be passed then.
     ///
     /// # Errors
     /// See [`Encoder::message`].
@@ -437,18 +435,19 @@ pub trait Encoder {
         Ok(false)
     }
 
-    /// Takes the packet that follows the one whose beginning is the next message, if there is one: to know what
-    /// can be true of that. Called where [`WriteOptions::repair`] is set.
+    /// Takes the packet after the one that begins with the next message, if there is one, to derive limits
+    /// for the latter. Called with [`WriteOptions::repair`].
     fn look_ahead(&mut self, next: Option<&Packet<'_>>) {
         let _ = next;
     }
 
-    /// Takes a message of a packet that was [copied](Self::copy_packet), for [`WriteOptions::verify`]: it counts as written.
+    /// Takes a message of a packet that was [copied](Self::copy_packet) and counts it as written, for
+    /// [`WriteOptions::verify`].
     fn copied_message(&mut self, message: &Message<'_>) {
         let _ = message;
     }
 
-    /// Completes what is begun, such as the open packet, so that [`Encoder::take`] gives all that was encoded.
+    /// Completes open data, such as the current packet, so that [`Encoder::take`] returns everything that was encoded.
     ///
     /// # Errors
     /// See [`Encoder::message`].
@@ -456,37 +455,37 @@ pub trait Encoder {
         Ok(())
     }
 
-    /// What was encoded, as soon as it is much, or as soon as a packet is complete for [`WriteTarget::Live`].
+    /// Returns encoded data, once there is enough of it, or once a packet is complete for [`WriteTarget::Live`].
     fn take(&mut self) -> Option<EncodedBlock>;
 
-    /// There are no more messages: gives the rest.
+    /// Ends the messages and returns the remaining data.
     ///
     /// # Errors
     /// See [`Encoder::message`].
     fn finish(&mut self) -> io::Result<Vec<EncodedBlock>>;
 }
 
-/// What an encoder has encoded.
+/// Encoded data.
 #[derive(Debug, Default)]
 pub struct EncodedBlock {
-    /// Whose: a number that the writer has given out.
+    /// Number of the stream, assigned by the writer.
     pub stream: usize,
-    /// Which of the files of the data stream.
+    /// Index of the file in the data stream.
     pub part: usize,
-    /// The bytes.
+    /// Encoded bytes.
     pub bytes: Vec<u8>,
-    /// The packets in them, one after the other.
+    /// Packets in the bytes, in order.
     pub packets: Vec<EncodedPacket>,
-    /// How many events there are in them.
+    /// Number of events in them.
     pub events: u64,
-    /// How many of the packets were copied as a whole; their events are not counted.
+    /// Number of packets that were copied as a whole; their events are not counted.
     pub copied_packets: u64,
 }
 
-/// A packet that was encoded.
+/// An encoded packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EncodedPacket {
-    /// Its size in bits.
+    /// Size of the packet in bits.
     pub total: u64,
     /// Size of its content in bits.
     pub content: u64,
@@ -496,32 +495,32 @@ pub struct EncodedPacket {
     pub end: u64,
     /// Snapshot of the counter of discarded event records.
     pub discarded: u64,
-    /// Its sequence number; all ones if it has none.
+    /// Sequence number; all ones without one.
     pub sequence: u64,
 }
 
-/// Digest of the written records.
+/// Summary of the written data.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct WriteReport {
-    /// Where the traces are.
+    /// Paths of the traces.
     pub paths: Vec<PathBuf>,
-    /// How many bytes of data streams.
+    /// Size of data streams in bytes.
     pub bytes: u64,
-    /// How many packets.
+    /// Number of packets.
     pub packets: u64,
-    /// How many events, those in copied packets not counted.
+    /// Number of events, except those in copied packets.
     pub events: u64,
-    /// How many packets were copied as a whole.
+    /// Number of packets copied as a whole.
     pub copied_packets: u64,
-    /// Number of events that were to be written, those in copied packets not counted. Set by who reads them.
+    /// Number of events to write, except those in copied packets. Set by the code that reads them.
     pub selected_events: u64,
-    /// What was lost.
+    /// Losses.
     pub losses: LossTable,
 }
 
 impl WriteReport {
-    /// Returns true if there were events, and none of them was written.
+    /// Returns `true` if there were events, but none was written.
     #[must_use]
     pub fn lacks_all_events(&self) -> bool {
         self.selected_events > 0 && self.events == 0 && self.copied_packets == 0

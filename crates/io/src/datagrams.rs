@@ -9,32 +9,32 @@ use std::time::Duration;
 
 use crate::IoError;
 
-/// How many datagrams may wait to be read; what arrives then is dropped, and counted.
+/// Maximum number of waiting datagrams; further ones are dropped and counted.
 const ROOM: usize = 4_096;
 
-/// The longest datagram in bytes; a longer one is cut.
+/// Maximum length of a datagram in bytes; longer ones are cut.
 const LONGEST: usize = 64 << 10;
 
-/// How long it takes at most until it is seen that no more are wanted.
+/// Maximum time until the stop flag is noticed.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// A datagram.
 #[derive(Debug)]
 pub struct Datagram {
-    /// Its bytes, with their number before them: 32 bits, little-endian.
+    /// Bytes, prefixed by their number in 32 bits, little-endian.
     pub framed: Vec<u8>,
-    /// How many datagrams were dropped before it, because too many waited.
+    /// Number of datagrams dropped before it, because too many waited.
     pub dropped: u64,
 }
 
-/// Datagrams that arrive at a socket. They are received by a thread of their own, so that a slow reader
-/// loses as few as possible.
+/// Datagrams that arrive at a socket. They are received by a separate thread, so that a slow reader loses as
+/// few as possible.
 #[derive(Debug)]
 pub struct Datagrams {
     name: String,
     waiting: Receiver<Datagram>,
     dropped: Arc<AtomicU64>,
-    /// The socket, which goes away with this.
+    /// Path of the socket, which is removed on drop.
     path: PathBuf,
 }
 
@@ -42,8 +42,7 @@ impl Datagrams {
     /// Makes a Unix datagram socket at `path` and listens until `stop` is set.
     ///
     /// # Errors
-    /// If there is something at `path` already, the socket cannot be made, or the system has no such
-    /// sockets.
+    /// If something exists at `path`, the socket cannot be made, or the system has no such sockets.
     pub fn at_unix_socket(path: &Path, stop: &'static AtomicBool) -> Result<Self, IoError> {
         let name = path.to_string_lossy().into_owned();
         let (sender, waiting) = sync_channel(ROOM);
@@ -53,23 +52,23 @@ impl Datagrams {
         Ok(Self { name, waiting, dropped, path: path.to_owned() })
     }
 
-    /// Where they arrive.
+    /// Returns the path of the socket.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How many were dropped after the last one that was received.
+    /// Returns the number of datagrams dropped after the last one received.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped.swap(0, Ordering::Relaxed)
     }
 
-    /// Waits for the next one; None if no more are wanted and all that had arrived by then were received, or
-    /// the socket fails.
+    /// Waits for the next datagram; `None` after `stop` was set and all that had arrived by then were
+    /// received, or if the socket fails.
     #[must_use]
     pub fn next_datagram(&self) -> Option<Datagram> {
-        // The sender of the channel ends soon after no more are wanted.
+        // The sender of the channel ends soon after `stop` is set.
         self.waiting.recv().ok()
     }
 }
@@ -80,7 +79,7 @@ impl Drop for Datagrams {
     }
 }
 
-/// Whether a socket has no listener any more.
+/// Returns `true` if a socket has no listener any more.
 #[cfg(unix)]
 fn is_abandoned(path: &Path) -> bool {
     use std::os::unix::fs::FileTypeExt;
@@ -102,7 +101,7 @@ fn listen(
     use std::sync::mpsc::TrySendError;
 
     let socket = match UnixDatagram::bind(path) {
-        // A listener that was killed leaves the socket, where nothing is received any more.
+        // A listener that was killed leaves its socket, which receives nothing any more.
         Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_abandoned(path) => {
             std::fs::remove_file(path)?;
             UnixDatagram::bind(path)?
@@ -112,7 +111,7 @@ fn listen(
     socket.set_read_timeout(Some(PATIENCE))?;
     let receive = move || {
         let mut buffer = vec![0; LONGEST];
-        // What has arrived when no more are wanted is received, but not all that is sent after that.
+        // Receive datagrams that arrived before `stop` was set, but not all that are sent after that.
         let mut left = ROOM;
         while left > 0 {
             let is_last = stop.load(Ordering::Relaxed);
@@ -143,7 +142,7 @@ fn listen(
     Ok(())
 }
 
-/// Whether nothing came for a while, or a signal did.
+/// Returns `true` for a timeout or a signal.
 #[cfg(unix)]
 fn is_patience(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
@@ -178,7 +177,7 @@ mod tests {
             let Some(datagram) = datagrams.next_datagram() else { panic!("{received} {lost}") };
             assert_eq!(datagram.framed.len(), 8);
             (received, lost) = (received + 1, lost + datagram.dropped);
-            // The rest was dropped behind the last one.
+            // The rest was dropped after the last one received.
             if received == ROOM as u64 {
                 std::thread::sleep(4 * PATIENCE);
                 sender.send_to(b"last", &path).unwrap();

@@ -1,4 +1,4 @@
-//! Compressed data, recognised by its first bytes, unpacked within limits.
+//! Compressed data, recognized by its first bytes and unpacked within limits.
 
 use std::cell::Cell;
 use std::io::{self, BufRead, BufReader, Read};
@@ -8,10 +8,10 @@ use std::rc::Rc;
 use crate::store::Store;
 use crate::{Bytes, IoError, ScanStep, TreeOptions};
 
-/// What the dictionary of an xz stream may take.
+/// Maximum memory for the dictionary of an xz stream in bytes.
 const XZ_MEMORY: u64 = 512 << 20;
 
-/// How data are packed.
+/// Packing of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Packing {
     Gzip,
@@ -23,7 +23,7 @@ pub(crate) enum Packing {
 }
 
 impl Packing {
-    /// Recognises the first bytes of a file; [`HEAD`] of them are enough.
+    /// Recognizes the first bytes of a file; [`HEAD`] of them are enough.
     pub(crate) fn of(head: &[u8]) -> Option<Self> {
         let zstd_frame = matches!(head.first_chunk(), Some([0x28, 0xb5, 0x2f, 0xfd]));
         let zstd_skippable = matches!(head.first_chunk(), Some([0x50..=0x5f, 0x2a, 0x4d, 0x18]));
@@ -44,12 +44,12 @@ impl Packing {
         }
     }
 
-    /// Returns `true` if it is compressed data of one file, which can be unpacked.
+    /// Returns `true` for compressed data of one file, which can be unpacked.
     pub(crate) fn is_of_one_file(self) -> bool {
         matches!(self, Self::Gzip | Self::Zstd | Self::Xz)
     }
 
-    /// What a person calls it.
+    /// Returns its name for display.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Gzip => "gzip data",
@@ -62,11 +62,11 @@ impl Packing {
     }
 }
 
-/// How many bytes [`Packing::of`] looks at.
+/// Number of bytes that [`Packing::of`] needs.
 pub(crate) const HEAD: usize = 512;
 
-/// A tar archive begins with a header block whose checksum is right; the word "ustar" is newer
-/// than the format.
+/// Recognizes a tar archive by the checksum of its first header block; the word "ustar" is newer than the
+/// format.
 fn is_tar(head: &[u8]) -> bool {
     let Some(block) = head.get(..512) else { return false };
     let digits: Vec<u8> = block[148..156].iter().copied().filter(u8::is_ascii_digit).collect();
@@ -83,16 +83,16 @@ fn is_tar(head: &[u8]) -> bool {
     sum == stored
 }
 
-/// How many bytes one tree has become so far, and out of how many.
+/// Counts the unpacked bytes of one tree, and the packed bytes they come from.
 pub(crate) struct Budget<'a> {
     pub(crate) path: &'a str,
     pub(crate) options: &'a TreeOptions,
     used: u64,
-    /// How many of these bytes are in memory.
+    /// Number of these bytes in memory.
     in_memory: u64,
-    /// Size of the archive or compressed file, as far as it was read; None: nothing is packed.
+    /// Size of the archive or compressed file, as far as read; `None` without packing.
     packed: Option<u64>,
-    /// How many packed bytes were read, and how many there are if that is known.
+    /// Number of packed bytes that were read, and their total, if known.
     arrived: u64,
     total: Option<u64>,
 }
@@ -110,33 +110,33 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// Size of what was packed.
+    /// Returns the packed size.
     pub(crate) fn packed(&self) -> Option<u64> {
         self.packed
     }
 
-    /// Notes how many packed bytes were read so far.
+    /// Records the number of packed bytes read so far.
     pub(crate) fn arrived(&mut self, packed: Option<u64>) {
         self.packed = self.packed.max(packed);
         self.arrived = self.arrived.max(packed.unwrap_or(0));
     }
 
-    /// How many bytes more may be kept in memory.
+    /// Returns the number of bytes that may still be kept in memory.
     pub(crate) fn in_memory(&self) -> u64 {
         self.options.memory_bytes.saturating_sub(self.in_memory)
     }
 
-    /// Notes that this number of bytes stays in memory.
+    /// Records that this number of bytes stays in memory.
     pub(crate) fn keep_in_memory(&mut self, bytes: u64) {
         self.in_memory = self.in_memory.saturating_add(bytes);
     }
 
-    /// The directory of temporary files.
+    /// Returns the directory of temporary files.
     pub(crate) fn temporary(&self) -> PathBuf {
         self.options.temp_dir.clone().unwrap_or_else(std::env::temp_dir)
     }
 
-    /// The error of a temporary file.
+    /// Makes the error of a temporary file.
     pub(crate) fn temporary_failed(&self, source: io::Error) -> IoError {
         IoError::Temporary {
             path: self.path.to_owned(),
@@ -145,12 +145,12 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// The error of memory that cannot be had, which was to hold this number of bytes.
+    /// Makes the error of missing memory for this number of bytes.
     pub(crate) fn no_memory(&self, bytes: u64) -> IoError {
         IoError::Memory { path: self.path.to_owned(), bytes }
     }
 
-    /// Notes that this number of bytes more was unpacked.
+    /// Records that this number of further bytes was unpacked.
     pub(crate) fn take(&mut self, bytes: u64) -> Result<(), IoError> {
         self.allows(bytes)?;
         let before = self.used / SAID_EVERY;
@@ -162,7 +162,7 @@ impl<'a> Budget<'a> {
         Ok(())
     }
 
-    /// Whether this many bytes more may come.
+    /// Checks that this number of further bytes is allowed.
     pub(crate) fn allows(&self, bytes: u64) -> Result<(), IoError> {
         let limits = &self.options.limits;
         let used = self.used.saturating_add(bytes);
@@ -186,26 +186,26 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// The error of data that cannot be read at all.
+    /// Makes the error of unreadable data.
     pub(crate) fn damaged(&self, what: &'static str, problem: impl ToString) -> IoError {
         IoError::Damaged { path: self.path.to_owned(), what, problem: problem.to_string() }
     }
 }
 
-/// How often it is said how far the work is, in unpacked bytes.
+/// Interval of progress reports, in unpacked bytes.
 const SAID_EVERY: u64 = 1 << 20;
 
-/// What was unpacked.
+/// Unpacked data.
 pub(crate) struct Unpacked {
     pub(crate) bytes: Bytes,
-    /// Why there is not more of it, if there should be.
+    /// Reason why data is missing, if any.
     pub(crate) problem: Option<String>,
-    /// There may be more, which was not asked for.
+    /// `true` if there may be more data that was not requested.
     pub(crate) goes_on: bool,
 }
 
-/// Unpacks all of `reader`, or the first `beginning` bytes. Data that end early or break off are
-/// returned as far as they go, with what is wrong.
+/// Unpacks all of `reader`, or the first `beginning` bytes. Truncated or damaged data is returned as far as
+/// it can be unpacked, with the problem.
 pub(crate) fn unpack(
     packing: Packing,
     reader: impl Read,
@@ -217,39 +217,39 @@ pub(crate) fn unpack(
     let mut reader = BufReader::with_capacity(256 << 10, reader);
     let mut store = Store::default();
     let most = beginning.unwrap_or(u64::MAX);
-    // If it cannot be read, the decoder finds that out.
+    // If reading fails, the decoder reports it.
     if let (Packing::Zstd, Ok(head)) = (packing, reader.fill_buf())
         && let Ok(Some(size)) = zstd::zstd_safe::get_frame_content_size(head)
     {
         store.expect(size.min(most), budget);
     }
     let reader = Counting { reader, counter: Rc::clone(&counter) };
-    // What has come is a better measure than what is used of it: what comes first may be zeros.
+    // Arrived bytes are a better measure than consumed ones: the first data may be zeros.
     let consumed = || Some(arrived.get());
     let error = store.read_counting(decoder(packing, reader, budget)?.take(most), budget, consumed)?;
     let (what, end) = (packing.name(), counter.get());
     let problem = error.map(|error| match error.kind() {
         io::ErrorKind::UnexpectedEof => {
-            format!("the file is truncated: it ends at byte {end}, within the {what}")
+            format!("the file is truncated at byte {end}, within the {what}")
         }
-        _ => format!("the {what} cannot be unpacked beyond byte {end} of the file: {error}"),
+        _ => format!("the {what} cannot be unpacked after byte {end} of the file: {error}"),
     });
     match problem {
         Some(problem) if store.is_empty() => Err(budget.damaged(what, problem)),
         Some(problem) => Ok(Unpacked {
             bytes: store.finish(budget)?,
-            problem: Some(format!("{problem}; what comes before is read")),
+            problem: Some(format!("{problem}; everything before is read")),
             goes_on: false,
         }),
         None => {
-            // Whether more would have come is not worth a look.
+            // Checking for more data is not worth the effort.
             let goes_on = store.len() == most;
             Ok(Unpacked { bytes: store.finish(budget)?, problem: None, goes_on })
         }
     }
 }
 
-/// What unpacks compressed data.
+/// Returns a decoder of compressed data.
 pub(crate) fn decoder<'r>(
     packing: Packing,
     reader: impl BufRead + 'r,
@@ -273,8 +273,8 @@ pub(crate) fn decoder<'r>(
     })
 }
 
-/// The size of what compressed data unpack to, modulo 2^32, if they say it. Data that were put together
-/// of several say that of one of them.
+/// Returns the size of the unpacked data modulo 2^32, if compressed data contains it. If the data consists of
+/// several parts, it is the size of one of them.
 pub(crate) fn said_size(packing: Packing, bytes: &[u8]) -> Option<u32> {
     match packing {
         Packing::Gzip => bytes.last_chunk().map(|size| u32::from_le_bytes(*size)),
@@ -285,7 +285,7 @@ pub(crate) fn said_size(packing: Packing, bytes: &[u8]) -> Option<u32> {
     }
 }
 
-/// Counts what is taken from a reader.
+/// Counts the bytes read from a reader.
 pub(crate) struct Counting<R> {
     pub(crate) reader: R,
     pub(crate) counter: Rc<Cell<u64>>,

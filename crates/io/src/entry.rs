@@ -14,48 +14,48 @@ use crate::decompress::{HEAD, Packing};
 /// A file of a [`Tree`](crate::Tree).
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Path from the root on, with `/` between names; what is not UTF-8 in it is replaced.
+    /// Path from the root, with `/` between names; invalid UTF-8 is replaced.
     pub path: String,
-    /// Size in bytes, if it is known without asking the system: see [`Entry::status`].
+    /// Size in bytes, if known without asking the system: see [`Entry::status`].
     pub len: Option<u64>,
     pub(crate) packed: Option<u64>,
     pub(crate) source: EntrySource,
-    /// Whether it is a link in an archive.
+    /// `true` for a link in an archive.
     pub(crate) is_link: bool,
 }
 
-/// Where the content of an entry is.
+/// Location of an entry's content.
 #[derive(Clone, Debug)]
 pub(crate) enum EntrySource {
-    /// A file of a directory that is shared by all of its files.
+    /// A file in a directory that is shared by all files in it.
     File {
         directory: Arc<Path>,
         name: Box<OsStr>,
-        /// Whether it is a symbolic link.
+        /// `true` for a symbolic link.
         is_link: bool,
     },
     Memory(Bytes),
-    /// Only the beginning is there, and why.
+    /// Only the beginning, and the reason.
     Cut(Box<(Bytes, String)>),
-    /// Only the beginning is there, as no more was asked for.
+    /// Only the beginning, as requested.
     Beginning(Bytes),
-    /// It is there, but this is why it cannot be read.
+    /// The reason why it cannot be read.
     Broken(String),
-    /// It is no file, but "a pipe", "a device" and so on.
+    /// Not a file, but "a pipe", "a device" and so on.
     Special(&'static str),
     /// A directory that is listed at another path.
     Repeated(String),
 }
 
 impl Entry {
-    /// An entry whose content is already here.
+    /// Makes an entry with this content.
     #[must_use]
     pub fn of_bytes(path: impl Into<String>, bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
         Self { len: Some(bytes.len() as u64), ..Self::of_source(path.into(), EntrySource::Memory(bytes)) }
     }
 
-    /// A member of an archive; `packed`: size of the archive in bytes.
+    /// Makes an entry for a member of an archive; `packed`: size of the archive in bytes.
     pub(crate) fn of_member(path: String, content: Content, packed: Option<u64>) -> Self {
         let (content, is_link) = match content {
             Content::Linked(content) => (*content, true),
@@ -71,20 +71,20 @@ impl Entry {
             },
             Content::Beginning(beginning) => match *beginning {
                 (Content::Bytes(bytes), len) => (Some(len), EntrySource::Beginning(bytes)),
-                _ => (None, EntrySource::Broken("it is not there".to_owned())),
+                _ => (None, EntrySource::Broken("missing".to_owned())),
             },
             Content::Broken(problem) => (None, EntrySource::Broken(problem.into())),
-            // Those were put in place when all members were known.
+            // These were replaced when all members were known.
             Content::Unpacked(_) | Content::Link(_) | Content::Linked(_) => {
-                (None, EntrySource::Broken("it is a link to no file".to_owned()))
+                (None, EntrySource::Broken("link without a target file".to_owned()))
             }
         };
         let packed = packed.filter(|_| len.is_some());
         Self { len, packed, is_link, ..Self::of_source(path, source) }
     }
 
-    /// Why there is only the beginning of the content, if that is so: the archive or the compressed file
-    /// that it comes from is truncated or damaged.
+    /// Returns the reason why only the beginning of the content is available, if the archive or the
+    /// compressed file is truncated or damaged.
     #[must_use]
     pub fn cut_off(&self) -> Option<&str> {
         match &self.source {
@@ -93,7 +93,7 @@ impl Entry {
         }
     }
 
-    /// Whether there may be more than what [`Entry::read`] gives, by
+    /// Returns `true` if there may be more than [`Entry::read`] returns, because of
     /// [`TreeOptions::beginning`](crate::TreeOptions::beginning).
     #[must_use]
     pub fn goes_on(&self) -> bool {
@@ -104,10 +104,10 @@ impl Entry {
         Self { path, len: None, packed: None, source, is_link: false }
     }
 
-    /// The content. A large plain file is mapped, which is quick no matter how long it is.
+    /// Returns the content. A large plain file is mapped, which is fast for any length.
     ///
     /// # Errors
-    /// If the file cannot be read, or is no plain file.
+    /// If the file cannot be read, or is not a plain file.
     pub fn read(&self) -> io::Result<Bytes> {
         let no_file = |found: &str| {
             Err(io::Error::new(io::ErrorKind::InvalidInput, format!("expected a plain file, found {found}")))
@@ -122,11 +122,10 @@ impl Entry {
         }
     }
 
-    /// The first bytes of the content, at most `most`: for looking at what it is, which may be another
-    /// kind of file.
+    /// Returns the first bytes of the content, at most `most`, to recognize the kind of file.
     ///
     /// # Errors
-    /// If the file cannot be read, or is no plain file.
+    /// If the file cannot be read, or is not a plain file.
     pub fn beginning(&self, most: usize) -> io::Result<Bytes> {
         match self.real_path() {
             Some(path) => Bytes::beginning_of_file(&path, most),
@@ -134,7 +133,7 @@ impl Entry {
         }
     }
 
-    /// Returns `true` if it is compressed data of one file, as the first bytes say, and no member of an archive.
+    /// Returns `true` if its first bytes show compressed data of one file, and it is no member of an archive.
     #[must_use]
     pub fn is_compressed_file(&self) -> bool {
         self.real_path().is_some_and(|path| {
@@ -143,13 +142,17 @@ impl Entry {
         })
     }
 
-    /// Returns `true` if a collector is appending to files of the directory: the last report may be half of one then.
+    /// Returns `true` if it is a segment in a directory to which a collector is writing: the last report may be half of one
+    /// then.
     #[must_use]
     pub fn is_being_collected(&self) -> bool {
-        self.real_path().and_then(|path| path.parent().map(is_being_collected)).unwrap_or_default()
+        match &self.source {
+            EntrySource::File { directory, name, .. } => is_being_collected(directory, name),
+            _ => false,
+        }
     }
 
-    /// Where the system has it, if it is a file of its own.
+    /// Path in the file system, if it is a file of its own.
     fn real_path(&self) -> Option<PathBuf> {
         match &self.source {
             EntrySource::File { directory, name, .. } => Some(directory.join(&**name)),
@@ -157,7 +160,7 @@ impl Entry {
         }
     }
 
-    /// The directory of the file, its path, and whether it is a symbolic link; None: it is no file of its own.
+    /// Directory and path of the file, and `true` for a symbolic link; `None` if it is no file of its own.
     pub(crate) fn place(&self) -> Option<(&Path, PathBuf, bool)> {
         match &self.source {
             EntrySource::File { directory, name, is_link } => {
@@ -167,7 +170,7 @@ impl Entry {
         }
     }
 
-    /// What the system says of the file now; None: nothing, or that it is no file.
+    /// Returns the current status of the file; `None` if unknown or no file.
     #[must_use]
     pub fn status(&self) -> Option<FileStatus> {
         let EntrySource::File { is_link, .. } = &self.source else {
@@ -186,7 +189,7 @@ impl Entry {
         })
     }
 
-    /// What it is if it is neither a file nor a directory, for people: "a pipe", "a device".
+    /// Returns "a pipe", "a device" and so on, if it is neither a file nor a directory.
     #[must_use]
     pub fn special(&self) -> Option<&'static str> {
         match self.source {
@@ -195,8 +198,7 @@ impl Entry {
         }
     }
 
-    /// The path in the tree of the directory that this is a further name of: its files are listed there only.
-    /// None: this is a file.
+    /// Returns the path in the tree at which this directory is already listed with its files. `None` for a file.
     #[must_use]
     pub fn repeats(&self) -> Option<&str> {
         match &self.source {
@@ -205,41 +207,40 @@ impl Entry {
         }
     }
 
-    /// Size in bytes of the archive or compressed file that it comes from, if it was in one. For limits:
-    /// a small file should not be able to cause much work.
+    /// Returns the size in bytes of the archive or compressed file that contained it, if any. For limits: a
+    /// small file should not cause much work.
     #[must_use]
     pub fn packed(&self) -> Option<u64> {
         self.packed
     }
 
-    /// The last part of the path.
+    /// Returns the last part of the path.
     #[must_use]
     pub fn name(&self) -> &str {
         self.path.rsplit_once('/').map_or(&self.path, |(_, name)| name)
     }
 
-    /// The path without its last part; empty for what lies directly in the root.
+    /// Returns the path without its last part; empty for a file in the root.
     #[must_use]
     pub fn directory(&self) -> &str {
         self.path.rsplit_once('/').map_or("", |(directory, _)| directory)
     }
 }
 
-/// What is known of a file without reading it.
+/// Status of a file, known without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileStatus {
     /// Size in bytes.
     pub size: u64,
-    /// What is the same for all names of one file: of a member of an archive, as long as the archive is
-    /// open. None: it is empty, or the system does not say.
+    /// Identity, the same for all names of one file; for a member of an archive, valid while the archive is
+    /// open. `None` if it is empty, or unknown to the system.
     pub identity: Option<FileId>,
-    /// Whether it is a link, or has several hard links: only then the same file can be met again at
-    /// another path.
+    /// `true` if it is a link, or has several hard links: only then the same file can appear at another path.
     pub has_other_names: bool,
 }
 
-/// A file or directory, whatever it is called.
+/// Identity of a file or directory, independent of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId {
     device: u64,
@@ -247,21 +248,21 @@ pub struct FileId {
 }
 
 impl FileId {
-    /// What a path leads to, links followed; None: nothing, or the system does not say.
+    /// Returns the identity of the file or directory at a path, after following links; `None` if it does not
+    /// exist or the system does not provide it.
     #[must_use]
     pub fn of_path(path: &Path) -> Option<Self> {
         Self::of(&fs::metadata(path).ok()?)
     }
 
-    /// Members of an archive are the same where they are the same bytes in memory, which links have in
-    /// common with what they lead to.
+    /// Identifies members of an archive by their bytes in memory, which links share with their targets.
     fn of_bytes(bytes: &Bytes) -> Option<Self> {
         // No device has such a number.
         let device = u64::MAX - bytes.len() as u64;
         (!bytes.is_empty()).then(|| Self { device, inode: bytes.as_ptr().addr() as u64 })
     }
 
-    /// The file that metadata are of; None: the system does not say.
+    /// Returns the identity in file metadata; `None` if the system does not provide it.
     #[cfg(unix)]
     #[must_use]
     pub fn of(metadata: &fs::Metadata) -> Option<Self> {
@@ -269,7 +270,7 @@ impl FileId {
         Some(Self { device: metadata.dev(), inode: metadata.ino() })
     }
 
-    /// The file that metadata are of; None: the system does not say.
+    /// Returns the identity in file metadata; `None` if the system does not provide it.
     #[cfg(not(unix))]
     #[must_use]
     pub fn of(_: &fs::Metadata) -> Option<Self> {

@@ -1,104 +1,104 @@
-//! What can go wrong before there are any bytes to decode.
+//! Errors before there are any bytes to decode.
 
 use std::io;
 
-/// Why a tree cannot be opened.
+/// Reason why a tree cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum IoError {
-    /// There is nothing of this name.
+    /// Nothing exists at the path.
     #[error("{path}: no such file or directory")]
     NotFound {
-        /// What was asked for.
+        /// Path.
         path: String,
     },
-    /// The system does not let this user read it.
+    /// The user has no permission to read it.
     #[error("{path}: no permission to read this {what}; check its owner and mode, or run as a user who may")]
     Permission {
-        /// What was asked for.
+        /// Path.
         path: String,
         /// "file" or "directory".
         what: &'static str,
     },
-    /// It is a device or a socket.
+    /// The path is a device or a socket.
     #[error("{path}: expected a directory, a file or a pipe, found {found}")]
     Special {
-        /// What was asked for.
+        /// Path.
         path: String,
-        /// What it is.
+        /// Kind found.
         found: &'static str,
     },
-    /// There is not enough memory for what is read.
-    #[error("{path}: there is not enough memory to hold {bytes} bytes of it")]
+    /// The input does not fit in memory.
+    #[error("{path}: not enough memory to hold {bytes} bytes")]
     Memory {
-        /// What was read.
+        /// Path.
         path: String,
-        /// How many bytes were to be held at once.
+        /// Number of bytes to hold at once.
         bytes: u64,
     },
     /// Unpacked data cannot be written to a temporary file.
     #[error("{path}: unpacked data cannot be kept in a temporary file in {directory}: {source}")]
     Temporary {
-        /// What was read.
+        /// Path.
         path: String,
-        /// The directory of the temporary file.
+        /// Directory of the temporary file.
         directory: String,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
     /// A limit was reached.
-    #[error("{path}: {what} is more than the limit of {limit}")]
+    #[error("{path}: {what} exceeds the limit of {limit}")]
     Limit {
-        /// What was read.
+        /// Path.
         path: String,
-        /// What there is too much of.
+        /// Quantity that exceeds the limit.
         what: &'static str,
-        /// The name of the limit, a member of [`IoLimits`](crate::IoLimits).
+        /// Name of the limit, a member of [`IoLimits`](crate::IoLimits).
         name: &'static str,
-        /// The limit.
+        /// Value of the limit.
         limit: u64,
     },
-    /// An archive or compressed file becomes too many times larger than it is.
-    #[error("{path}: {packed} packed bytes become more than the limit of {limit}")]
+    /// An archive or compressed file exceeds the limit when unpacked.
+    #[error("{path}: {packed} packed bytes unpack to more than the limit of {limit}")]
     Ratio {
-        /// What was read.
+        /// Path.
         path: String,
-        /// How many bytes were packed.
+        /// Number of packed bytes.
         packed: u64,
-        /// How many bytes they may become, by [`IoLimits::unpacked`](crate::IoLimits::unpacked).
+        /// Limit of unpacked bytes, by [`IoLimits::unpacked`](crate::IoLimits::unpacked).
         limit: u64,
     },
-    /// An archive or compressed file that cannot be read at all.
+    /// An archive or compressed file cannot be read at all.
     #[error("{path}: this looks like {what}, but it cannot be read: {problem}")]
     Damaged {
-        /// What was read.
+        /// Path.
         path: String,
-        /// What it looks like, for instance "a zip archive".
+        /// Kind of file, for instance "a zip archive".
         what: &'static str,
-        /// What is wrong.
+        /// Problem.
         problem: String,
     },
-    /// A kind of compression that this program does not know.
+    /// An unsupported kind of compression.
     #[error("{path}: {what} is not supported; unpack it first")]
     Unsupported {
-        /// What was read.
+        /// Path.
         path: String,
-        /// What it is.
+        /// Kind of compression.
         what: &'static str,
     },
-    /// The system says no for another reason.
+    /// Another error of the system.
     #[error("{path}: {source}")]
     System {
-        /// What was asked for.
+        /// Path.
         path: String,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
 }
 
 impl IoError {
-    /// The name of the limit that was reached, a member of [`IoLimits`](crate::IoLimits), if that is what is
-    /// wrong.
+    /// Returns the name of the limit that was reached, a member of [`IoLimits`](crate::IoLimits), for errors
+    /// of that kind.
     #[must_use]
     pub fn limit(&self) -> Option<&'static str> {
         match self {

@@ -1,14 +1,15 @@
-//! Names of files that are written.
+//! Names of written files.
 
 use std::collections::HashMap;
 
-/// Most bytes of a name, without the number behind it: file systems have up to 255, and writers add endings.
+/// Maximum length of a name in bytes, without the number after it: file systems allow up to 255, and writers
+/// add extensions.
 const LONGEST: usize = 120;
 
-/// Names of the files or directories in one directory, each of them safe and unlike the others.
+/// Unique and safe names of the files or directories in one directory.
 ///
-/// Safe is what means nothing but a name: letters and digits of any script, `_`, `-`, `.`, `+`, `@`, `=`,
-/// parentheses and spaces, no dot at the beginning, and not more bytes than file systems have.
+/// A safe name consists of letters and digits of any script, `_`, `-`, `.`, `+`, `@`, `=`, parentheses and
+/// spaces, does not begin with a dot, and is not too long for file systems.
 ///
 /// ```
 /// let mut names = ichnos_io::FileNames::default();
@@ -18,13 +19,12 @@ const LONGEST: usize = 120;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct FileNames {
-    /// The names, and with which number to go on if one of them is wanted once more. In small letters: some file
-    /// systems do not distinguish capitals.
+    /// Next number for each name, in lower case: some file systems are not case-sensitive.
     numbers: HashMap<String, u64>,
 }
 
 impl FileNames {
-    /// The name that is closest to the wanted one; `_` if that is empty.
+    /// Returns the closest unused name; `_` for an empty one.
     pub fn add(&mut self, wanted: &str) -> String {
         let name = safe(wanted);
         let key = name.to_lowercase();
@@ -55,7 +55,7 @@ fn safe(name: &str) -> String {
         }
         safe.push(c);
     }
-    // Files whose names begin so are hidden.
+    // Files whose names begin with a dot are hidden.
     if safe.starts_with('.') {
         safe.replace_range(..1, "_");
     }

@@ -1,4 +1,4 @@
-//! What a format of traces is to those who list, recognise and open them.
+//! The [`Format`] trait.
 
 use std::path::{Path, PathBuf};
 
@@ -15,58 +15,56 @@ use crate::{
 /// A format of traces that can be read.
 ///
 /// # For implementations
-/// The crate of a format has a unit struct that implements this; a registry names it in one line. Required are
-/// the names, [`probe`](Self::probe) and [`open`](Self::open). What else there is has a default: that the
-/// format has no options, does not come in datagrams, and that there is nothing to say about paths without a
-/// trace.
+/// The crate of a format has a unit struct that implements this trait; a registry names it in one line.
+/// Required are the names, [`probe`](Self::probe) and [`open`](Self::open). Everything else has a default: no
+/// options, no datagrams, and no hints for paths without a trace.
 pub trait Format: Send + Sync {
-    /// Short name, for options and as [`TraceInput::format`]: lower case and hyphens.
+    /// Returns the short name, for options and [`TraceInput::format`]: lower case and hyphens.
     fn name(&self) -> &'static str;
 
-    /// Name for people.
+    /// Returns the display name.
     fn title(&self) -> &'static str;
 
-    /// The dialects or versions that can be read, for people.
+    /// Returns the readable dialects or versions, for display.
     fn versions(&self) -> &'static str;
 
-    /// By what it is recognised, for people.
+    /// Returns the way in which files are recognized, for display.
     fn recognised_by(&self) -> &'static str;
 
-    /// How it is written, if it can be.
+    /// Returns the writer of the format, if it can be written.
     fn writer(&self) -> Option<&'static dyn TraceWriter> {
         None
     }
 
-    /// What can be said about its traces that they do not say themselves.
+    /// Returns the options that supply information missing in its traces.
     fn options(&self) -> &'static [FormatOption] {
         &[]
     }
 
-    /// The known bugs of tracers that reading works around, unless
-    /// [`ReadOptions::without_quirks`] names them.
+    /// Returns the known bugs of tracers that reading works around, unless [`ReadOptions::without_quirks`] names them.
     fn quirks(&self) -> &'static [TracerQuirk] {
         &[]
     }
 
-    /// The languages in which it writes schemas of traces.
+    /// Returns the languages in which it writes schemas of traces.
     fn schema_languages(&self) -> &'static [SchemaLanguage] {
         &[]
     }
 
-    /// Whether events of a data stream may be in another order in its files than that of time, so that
-    /// [`ReadOptions::unsorted`] makes a difference.
+    /// Returns `true` if files may store the events of a data stream in another order than that of time, so
+    /// that [`ReadOptions::unsorted`] makes a difference.
     fn has_file_order(&self) -> bool {
         false
     }
 
-    /// Whether there is a trace of the format in a tree of files: by their content, and quickly.
+    /// Returns `true` if a tree of files contains a trace of the format, judging quickly by their content.
     fn probe(&self, tree: &Tree, options: &ReadOptions) -> bool;
 
-    /// Returns the files of a tree, of those with these indexes, that are of traces of the format. None of the others
-    /// is looked at: they are of other formats.
+    /// Returns those of the files with these indexes that belong to traces of the format. The other files are
+    /// not read: they belong to other formats.
     ///
     /// # For implementations
-    /// By default, each file that [`probe`](Self::probe) recognises alone is one.
+    /// By default, it returns the files that [`probe`](Self::probe) recognizes alone.
     fn own_files(&self, tree: &Tree, files: &[usize], options: &ReadOptions) -> Vec<usize> {
         let mut alone = Tree { name: tree.name.clone(), entries: Vec::new(), problems: Vec::new() };
         let is_own = |index: &&usize| {
@@ -77,112 +75,111 @@ pub trait Format: Send + Sync {
         files.iter().filter(is_own).copied().collect()
     }
 
-    /// Opens the traces in some trees in which there are such. All at once: parts of one trace may lie in
-    /// several.
+    /// Opens the traces in trees that contain any, all at once: parts of one trace may be in several trees.
     fn open(&self, trees: &[&Tree], options: &ReadOptions) -> OpenedTraces;
 
-    /// The indexes that can lie beside the files of the traces in a tree, so that opening them takes less time. None:
-    /// the format has no such indexes.
+    /// Returns indexes that speed up opening the traces in a tree if stored beside their files. `None` if the
+    /// format has no such indexes.
     fn packet_indexes(&self, tree: &Tree, options: &ReadOptions) -> Option<PacketIndexes> {
         let _ = (tree, options);
         None
     }
 
-    /// How to read what arrives as datagrams, if the format comes in such.
+    /// Returns the function that reads datagrams, if the format supports them.
     fn listen(&self) -> Option<Listen> {
         None
     }
 
-    /// How to collect what running programs send, if reports of the format are sent one by one.
+    /// Returns the parameters for collecting reports, if programs send reports of the format one by one.
     fn collect(&self) -> Option<Collect> {
         None
     }
 
-    /// Finds operations that texts of events name, of whatever format the events are, where the format has a notation
-    /// for them that can be recognised.
+    /// Returns the function that finds operations named in texts of events of any format, if the format has a
+    /// recognizable notation for them.
     fn find_mentions(&self) -> Option<FindMentions> {
         None
     }
 
-    /// The trace that a path is a part of, if the path alone is not what is meant.
+    /// Returns the trace that contains a path, if the path alone is probably not intended.
     fn enclosing_trace(&self, path: &Path, options: &ReadOptions) -> Option<EnclosingTrace> {
         let _ = (path, options);
         None
     }
 
-    /// Returns `true` if any file that is created in a directory is read as a part of the trace there.
+    /// Returns `true` if any file created in a directory is read as a part of the trace there.
     fn reads_all_files(&self, directory: &Path) -> bool {
         let _ = directory;
         false
     }
 
-    /// Why the options cannot hold for a tree, if that is so.
+    /// Checks options against a tree.
     fn conflict(&self, tree: &Tree, options: &ReadOptions) -> Option<OptionConflict> {
         let _ = (tree, options);
         None
     }
 
-    /// What a file is that begins with these bytes, with an article, if it is a part of a trace of the
-    /// format which cannot be read alone.
+    /// Describes a file that begins with these bytes, with an article, if it is a part of a trace of the
+    /// format that cannot be read alone.
     fn describe_file(&self, beginning: &[u8]) -> Option<Hint> {
         let _ = beginning;
         None
     }
 
-    /// What a tree that was not recognised lacks to be a trace of the format.
+    /// Describes what an unrecognized tree lacks to be a trace of the format.
     fn why_unrecognised(&self, tree: &Tree) -> Option<Hint> {
         let _ = tree;
         None
     }
 
-    /// Where there may be a trace of the format near a path without one.
+    /// Suggests a trace of the format near a path without one.
     fn suggest_path(&self, path: &Path) -> Option<Hint> {
         let _ = path;
         None
     }
 }
 
-/// Makes a trace of what arrives. Its one data stream can be read once.
+/// Makes a trace of arriving datagrams. Its single data stream can be read once.
 pub type Listen = fn(Datagrams, &ReadOptions) -> Result<Box<dyn TraceInput>, PlanError>;
 
-/// How to read traces, of whichever format they are.
+/// Options for reading traces of any format.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ReadOptions {
-    /// What is refused because it is too much.
+    /// Limits of the input.
     pub limits: Limits,
-    /// Refuse what is only understood by being tolerant.
+    /// Refuse input that is only readable with tolerance.
     pub strict: bool,
-    /// Report all that is wrong, even what does not matter to reading.
+    /// Report all problems, even those that do not affect reading.
     pub check: bool,
-    /// Deliver events in the order of the file where a format keeps another than that of time; see
+    /// Deliver events in the order of the file if the format has one that differs from the order of time; see
     /// [`Format::has_file_order`].
     pub unsorted: bool,
-    /// Read classes as the files declare them, without what annotations of ichnos say of them.
+    /// Read classes as the files declare them, without annotations of ichnos.
     pub without_annotations: bool,
-    /// Take for a trace of the format what is not recognised as one.
+    /// Take unrecognized input for a trace of the format.
     pub force: bool,
     /// Nanoseconds to add to the times of clocks.
     pub clock_offsets: ClockOffsets,
-    /// How cycles become nanoseconds.
+    /// Conversion of cycles to nanoseconds.
     pub clock_arithmetic: ClockArithmetic,
     /// Names of known bugs of tracers that are not worked around; see [`Format::quirks`].
     pub without_quirks: Vec<&'static str>,
-    /// Takes how far the opening is.
+    /// Receiver of the progress of opening.
     pub progress: ScanProgress,
-    /// Options that single formats declare.
+    /// Options of single formats.
     pub formats: FormatOptions,
 }
 
-/// What a format finds in some trees.
+/// Result of opening trees as traces of a format.
 #[derive(Default)]
 #[non_exhaustive]
 pub struct OpenedTraces {
-    /// The traces that can be read.
+    /// Readable traces.
     pub traces: Vec<Box<dyn TraceInput>>,
-    /// Those that cannot.
+    /// Unreadable traces.
     pub refused: Vec<Refused>,
-    /// What was left out though nothing is wrong with it, a sentence each.
+    /// Notices of valid input that was skipped, a sentence each.
     pub notices: Vec<String>,
 }
 
@@ -190,42 +187,42 @@ pub struct OpenedTraces {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Refused {
-    /// Where it lies.
+    /// Path of the trace.
     pub path: String,
-    /// Why.
+    /// Reasons.
     pub diagnostics: Vec<FileDiagnostic>,
 }
 
 impl Refused {
-    /// A trace at a path that cannot be read for these reasons.
+    /// Makes a refused trace at a path, with these reasons.
     pub fn new(path: impl Into<String>, diagnostics: Vec<FileDiagnostic>) -> Self {
         Self { path: path.into(), diagnostics }
     }
 }
 
-/// The trace that a path is a part of.
+/// The trace that contains a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EnclosingTrace {
-    /// Its directory.
+    /// Directory of the trace.
     pub directory: PathBuf,
-    /// The directories that belong to it, by their paths within it: traces in others are not meant.
+    /// Directories that belong to it, by their paths in it; traces in others are not included.
     pub directories: &'static [&'static str],
-    /// Whether the path is never a trace of its own, so that none needs to be looked for in it.
+    /// `true` if the path is never a trace of its own, so that it need not be searched for one.
     pub is_part: bool,
-    /// What the path is, and how to read it alone.
+    /// Description of the path, and the way to read it alone.
     pub notice: Hint,
 }
 
 impl EnclosingTrace {
-    /// The trace in a directory that is all files of `directories` ("" is the directory itself), for a path of which
-    /// `notice` says what it is.
+    /// Makes the trace in a directory that consists of all files of `directories` ("" is the directory
+    /// itself), for a path that `notice` describes.
     #[must_use]
     pub fn new(directory: PathBuf, directories: &'static [&'static str], notice: Hint) -> Self {
         Self { directory, directories, is_part: false, notice }
     }
 
-    /// Says that the path is never a trace of its own.
+    /// Marks the path as never being a trace of its own.
     #[must_use]
     pub fn of_part(mut self) -> Self {
         self.is_part = true;
@@ -233,20 +230,20 @@ impl EnclosingTrace {
     }
 }
 
-/// An option that cannot hold for a tree.
+/// An option that does not apply to a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OptionConflict {
-    /// The option, as `FORMAT.OPTION`.
+    /// Option, as `FORMAT.OPTION`.
     pub option: &'static str,
-    /// Why it cannot hold.
+    /// Reason why it does not apply.
     pub message: String,
-    /// What can be opened with it.
+    /// Description of trees to which it applies.
     pub help: &'static str,
 }
 
 impl OptionConflict {
-    /// The option `FORMAT.OPTION`, why it cannot hold, and what can be opened with it.
+    /// Makes a conflict of the option `FORMAT.OPTION`, with the reason and the help.
     pub fn new(option: &'static str, message: impl Into<String>, help: &'static str) -> Self {
         Self { option, message: message.into(), help }
     }

@@ -1,4 +1,4 @@
-//! Options of formats: what can be said about traces that they do not say themselves.
+//! Options of formats, which supply information missing in traces.
 
 use std::ffi::OsStr;
 
@@ -10,21 +10,21 @@ use crate::{Bytes, Format};
 pub struct FormatOption {
     /// Name within the format.
     pub name: &'static str,
-    /// What it is about, for people, in one line.
+    /// Description in one line, for display.
     pub about: &'static str,
-    /// More about it, in sentences; may be empty.
+    /// Details in sentences; may be empty.
     pub details: &'static str,
-    /// What stands for its value in descriptions, in capital letters.
+    /// Placeholder of its value in descriptions, in capital letters.
     pub value_name: &'static str,
-    /// What values it takes.
+    /// Kind of its values.
     pub kind: OptionKind,
-    /// Whether its name is clear without that of the format, so that a program can offer it by its name
-    /// alone. Formats that declare the same name mean the same by it.
+    /// `true` if its name is clear without that of the format, so that a program can offer it by its name
+    /// alone. It must have the same meaning in all formats that declare it.
     pub unprefixed: bool,
 }
 
 impl FormatOption {
-    /// An option that has one of several values.
+    /// Makes an option with a choice of values.
     #[must_use]
     pub const fn choice(name: &'static str, about: &'static str, values: &'static [OptionValue]) -> Self {
         Self {
@@ -37,34 +37,34 @@ impl FormatOption {
         }
     }
 
-    /// An option that names a file, whose content is its value.
+    /// Makes an option that names a file, whose content is its value.
     #[must_use]
     pub const fn file(name: &'static str, about: &'static str) -> Self {
         Self { name, about, details: "", value_name: "FILE", kind: OptionKind::File, unprefixed: false }
     }
 
-    /// Says more about it, in sentences.
+    /// Sets the details, in sentences.
     #[must_use]
     pub const fn details(mut self, details: &'static str) -> Self {
         self.details = details;
         self
     }
 
-    /// Says what stands for its value in descriptions, in capital letters.
+    /// Sets the placeholder of its value in descriptions, in capital letters.
     #[must_use]
     pub const fn value_name(mut self, value_name: &'static str) -> Self {
         self.value_name = value_name;
         self
     }
 
-    /// Says that its name is clear without that of the format.
+    /// Marks its name as clear without that of the format.
     #[must_use]
     pub const fn unprefixed(mut self) -> Self {
         self.unprefixed = true;
         self
     }
 
-    /// The values that can be chosen; none if any file can be named.
+    /// Returns the values to choose from; empty if it names a file.
     #[must_use]
     pub const fn values(&self) -> &'static [OptionValue] {
         match self.kind {
@@ -74,11 +74,11 @@ impl FormatOption {
     }
 }
 
-/// What values an option takes.
+/// Kind of an option's values.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum OptionKind {
-    /// One of these.
+    /// One of these values.
     Choice(&'static [OptionValue]),
     /// The content of a file.
     File,
@@ -88,22 +88,22 @@ pub enum OptionKind {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct OptionValue {
-    /// How it is written.
+    /// Name of the value.
     pub name: &'static str,
-    /// How it can be written, too.
+    /// Further names.
     pub aliases: &'static [&'static str],
-    /// What it means, for people.
+    /// Meaning, for display.
     pub about: &'static str,
 }
 
 impl OptionValue {
-    /// A value of this name.
+    /// Makes a value of this name.
     #[must_use]
     pub const fn new(name: &'static str, about: &'static str) -> Self {
         Self { name, aliases: &[], about }
     }
 
-    /// Says how else it can be written.
+    /// Sets further names.
     #[must_use]
     pub const fn aliases(mut self, aliases: &'static [&'static str]) -> Self {
         self.aliases = aliases;
@@ -111,7 +111,7 @@ impl OptionValue {
     }
 }
 
-/// The options of formats that were set.
+/// Options of formats that were set.
 #[derive(Clone, Debug, Default)]
 pub struct FormatOptions {
     set: Vec<SetOption>,
@@ -131,10 +131,11 @@ enum Value {
 }
 
 impl FormatOptions {
-    /// Sets an option that `format` declares; for one of a file, `value` is its path, and it is read at once.
+    /// Sets an option that `format` declares. The value of a file option is the path of a file, which is read
+    /// at once.
     ///
     /// # Errors
-    /// If there is no such option, no such value of it, or if the file cannot be read.
+    /// If the option or the value is unknown, or the file cannot be read.
     pub fn set(&mut self, format: &dyn Format, name: &str, value: &OsStr) -> Result<(), OptionError> {
         let full_name = |name: &str| format!("{}.{name}", format.name());
         let Some(option) = format.options().iter().find(|option| option.name == name) else {
@@ -171,7 +172,7 @@ impl FormatOptions {
         Ok(())
     }
 
-    /// The name of the value that was chosen for an option of a format, if it was set.
+    /// Returns the name of the value chosen for an option of a format, if it was set.
     #[must_use]
     pub fn choice(&self, format: &dyn Format, name: &str) -> Option<&'static str> {
         match self.value(format, name)? {
@@ -180,7 +181,7 @@ impl FormatOptions {
         }
     }
 
-    /// The path and the content of the file that an option of a format names, if it was set.
+    /// Returns the path and the content of the file that an option of a format names, if it was set.
     #[must_use]
     pub fn file(&self, format: &dyn Format, name: &str) -> Option<(&str, &Bytes)> {
         match self.value(format, name)? {
@@ -189,7 +190,7 @@ impl FormatOptions {
         }
     }
 
-    /// The paths of all files that options name.
+    /// Returns the paths of all files that options name.
     pub fn files(&self) -> impl Iterator<Item = &str> {
         self.set.iter().filter_map(|set| match &set.value {
             Value::Choice(_) => None,
@@ -203,36 +204,36 @@ impl FormatOptions {
     }
 }
 
-/// Why an option of a format cannot be set.
+/// Reason why an option of a format cannot be set.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OptionError {
-    /// There is no such option.
+    /// The option is unknown.
     #[error("unknown option `{name}`; expected one of {}", known.join(", "))]
     Name {
-        /// What was named.
+        /// Name given.
         name: String,
-        /// What there is.
+        /// Known names.
         known: Vec<String>,
     },
-    /// The option does not have such a value.
+    /// The value is unknown.
     #[error("invalid value `{value}` for the option `{name}`; expected {}", known.join(", "))]
     Value {
-        /// The option.
+        /// Name of the option.
         name: String,
-        /// The value.
+        /// Value given.
         value: String,
-        /// What it can be.
+        /// Known values.
         known: Vec<&'static str>,
     },
-    /// The file that the option names cannot be read.
+    /// The file cannot be read.
     #[error("{path}: the {name} cannot be read: {error}")]
     File {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// The option, without its format.
+        /// Name of the option, without its format.
         name: &'static str,
-        /// Why.
+        /// Reason.
         error: String,
     },
 }

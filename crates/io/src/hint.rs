@@ -1,38 +1,38 @@
-//! What may help where no trace is found, or another one than was meant.
+//! Hints for paths without a trace, or with another one than intended.
 
 use std::fmt;
 
-/// What is known of a path or a file, and the option of a format that may help.
+/// A fact about a path or a file, and the option of a format that may help.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Hint {
-    /// For people, without the final full stop.
+    /// Text for display, without the final full stop.
     pub message: String,
-    /// The option, if there is one that helps.
+    /// Option that helps, if there is one.
     pub option: Option<OptionHint>,
 }
 
 impl Hint {
-    /// A hint without an option.
+    /// Makes a hint without an option.
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), option: None }
     }
 
-    /// Says which option helps.
+    /// Sets the option that helps.
     #[must_use]
     pub fn with_option(mut self, option: OptionHint) -> Self {
         self.option = Some(option);
         self
     }
 
-    /// Says something before it.
+    /// Inserts a text before the message.
     #[must_use]
     pub fn after(mut self, beginning: &str) -> Self {
         self.message.insert_str(0, beginning);
         self
     }
 
-    /// The hint in one sentence, with the option as `describe` writes it.
+    /// Returns the hint in one sentence, with the option as `describe` writes it.
     pub fn describe(&self, describe: impl FnOnce(&OptionHint) -> String) -> String {
         match &self.option {
             Some(option) => format!("{}; {}", self.message, describe(option)),
@@ -47,27 +47,27 @@ impl fmt::Display for Hint {
     }
 }
 
-/// An option of a format that may help, and what it does.
+/// An option of a format that may help, and its effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OptionHint {
-    /// The option, as `FORMAT.OPTION`.
+    /// Option, as `FORMAT.OPTION`.
     pub option: &'static str,
-    /// The value to set, or a placeholder in capital letters.
+    /// Value to set, or a placeholder in capital letters.
     pub value: String,
-    /// The path to open with it, if the option is for one path.
+    /// Path to open with it, if the option is for one path.
     pub path: Option<String>,
-    /// What it does, as the end of a sentence ("names its metadata").
+    /// Effect, as the end of a sentence ("names its metadata").
     pub effect: &'static str,
 }
 
 impl OptionHint {
-    /// The option `FORMAT.OPTION`, a value of it, and what it does.
+    /// Makes a hint of the option `FORMAT.OPTION`, a value of it, and its effect.
     pub fn new(option: &'static str, value: impl Into<String>, effect: &'static str) -> Self {
         Self { option, value: value.into(), path: None, effect }
     }
 
-    /// Says which path to open with it.
+    /// Sets the path to open with it.
     #[must_use]
     pub fn for_path(mut self, path: impl Into<String>) -> Self {
         self.path = Some(path.into());

@@ -1,24 +1,25 @@
-//! Sparse files: which of their bytes were ever written.
+//! Data and holes of sparse files.
 
 use std::fs::File;
 use std::ops::Range;
 
 use crate::Bytes;
 
-/// Parts of a file that are not in holes of it, in order. What is in holes is zeros that were never
-/// written and take no room; to read them would take as long as if they did.
+/// Parts of a file outside of its holes, in order. Holes are zeros that were never written and take no space,
+/// but take as long to read as data.
 #[derive(Debug)]
 pub struct DataRanges {
-    /// To ask the system; None: there are no holes, as far as is known.
+    /// File to query; `None` without known holes.
     file: Option<File>,
-    /// Where the bytes begin in the file.
+    /// Offset of the bytes in the file.
     begin: u64,
     next: usize,
     end: usize,
 }
 
 impl Bytes {
-    /// The parts from `from` on that are not in holes, where the system knows; else all in one.
+    /// Returns the parts from `from` on that are not in holes, if the system knows them; otherwise a single
+    /// part.
     #[must_use]
     pub fn data_ranges(&self, from: usize) -> DataRanges {
         let sparse = self.sparse_file();
@@ -26,7 +27,7 @@ impl Bytes {
         DataRanges { file, begin: begin as u64, next: from, end: self.len() }
     }
 
-    /// How many bytes of a range are in holes.
+    /// Returns the number of bytes of a range that are in holes.
     #[must_use]
     pub fn bytes_in_holes(&self, range: Range<usize>) -> u64 {
         let end = range.end.min(self.len());
@@ -53,7 +54,7 @@ impl Iterator for DataRanges {
 }
 
 impl DataRanges {
-    /// The next part by what the system says; if it does not know, all of the rest.
+    /// Queries the next part; all of the rest if the system does not know.
     fn ask(&self, file: &File) -> Option<Range<usize>> {
         let rest = self.next..self.end;
         let Ok(at) = i64::try_from(self.begin + self.next as u64) else { return Some(rest) };
@@ -66,7 +67,7 @@ impl DataRanges {
         let within = |at: i64| usize::try_from(u64::try_from(at).ok()?.checked_sub(self.begin)?).ok();
         let begin = within(begin).unwrap_or(self.next).max(self.next);
         let end = end.and_then(within).unwrap_or(self.end).min(self.end);
-        // A file that changes meanwhile must not make this go on forever.
+        // A file that changes meanwhile must not make this endless.
         (begin < self.end).then(|| begin..end.max(begin + 1))
     }
 }
@@ -76,11 +77,11 @@ enum Wanted {
     Hole,
 }
 
-/// Why there is no answer.
+/// Reasons for a missing answer.
 enum Sought {
-    /// There is no data up to the end of the file.
+    /// No data up to the end of the file.
     Nothing,
-    /// The system, or its file system, cannot say.
+    /// Not supported by the system or the file system.
     Unknown,
 }
 
@@ -91,7 +92,7 @@ fn seek(file: &File, at: i64, wanted: Wanted) -> Result<i64, Sought> {
         Wanted::Data => libc::SEEK_DATA,
         Wanted::Hole => libc::SEEK_HOLE,
     };
-    // SAFETY: it takes numbers only, and the descriptor is open as long as `file` is there.
+    // SAFETY: it takes only numbers, and the descriptor is open as long as `file` exists.
     let found = unsafe { libc::lseek(file.as_raw_fd(), at as libc::off_t, whence) };
     if found >= 0 {
         return Ok(found as i64);
@@ -104,13 +105,13 @@ fn seek(file: &File, at: i64, wanted: Wanted) -> Result<i64, Sought> {
 
 #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
 fn seek(_: &File, _: i64, wanted: Wanted) -> Result<i64, Sought> {
-    // So that the words for it are used here, too.
+    // Uses both variants, so that they are not dead code here.
     Err(if matches!(wanted, Wanted::Data | Wanted::Hole) { Sought::Unknown } else { Sought::Nothing })
 }
 
 #[cfg(test)]
 #[cfg(target_os = "linux")]
-// One range is meant, not the numbers in it.
+// A list of one range is intended, not one of its numbers.
 #[allow(clippy::single_range_in_vec_init)]
 mod tests {
     use std::io::{Seek, SeekFrom, Write};
@@ -145,10 +146,10 @@ mod tests {
         let data = (front.len() + middle.len()) as u64;
         assert_eq!(bytes.bytes_in_holes(0..bytes.len()), (1 << 40) - data);
         assert_eq!(bytes.bytes_in_holes(0..1000), 0);
-        // A part of it counts from its own beginning.
+        // A part counts from its own beginning.
         let part = bytes.slice(50_000..1 << 39);
         assert_eq!(part.data_ranges(0).collect::<Vec<_>>(), [0..front.end - 50_000]);
-        // Another file in its place says nothing of this one.
+        // Another file at the path does not count.
         std::fs::write(directory.join("other"), [3; 100]).unwrap();
         std::fs::rename(directory.join("other"), &path).unwrap();
         assert_eq!(bytes.data_ranges(7).collect::<Vec<_>>(), [7..1 << 40]);

@@ -1,4 +1,4 @@
-//! The files and directories that are read, so that no output is written there.
+//! Files and directories of the input, to keep outputs away from them.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
@@ -7,49 +7,49 @@ use std::path::{Path, PathBuf};
 use crate::entry::number_of_names;
 use crate::{FileId, Tree};
 
-/// The files and directories that are read.
+/// Files and directories of the input.
 #[derive(Clone, Debug, Default)]
 pub struct InputPlaces {
-    /// Files and directories that were opened, without links in their paths.
+    /// Opened files and directories, without links in their paths.
     opened: BTreeSet<PathBuf>,
     /// Directories with files that are read, without links in their paths.
     directories: BTreeSet<PathBuf>,
-    /// Files that symbolic links among the files lead to.
+    /// Targets of symbolic links among the files.
     linked: BTreeSet<PathBuf>,
 }
 
-/// The reason why an output cannot be written at a path.
+/// Reason why an output cannot be written at a path.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OutputConflict {
-    /// The output is a file or directory that is read.
+    /// The output is a file or directory of the input.
     #[error("{}: the output is a part of the input", .0.display())]
     IsInput(PathBuf),
-    /// The output is a directory with a file or directory that is read.
+    /// The output is a directory that contains a file or directory of the input.
     #[error("{}: the output contains the input {}", output.display(), input.display())]
     Contains {
-        /// The output.
+        /// Path of the output.
         output: PathBuf,
-        /// The input.
+        /// Path of the input.
         input: PathBuf,
     },
-    /// The output is in a directory that is read, and would be read as a part of it.
+    /// The output is in a directory of the input, and would be read as a part of it.
     #[error("{}: the output is in the input {}", output.display(), directory.display())]
     IsInside {
-        /// The output.
+        /// Path of the output.
         output: PathBuf,
-        /// The directory.
+        /// Path of the directory.
         directory: PathBuf,
     },
 }
 
 impl InputPlaces {
-    /// Adds a file or directory that is read.
+    /// Adds a file or directory of the input.
     pub fn add(&mut self, path: &Path) {
         self.opened.extend(fs::canonicalize(path));
     }
 
-    /// Adds the files of a tree that was opened at a path.
+    /// Adds the files of a tree opened at a path.
     pub fn add_tree(&mut self, path: &Path, tree: &Tree) {
         self.add(path);
         if !path.is_dir() {
@@ -67,8 +67,8 @@ impl InputPlaces {
         }
     }
 
-    /// Checks that an output can be written at a path. `is_read` says whether a file or directory that is created in a
-    /// directory of the input will be read together with it.
+    /// Checks that an output can be written at a path. `is_read` returns `true` if a file or directory
+    /// created in a directory of the input will be read together with it.
     ///
     /// # Errors
     /// If the output is an input, contains one, or will be read as a part of one.
@@ -111,7 +111,7 @@ impl InputPlaces {
         }
     }
 
-    /// Returns `true` if a file with several names has one of them among the files that are read.
+    /// Returns `true` if a file with several names has one of them among the files of the input.
     fn has_link_to(&self, file: &fs::Metadata, id: Option<FileId>) -> bool {
         if number_of_names(file) < 2 || id.is_none() {
             return false;
@@ -122,7 +122,7 @@ impl InputPlaces {
     }
 }
 
-/// A path without links; the last name may be new.
+/// Path without links; the last name may be new.
 fn real(path: &Path) -> Option<PathBuf> {
     fs::canonicalize(path).ok().or_else(|| {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());

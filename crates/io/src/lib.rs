@@ -1,22 +1,22 @@
 //! Input and output of ichnos.
 //!
 //! A [`Tree`] is all files below a directory, in an archive, or from a pipe; [`Entry`] is one of them and
-//! [`Bytes`] is its content. [`Datagrams`] come from a socket. [`create()`] opens an output. A [`Format`] reads
+//! [`Bytes`] its content. [`Datagrams`] come from a socket. [`create()`] opens an output. A [`Format`] reads
 //! a tree, or datagrams, as traces.
 //!
 //! This is the only crate of the workspace with `unsafe` code: the memory mapping in `mapping.rs` and
-//! `bytes.rs`, what guards it in `bus_error.rs`, and questions to the system in `holes.rs`, `signals.rs` and
+//! `bytes.rs`, its guard in `bus_error.rs`, and system calls in `holes.rs`, `signals.rs` and
 //! `standard_output.rs`.
 //!
 //! # Files that change while they are read
-//! Of files that grow, as those of a running tracer do, what was there when they were opened is read.
+//! Files that grow, like those of a running tracer, are read up to their size when they were opened.
 //!
-//! Large files are mapped into memory. On Unix, a program that reads a mapped file which another process has
-//! shortened, or whose device fails, gets the signal `SIGBUS`, which ends it. To prevent that takes a handler of
-//! the signal, of which a process has only one: no library should install it unasked. So a program that reads
-//! files which others may shorten calls [`handle_bus_errors`] once, as the command `ichnos` does when it starts.
-//! Then, what is missing is read as zeros, and [`Bytes::lost`] says so. Systems other than Unix do not let mapped
-//! files become shorter.
+//! Large files are mapped into memory. On Unix, reading a mapped file that another process has shortened, or
+//! whose device fails, raises the signal `SIGBUS`, which ends the program. Preventing that takes a signal
+//! handler, of which a process has only one, so no library should install it unasked. Programs that read
+//! files that may be truncated concurrently should call [`handle_bus_errors`] once, as the command `ichnos`
+//! does when it starts. Missing bytes are then read as zeros, and [`Bytes::lost`] reports them. Systems other
+//! than Unix do not let mapped files become shorter.
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod archive;
@@ -41,6 +41,7 @@ mod mapping;
 mod output;
 mod output_directory;
 mod packet_index;
+mod plain_file;
 mod problem;
 mod replacement;
 mod scan;
@@ -55,7 +56,7 @@ mod walk;
 mod zip_archive;
 
 pub use bytes::Bytes;
-pub use collect::{COLLECTION, COLLECTION_HEAD, Collect, StoreReport, TaskKey};
+pub use collect::{COLLECTION, COLLECTION_HEAD, Collect, SEGMENT, StoreReport, TaskKey, numbered_file};
 pub use create::{
     CreateError, EncodedBlock, EncodedPacket, Encoder, Lane, MessageOrder, PartTarget, PartsOutput,
     TraceOutput, TraceWriter, Verify, VerifyFn, WriteOptions, WriteReport, WriteSource, WriteTarget,
@@ -73,6 +74,7 @@ pub use limits::IoLimits;
 pub use output::{Output, create};
 pub use output_directory::OutputDirectory;
 pub use packet_index::{PacketIndex, PacketIndexes};
+pub use plain_file::{open_linked, open_plain};
 pub use problem::TreeProblem;
 pub use replacement::{
     Existing, ListWritten, foreign_file, interrupted_replacement, plain_files, recover_replacement,
@@ -83,13 +85,12 @@ pub use schema_language::{SchemaLanguage, WriteSchema, WrittenSchema};
 pub use signals::ignores_signal;
 pub use tree::{Tree, TreeOptions};
 
-/// Handles mapped files that become shorter while they are read, which else ends the process: for programs that
-/// read files which other programs may shorten.
+/// Handles mapped files that become shorter while they are read, which otherwise ends the process: for
+/// programs that read files that may be truncated concurrently.
 ///
-/// On Unix this installs a handler of the signal `SIGBUS` for the whole process. It takes care of the mappings of
-/// this crate only; all else goes to the handler that was there before. A program that installs its own one
-/// later should pass on what it does not know. To call this again does nothing. On other systems nothing has to
-/// be installed.
+/// On Unix, this installs a handler of the signal `SIGBUS` for the whole process. It handles only the mappings of this
+/// crate and passes everything else on to the previous handler. A program that installs its own handler later should
+/// likewise pass on other faults. Calling this again does nothing. On other systems, nothing is installed.
 ///
 /// ```
 /// ichnos_io::handle_bus_errors()?;

@@ -1,17 +1,16 @@
-//! How much is read before it is refused.
+//! Limits of the input.
 
-/// Limits of trees and of decompression. Raise them where all input is trusted.
+/// Limits of trees and of decompression. Raise them if all input is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IoLimits {
-    /// Bytes that all compressed data of one tree may become, and that a pipe may deliver.
-    /// Default: 16 GiB.
+    /// Total bytes that the compressed data of one tree may become, and that a pipe may deliver. Default: 16
+    /// GiB.
     pub decompressed_bytes: u64,
-    /// How many times larger than its packed form an archive or a compressed file may become at most.
-    /// Default: 1000.
+    /// Maximum ratio of the unpacked to the packed size of an archive or a compressed file. Default: 1000.
     pub ratio: u64,
-    /// How many times larger the smallest ones may become: one time more for each 64 packed bytes, up
-    /// to `ratio`. A file of a few bytes should not cost what only a large one is worth. Default: 128.
+    /// Maximum ratio for the smallest ones, raised by one for each 64 packed bytes, up to `ratio`: a file of
+    /// a few bytes should not cost as much as a large one. Default: 128.
     pub small_ratio: u64,
     /// Number of files in a tree. Default: 1,000,000.
     pub entries: usize,
@@ -25,11 +24,11 @@ impl Default for IoLimits {
     }
 }
 
-/// So much of anything may come out of the smallest archive: empty archives are mostly padding.
+/// Bytes that even the smallest archive may become: empty archives are mostly padding.
 const ANYWAY: u64 = 64 << 10;
 
 impl IoLimits {
-    /// How many bytes this many packed ones may become.
+    /// Returns the number of bytes that this many packed ones may become.
     #[must_use]
     pub fn unpacked(&self, packed: u64) -> u64 {
         let ratio = self.ratio.min(self.small_ratio.saturating_add(packed / 64));

@@ -4,38 +4,38 @@ use std::borrow::Cow;
 
 use crate::archive::{Content, Members, SEPARATORS};
 
-/// More links in a row than this lead in a circle.
+/// Maximum number of links in a row; more are a cycle.
 const MOST_LINKS: u32 = 40;
-/// How many bytes of paths may be looked at for each byte of the archive, and how many anyway: links of
-/// links of links can take long.
+/// Bytes of paths that may be examined for each byte of the archive, and in any case: links to links to links
+/// can take long.
 const WORK_PER_BYTE: u64 = 16;
 const WORK_ANYWAY: u64 = 1 << 20;
 
-/// A member that stands for another one.
+/// A member that refers to another one.
 #[derive(Clone, Debug)]
 pub(crate) struct Link {
     pub(crate) target: String,
-    /// The target counts from the root of the archive, not from the directory of the link.
+    /// `true` if the target is relative to the root of the archive, not to the directory of the link.
     pub(crate) is_hard: bool,
 }
 
-/// Where a link leads.
+/// Target of a link.
 #[derive(Debug, PartialEq, Eq)]
 enum Target {
-    /// To the member of this index.
+    /// The member of this index.
     File(usize),
-    /// To a directory, whose files are read where they lie.
+    /// A directory, whose files are read at their own paths.
     Directory,
     Missing(String),
     Outside,
     Circle,
-    /// Unknown: too many links were followed.
+    /// Unknown, because too many links were followed.
     Unknown,
 }
 
 impl Members {
-    /// Puts what links lead to in their places. Those that lead nowhere are broken, those that lead out
-    /// of the archive are left out. `bytes`: size of the archive.
+    /// Replaces links by the contents of their targets. Links without a target become broken, those out of
+    /// the archive are dropped. `bytes`: size of the archive.
     pub(crate) fn follow_links(&mut self, bytes: u64) {
         let mut work = bytes.saturating_mul(WORK_PER_BYTE).saturating_add(WORK_ANYWAY);
         let links = self.files.iter().enumerate().filter_map(|(i, (path, content))| match content {
@@ -53,8 +53,8 @@ impl Members {
                 )),
                 Target::Directory => None,
                 Target::Outside => self.leave_out(i, "it leads out of the archive"),
-                Target::Circle => self.leave_out(i, "it leads in a circle"),
-                Target::Unknown => self.leave_out(i, "too many links lead to links"),
+                Target::Circle => self.leave_out(i, "it is part of a cycle"),
+                Target::Unknown => self.leave_out(i, "too many links to links"),
             };
             if let (Some(content), Some(file)) = (content, self.files.get_mut(i)) {
                 file.1 = content;
@@ -73,7 +73,7 @@ impl Members {
     }
 }
 
-/// What is shown of a target, which can be of any length.
+/// Displayed part of a target, which can have any length.
 fn beginning(target: &str) -> Cow<'_, str> {
     const SHOWN: usize = 200;
     match target.char_indices().nth(SHOWN) {
@@ -95,7 +95,7 @@ fn follow(files: &[(String, Content)], path: &str, link: &Link, work: &mut u64) 
             if links > MOST_LINKS {
                 return Target::Circle;
             }
-            // The name of the link itself.
+            // Remove the name of the link itself.
             names.pop();
             if link.is_hard {
                 names.clear();
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
     use crate::Bytes;
 
-    /// Members by path: `=X` is a hard link to X, `>X` a symbolic one, and all else a content.
+    /// Members by path: `=X` is a hard link to X, `>X` a symbolic one, anything else a content.
     fn members(files: &[(&str, &str)]) -> Members {
         let content = |text: &str| match text.split_at_checked(1) {
             Some((kind @ ("=" | ">"), target)) => {
@@ -157,7 +157,7 @@ mod tests {
         members
     }
 
-    /// What is there when links were followed.
+    /// Files and problems after links were followed.
     fn followed(files: &[(&str, &str)], bytes: u64) -> (Vec<String>, Vec<String>) {
         let members = members(files).finish(&Bytes::default(), bytes);
         let place = |content: &Content| match content {
@@ -221,12 +221,12 @@ mod tests {
         assert!(files.is_empty(), "{files:?}");
         assert_eq!(problems.len(), 6, "{problems:?}");
         assert_eq!(problems[0], "skipped the link \"a/x\" to \"../../x\": it leads out of the archive");
-        assert_eq!(problems[2], "skipped the link \"c\" to \"d\": it leads in a circle");
+        assert_eq!(problems[2], "skipped the link \"c\" to \"d\": it is part of a cycle");
     }
 
     #[test]
     fn many_links_take_little() {
-        // Each leads over all before, and each name of a long path is looked up.
+        // Each leads through all previous ones, and each name of a long path is looked up.
         let target = format!(">{}x", "d/../".repeat(100_000));
         let mut files: Vec<(String, &str)> = (0..200).map(|i| (format!("l{i}"), target.as_str())).collect();
         files.push(("x".to_owned(), "content"));
@@ -234,7 +234,7 @@ mod tests {
         let most = std::time::Duration::from_secs(10);
         let (files, problems) = ichnos_testing::in_cpu_time(most, "links", || followed(&files, 1000));
         assert_eq!((files.len(), problems.len()), (2, 101), "{files:?}");
-        assert!(problems[0].ends_with("too many links lead to links"), "{}", problems[0]);
+        assert!(problems[0].ends_with("too many links to links"), "{}", problems[0]);
         assert!(problems[0].len() < 400, "{}", problems[0].len());
     }
 }

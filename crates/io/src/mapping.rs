@@ -11,23 +11,23 @@ use memmap2::Mmap;
 #[cfg(unix)]
 use crate::bus_error::Guard;
 
-/// A file in memory, as long as it was when it was mapped.
+/// A mapped file, with its length at the time of mapping.
 #[derive(Debug)]
 pub(crate) struct Mapping {
-    // Before `bytes`: what is unmapped must not be guarded any more.
+    // Declared before `bytes`: an unmapped range must not be guarded any more.
     #[cfg(unix)]
     guard: Guard,
     bytes: Mmap,
-    /// Where the file is, to ask for its length and its holes; None: no other process can reach it.
+    /// Path of the file, to query its length and its holes; `None` if no other process can access it.
     place: Option<(PathBuf, Identity)>,
-    /// Whether it takes less room than it is long.
+    /// `true` if it takes less space than its length.
     is_sparse: bool,
-    /// Bytes that were looked at since their pages were given back last.
+    /// Bytes read since pages were last given back.
     looked_at: AtomicUsize,
 }
 
 impl Mapping {
-    /// Maps all of `file`, which is at `path`.
+    /// Maps all of `file` at `path`.
     pub(crate) fn new(file: &File, path: &Path, metadata: &Metadata) -> io::Result<Self> {
         Self::at(file, Some((path.to_owned(), identity(metadata))), is_sparse(metadata))
     }
@@ -38,12 +38,11 @@ impl Mapping {
     }
 
     fn at(file: &File, place: Option<(PathBuf, Identity)>, is_sparse: bool) -> io::Result<Self> {
-        // SAFETY: the mapping is private and only ever read, through `&[u8]`. Soundness asks that
-        // nothing changes the bytes meanwhile. No process can promise that for another one; all
-        // readers of this workspace therefore check what they load each time, keep no assumption
-        // about bytes that they looked at before, and never read beyond the length taken here. Pages
-        // that go away are replaced by zeros where the program asks for that, see `bus_error`; else reading them
-        // ends the process.
+        // SAFETY: the mapping is private and only read, through `&[u8]`. Soundness requires that nothing
+        // changes the bytes meanwhile, which no process can promise for another one. So all readers of this
+        // workspace check loaded values each time, keep no assumption about bytes they read before, and never
+        // read beyond the length taken here. Lost pages are replaced by zeros if the program asks for that,
+        // see `bus_error`; otherwise reading them ends the process.
         let bytes = unsafe { Mmap::map(file) }?;
         Ok(Self {
             #[cfg(unix)]
@@ -55,9 +54,9 @@ impl Mapping {
         })
     }
 
-    /// Gives pages back to the system once enough bytes of the file were looked at.
+    /// Gives pages back to the system after enough bytes of the file were read.
     pub(crate) fn release(&self, bytes: usize) {
-        /// What is around these bytes counts, too: what is read at once, and headers in archives.
+        /// Minimum that counts, for bytes around them: those read at once, and headers in archives.
         const LEAST: usize = 1 << 10;
         const ENOUGH: usize = 8 << 20;
         let bytes = bytes.max(LEAST);
@@ -67,37 +66,36 @@ impl Mapping {
         self.looked_at.store(0, Ordering::Relaxed);
         #[cfg(unix)]
         {
-            // SAFETY: no byte is changed by it. The mapping is of a file and was never written to, so that
-            // a page that is given back is read from the file again when it is looked at next; the pages
-            // that `bus_error` has put in the place of lost ones are zeros before and after.
+            // SAFETY: no byte changes. The mapping is of a file and was never written to, so a page that is
+            // given back is read from the file again on the next access; lost pages that `bus_error` replaced
+            // are zeros before and after.
             let _ = unsafe { self.bytes.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
         }
     }
 
-    /// The file, to ask where its holes are. None: it has none, or there is another file in its place.
+    /// Opens the file to query its holes. `None` if it has no holes, or another file is at its path.
     pub(crate) fn sparse_file(&self) -> Option<File> {
         let (path, known) = self.place.as_ref().filter(|_| self.is_sparse)?;
         let file = File::open(path).ok()?;
         (identity(&file.metadata().ok()?) == *known).then_some(file)
     }
 
-    /// The bytes that were found missing, from the first to the last one; zeros are in their place.
+    /// Returns the range of bytes found missing, from the first to the last one; they are read as zeros.
     pub(crate) fn lost(&self) -> Range<usize> {
         #[cfg(unix)]
         return self.guard.lost(self.bytes.len());
-        // Where the system does not let mapped files become shorter.
+        // Other systems do not let mapped files become shorter.
         #[cfg(not(unix))]
         return 0..0;
     }
 
-    /// Asks the system whether the file has become shorter.
+    /// Checks if the file has become shorter.
     ///
-    /// Zeros behind its end cause no fault up to the end of the page, so that [`Mapping::lost`]
-    /// alone does not know of them.
+    /// Zeros after its end cause no fault up to the end of the page, so [`Mapping::lost`] alone does not detect them.
     pub(crate) fn look_for_loss(&self) {
         let Some((path, known)) = &self.place else { return };
         let Ok(metadata) = std::fs::metadata(path) else { return };
-        // What was put in the place of the file is another one: this one is still there.
+        // Another file at the path does not matter: the mapped one still exists.
         if identity(&metadata) != *known {
             return;
         }
@@ -119,7 +117,7 @@ impl Deref for Mapping {
     }
 }
 
-/// What makes a file the same one, whatever it is called.
+/// Identity of a file, independent of its name.
 #[cfg(unix)]
 type Identity = (u64, u64);
 
@@ -132,7 +130,7 @@ fn identity(metadata: &Metadata) -> Identity {
 #[cfg(unix)]
 fn is_sparse(metadata: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
-    // Blocks of 512 bytes, whatever those of the file system are.
+    // The unit is 512 bytes, independent of the block size of the file system.
     metadata.blocks().saturating_mul(512) < metadata.len()
 }
 
@@ -153,7 +151,7 @@ mod tests {
     use super::*;
     use crate::testing::Directory;
 
-    /// A mapped file of this many pages of ones.
+    /// Maps a file of this many pages of ones.
     fn mapped(directory: &Directory, pages: usize) -> (Mapping, File) {
         crate::handle_bus_errors().unwrap();
         let path = directory.join("file");
@@ -164,7 +162,7 @@ mod tests {
     }
 
     fn page_size() -> usize {
-        // SAFETY: it only asks.
+        // SAFETY: the call has no side effects.
         usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap()
     }
 
@@ -175,12 +173,12 @@ mod tests {
         let page = page_size();
         assert!(mapping.lost().is_empty());
         file.set_len(10 * page as u64 + 100).unwrap();
-        // In the last page that is there, it is not noticed.
+        // Within the last existing page, the loss is not noticed.
         assert_eq!(mapping[10 * page + 99..][..2], [1, 0]);
         assert!(mapping.lost().is_empty());
         assert_eq!(mapping[20 * page + 5], 0);
         assert_eq!(mapping.lost(), 20 * page..21 * page);
-        // One byte of each page, from the end on and from the beginning on.
+        // Read one byte of each page, from the end and from the beginning.
         let ones = mapping.iter().rev().step_by(page).filter(|byte| **byte == 1).count();
         assert_eq!(ones, 10);
         assert!(mapping[..10 * page].iter().all(|byte| *byte == 1));
@@ -220,7 +218,7 @@ mod tests {
         assert!(mapping.lost().is_empty() && mapping.iter().all(|byte| *byte == 1));
     }
 
-    /// Places in the registry are used again, without what was there before.
+    /// Entries of the registry are reused without their previous state.
     #[test]
     fn many_mappings_one_after_the_other() {
         let directory = Directory::new("many");

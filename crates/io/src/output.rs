@@ -1,4 +1,4 @@
-//! Where results go.
+//! Output files.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -10,15 +10,14 @@ use crate::standard_output;
 
 const BUFFER: usize = 256 << 10;
 
-/// Opens what results are written to: the standard output for None and `-`, else a file.
+/// Opens an output: the standard output for `None` and `-`, otherwise a file.
 ///
-/// The file appears (or is replaced) only by [`Output::finish`]: until then everything is in a
-/// temporary file beside it, which goes away if the output is dropped. What is no plain file (a
-/// device, a pipe) is written directly.
+/// The file appears (or is replaced) only by [`Output::finish`]: until then, everything is in a temporary
+/// file beside it, which is removed if the output is dropped. A device or a pipe is written directly.
 ///
 /// # Errors
-/// If the file cannot be created, or is a directory; if it exists, is not empty, and is not to be replaced; if the program
-/// was started without a standard output.
+/// If the file cannot be created, or is a directory; if it exists, is not empty, and must not be replaced; if
+/// the program was started without a standard output.
 pub fn create(path: Option<&Path>, existing: Existing) -> io::Result<Output> {
     match path {
         Some(path) if path != Path::new("-") => create_file(path, existing),
@@ -51,7 +50,7 @@ fn create_file(path: &Path, existing: Existing) -> io::Result<Output> {
         }
         Err(_) => None,
     };
-    // The file that a symbolic link points to is replaced, not the link.
+    // Replace the target of a symbolic link, not the link.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let mut attempts = 0;
     let (file, temporary) = loop {
@@ -70,7 +69,7 @@ fn create_file(path: &Path, existing: Existing) -> io::Result<Output> {
     Ok(output)
 }
 
-/// A name that is used by nothing else, in the directory of `target`: only there a rename is atomic.
+/// Unused name in the directory of `target`: a rename is atomic only within a directory.
 pub(crate) fn beside(target: &Path) -> PathBuf {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -84,7 +83,7 @@ fn writer(file: File) -> BufWriter<Box<dyn Write + Send>> {
     BufWriter::with_capacity(BUFFER, Box::new(file))
 }
 
-/// The standard output without the line buffering of the standard library.
+/// Standard output without the line buffering of the standard library.
 #[cfg(unix)]
 fn stdout() -> io::Result<Box<dyn Write + Send>> {
     use std::os::fd::AsFd;
@@ -97,9 +96,9 @@ fn stdout() -> io::Result<Box<dyn Write + Send>> {
     Ok(Box::new(io::stdout()))
 }
 
-/// Where results go; see [`create()`].
+/// Output of results; see [`create()`].
 pub struct Output {
-    /// None once it is finished.
+    /// `None` after it is finished.
     writer: Option<BufWriter<Box<dyn Write + Send>>>,
     replace: Option<Replace>,
     is_terminal: bool,
@@ -125,39 +124,39 @@ impl Output {
         Ok(Self { writer, replace: None, is_terminal })
     }
 
-    /// Whether it is a terminal: then not everything should be written as it is.
+    /// Returns `true` for a terminal: then some output should be escaped.
     #[must_use]
     pub fn is_terminal(&self) -> bool {
         self.is_terminal
     }
 
-    /// Path of the file with all that was written up to now, which has not got its name yet; `None`: it is no plain file.
+    /// Returns the path of the temporary file with everything written so far; `None` for a device or a pipe.
     ///
     /// # Errors
-    /// If something cannot be written.
+    /// If it cannot be written.
     pub fn written_path(&mut self) -> io::Result<Option<&Path>> {
         self.writer()?.flush()?;
         Ok(self.replace.as_ref().map(|replace| replace.temporary.as_path()))
     }
 
-    /// What is written here goes nowhere.
+    /// Makes an output that discards everything.
     #[must_use]
     pub fn nowhere() -> Self {
         Self { writer: Some(BufWriter::new(Box::new(io::sink()))), replace: None, is_terminal: false }
     }
 
-    /// Leaves a file as it was; what is no plain file gets what is left.
+    /// Leaves an existing file unchanged; a device or a pipe gets the remaining output.
     ///
     /// # Errors
-    /// If something cannot be written.
+    /// If it cannot be written.
     pub fn discard(self) -> io::Result<()> {
         if self.replace.is_none() { self.finish() } else { Ok(()) }
     }
 
-    /// Writes what is left and puts the file at its place.
+    /// Writes the remaining output and puts the file in its place.
     ///
     /// # Errors
-    /// If something cannot be written; then the old file stays as it was.
+    /// If it cannot be written; then the old file is kept.
     pub fn finish(mut self) -> io::Result<()> {
         let Some(mut writer) = self.writer.take() else { return Ok(()) };
         writer.flush()?;
@@ -192,7 +191,7 @@ impl Drop for Output {
     fn drop(&mut self) {
         if let Some(replace) = &self.replace {
             if let Some(writer) = self.writer.take() {
-                // What is in the buffer is not wanted any more.
+                // The buffered output is not wanted any more.
                 drop(writer.into_parts());
             }
             let _ = fs::remove_file(&replace.temporary);
@@ -245,13 +244,13 @@ mod tests {
         let error = create(Some(&path), Existing::Refuse).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(names(&directory), ["out"]);
-        // An empty file is as good as none.
+        // An empty file may be replaced.
         fs::write(&path, b"").unwrap();
         let mut output = create(Some(&path), Existing::Refuse).unwrap();
         output.write_all(b"new").unwrap();
         output.finish().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
-        // What was written there meanwhile stays, too.
+        // A file written there meanwhile also stays.
         let path = directory.join("other");
         let output = create(Some(&path), Existing::Refuse).unwrap();
         fs::write(&path, b"mine").unwrap();

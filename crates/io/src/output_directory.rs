@@ -11,25 +11,25 @@ use crate::replacement::{
 
 /// A directory that is written under another name and gets its own when it is complete.
 ///
-/// Until then what was at its place stays there. If it is dropped before, all that was written goes away.
+/// Until then, the existing content stays in place. If dropped before, everything written is removed.
 #[derive(Debug)]
 pub struct OutputDirectory {
-    /// Where files are written now.
+    /// Current directory of the files.
     current: PathBuf,
-    /// Where they are in the end; None: where they are now.
+    /// Final directory; `None` if it is the current one.
     target: Option<PathBuf>,
     /// Content of the target, which is replaced.
     replaces: Option<Deletable>,
 }
 
 impl OutputDirectory {
-    /// Creates a directory at a path where there is nothing or an empty directory; with [`Existing::Replace`], also in the
-    /// place of one for which `list` knows all files. What a killed process left there is completed or undone first.
+    /// Creates a directory at a path that is unused or an empty directory, or with [`Existing::Replace`] a directory
+    /// whose files are all known to `list`. A replacement interrupted by a killed process is completed or undone first.
     ///
     /// # Errors
-    /// If there is something else, or if no directory can be created beside it.
+    /// If there is anything else, or no directory can be created beside it.
     pub fn create(path: &Path, existing: Existing, list: &ListWritten) -> io::Result<Self> {
-        // The target of a symbolic link is replaced, not the link.
+        // Replace the target of a symbolic link, not the link.
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         recover_replacement(&target, list)?;
         let mut replaces = None;
@@ -65,14 +65,14 @@ impl OutputDirectory {
         }
     }
 
-    /// A directory whose files are at their place from the beginning on: for what is read while it is written. It
+    /// Creates a directory whose files are in place from the beginning, to be read while it is written. It
     /// appears with some files, so that it is never seen without them.
     ///
     /// # Errors
-    /// If there is something that is no empty directory, or if it cannot be created.
+    /// If there is anything but an empty directory, or it cannot be created.
     pub fn create_live(path: &Path, files: &[(PathBuf, Vec<u8>)]) -> io::Result<Self> {
         let mut directory = if path.is_dir() {
-            // It may be one that cannot be replaced.
+            // The directory may be one that cannot be replaced.
             if !is_empty(path)? {
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the directory is not empty"));
             }
@@ -95,13 +95,13 @@ impl OutputDirectory {
         Ok(directory)
     }
 
-    /// Where files are to be written.
+    /// Returns the current directory of the files.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.current
     }
 
-    /// Creates a file that there is not, and the directories around it.
+    /// Creates a new file, and its parent directories.
     ///
     /// # Errors
     /// If it cannot be created.
@@ -113,7 +113,7 @@ impl OutputDirectory {
         OpenOptions::new().append(true).create_new(true).open(path)
     }
 
-    /// Writes a file that appears when it is complete, in place of one that there is.
+    /// Writes a file that appears when it is complete, replacing an existing one.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -128,10 +128,10 @@ impl OutputDirectory {
         })
     }
 
-    /// Gives the directory its name; gives its path.
+    /// Gives the directory its name and returns its path.
     ///
     /// # Errors
-    /// If that is not possible: then what was there is there again.
+    /// If that is not possible; then the old content is restored.
     pub fn finish(mut self) -> io::Result<PathBuf> {
         let Some(target) = self.target.take() else { return Ok(self.current.clone()) };
         let result = match &self.replaces {
@@ -197,7 +197,7 @@ mod tests {
             assert_eq!(fs::read(path.join(file)).unwrap(), b"mine");
             let _ = fs::remove_file(path.join("a/c"));
         }
-        // Nothing was there when writing began.
+        // Nothing existed when writing began.
         fs::remove_dir_all(&path).unwrap();
         let directory = OutputDirectory::create(&path, Existing::Refuse, &known).unwrap();
         fs::create_dir(&path).unwrap();
@@ -216,12 +216,12 @@ mod tests {
             fs::create_dir_all(path).unwrap();
             fs::write(path.join("metadata"), b"x").unwrap();
         };
-        // Killed between both renames: it is put back.
+        // Killed between both renames: the directory is put back.
         write(&replaced);
         assert_eq!(crate::interrupted_replacement(&path), Some(replaced.clone()));
         assert!(OutputDirectory::create(&path, Existing::Refuse, &known).is_err());
         assert_eq!(names(&root.join(".")), ["t"]);
-        // Killed before or after the exchange: it is deleted, if all of it is known.
+        // Killed before or after the exchange: the old directory is deleted, if all of it is known.
         write(&replaced);
         assert_eq!(crate::interrupted_replacement(&path), None);
         let error = OutputDirectory::create(&path, Existing::Replace, &nothing()).unwrap_err().to_string();

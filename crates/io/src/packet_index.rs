@@ -1,27 +1,27 @@
 //! Indexes of packets beside the files of a trace.
 
-/// What the files of traces in a tree have as indexes.
+/// Indexes for the files of traces in a tree.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct PacketIndexes {
-    /// The indexes.
+    /// Index files.
     pub files: Vec<PacketIndex>,
-    /// Why there is none of a file or a trace: a sentence each, with its path.
+    /// Reasons why a file or a trace has no index: a sentence each, with its path.
     pub problems: Vec<String>,
 }
 
-/// The index of the packets of a file, as a file of its own.
+/// The index of a file's packets, as a separate file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PacketIndex {
-    /// Its path from the root of the tree on, with `/` between names.
+    /// Path from the root of the tree, with `/` between names.
     pub path: String,
-    /// Its content.
+    /// Content.
     pub bytes: Vec<u8>,
 }
 
 impl PacketIndex {
-    /// An index at a path from the root of the tree on.
+    /// Makes an index at a path from the root of the tree.
     pub fn new(path: impl Into<String>, bytes: Vec<u8>) -> Self {
         Self { path: path.into(), bytes }
     }

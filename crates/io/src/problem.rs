@@ -1,31 +1,30 @@
-//! What is wrong with directories and archives of which the rest can be read.
+//! Problems of directories and archives that can be read otherwise.
 
 use std::fmt;
 
-/// What is wrong with a [`Tree`](crate::Tree) itself; its entries are what could be found nevertheless.
+/// A problem of a [`Tree`](crate::Tree) itself, whose entries are those that could be read nevertheless.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TreeProblem {
-    /// A sentence without the full stop.
+    /// Description, a sentence without the full stop.
     pub message: String,
-    /// The name of the limit that was reached, a member of [`IoLimits`](crate::IoLimits), if that is what is
-    /// wrong.
+    /// Name of the limit that was reached, a member of [`IoLimits`](crate::IoLimits), if that is the problem.
     pub limit: Option<&'static str>,
 }
 
 impl TreeProblem {
-    /// A problem that is no limit.
+    /// Makes a problem without a limit.
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), limit: None }
     }
 
-    /// The same as a limit that was reached, by the name of the member of [`IoLimits`](crate::IoLimits).
+    /// Sets the limit that was reached, by the name of the member of [`IoLimits`](crate::IoLimits).
     #[must_use]
     pub fn at_limit(self, limit: &'static str) -> Self {
         Self { limit: Some(limit), ..self }
     }
 
-    /// The same with the name of the tree before it.
+    /// Prefixes the name of the tree.
     #[must_use]
     pub fn of_tree(self, name: &str) -> Self {
         Self { message: format!("{name}: {}", self.message), ..self }

@@ -1,7 +1,7 @@
-//! Puts complete outputs at their places: durable, and without a moment at which neither the old nor the new one is there.
+//! Puts complete outputs in place: durably, and so that either the old or the new one exists at any time.
 //!
-//! Replacing a directory takes two names, as no system call removes a directory with files. While that goes on, the
-//! directory `.NAME.replaced` lies beside it:
+//! Replacing a directory takes two names, as no system call removes a directory with files. Meanwhile, the
+//! directory `.NAME.replaced` is beside it:
 //!
 //! | there is | it is | a later run |
 //! |---|---|---|
@@ -16,26 +16,26 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// Treatment of an output path at which there is something already.
+/// Treatment of an existing output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Existing {
-    /// It is an error, unless it is an empty file or an empty directory.
+    /// An error, unless it is an empty file or an empty directory.
     #[default]
     Refuse,
-    /// It is replaced: a file, or a directory with nothing but files that a writer can have put there.
+    /// Replaced: a file, or a directory with only files that a writer can have written.
     Replace,
 }
 
-/// Lists the files in a directory, by their paths in it, if a writer can have put all of them there. Otherwise, the
-/// error names one that it cannot.
+/// Lists the files in a directory, by their paths in it, if a writer can have written all of them. Otherwise,
+/// the error names another file.
 pub type ListWritten = Arc<dyn Fn(&Path) -> io::Result<Vec<PathBuf>> + Send + Sync>;
 
-/// All that is below a directory.
+/// Files and directories below a directory.
 #[derive(Debug, Default)]
 pub(crate) struct Content {
     /// Files, by their paths in the directory.
     pub(crate) files: Vec<PathBuf>,
-    /// Directories, by their paths in it; each comes after the one that it lies in.
+    /// Directories, by their paths in it; each comes after its parent.
     pub(crate) directories: Vec<PathBuf>,
 }
 
@@ -63,29 +63,29 @@ impl Content {
     }
 }
 
-/// Paths of all files in a directory, at any depth, without following links.
+/// Returns the paths of all files in a directory, at any depth, without following links.
 ///
 /// # Errors
-/// If it cannot be read, or if it contains a link, a pipe or anything else that is neither a file nor a directory.
+/// If it cannot be read, or contains a link, a pipe or anything else that is neither a file nor a directory.
 pub fn plain_files(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Content::of(directory).map(|content| content.files)
 }
 
-/// The error of [`ListWritten`] for a file that no writer can have put there.
+/// Makes the error of [`ListWritten`] for a file that no writer can have written.
 #[must_use]
 pub fn foreign_file(path: &Path, why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::AlreadyExists, format!("it contains `{}`: {why}", path.display()))
 }
 
-/// The files of a directory that may be deleted.
+/// Files of a directory that may be deleted.
 #[derive(Debug)]
 pub(crate) struct Deletable {
-    /// With their sizes and times of the last change.
+    /// Paths, sizes and modification times.
     files: BTreeSet<(PathBuf, u64, Option<SystemTime>)>,
 }
 
 impl Deletable {
-    /// Files that a writer can have put into a directory.
+    /// Lists files in a directory that a writer can have written.
     ///
     /// # Errors
     /// If there is anything else.
@@ -98,7 +98,7 @@ impl Deletable {
         Ok(Self { files: states(root, written)? })
     }
 
-    /// The same of a directory that is complete: it has no empty directories.
+    /// Like [`of`](Self::of), for a complete directory, which has no empty directories.
     pub(crate) fn of_complete(root: &Path, list: &ListWritten) -> io::Result<Self> {
         let deletable = Self::of(root, list)?;
         let used: BTreeSet<&Path> =
@@ -109,7 +109,7 @@ impl Deletable {
         }
     }
 
-    /// Deletes a directory, if it is as it was when it was listed.
+    /// Deletes a directory if it has not changed since it was listed.
     fn delete(&self, root: &Path) -> io::Result<()> {
         let content = Content::of(root)?;
         if let Some(other) = self.difference(root, &content.files)? {
@@ -118,7 +118,7 @@ impl Deletable {
         delete(root, content)
     }
 
-    /// A file that is new or not as it was.
+    /// Finds a new or changed file.
     fn difference(&self, root: &Path, files: &[PathBuf]) -> io::Result<Option<PathBuf>> {
         let now = states(root, files.iter().cloned())?;
         Ok(now.into_iter().find(|file| !self.files.contains(file)).map(|(path, ..)| path))
@@ -136,8 +136,8 @@ fn states(
     files.into_iter().map(state).collect()
 }
 
-/// Deletes files and directories: the files that describe others at last, so that what is left of a directory when the
-/// process is killed can be recognised.
+/// Deletes files and directories: metadata last, so that an incomplete directory can be recognized if the
+/// process is killed.
 fn delete(root: &Path, mut content: Content) -> io::Result<()> {
     let is_description = |path: &Path| path.file_name().is_some_and(|name| name == "metadata");
     content.files.sort_by_key(|path| is_description(path));
@@ -150,7 +150,7 @@ fn delete(root: &Path, mut content: Content) -> io::Result<()> {
     fs::remove_dir(root)
 }
 
-/// The name that a directory has while it is replaced.
+/// Name of a directory while it is replaced.
 fn replaced_name(target: &Path) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(target.file_name().unwrap_or_default());
@@ -158,7 +158,7 @@ fn replaced_name(target: &Path) -> PathBuf {
     target.with_file_name(name)
 }
 
-/// The directory that a killed process was about to replace, if it is not at its path.
+/// Returns the directory that a killed process was replacing, if it is not at its path.
 #[must_use]
 pub fn interrupted_replacement(path: &Path) -> Option<PathBuf> {
     let replaced = replaced_name(path);
@@ -166,10 +166,10 @@ pub fn interrupted_replacement(path: &Path) -> Option<PathBuf> {
         .then_some(replaced)
 }
 
-/// Completes or undoes the replacement of a directory that a killed process had begun.
+/// Completes or undoes the replacement of a directory that a killed process began.
 ///
 /// # Errors
-/// If what is left cannot be moved or deleted.
+/// If the remaining directory cannot be moved or deleted.
 pub fn recover_replacement(target: &Path, list: &ListWritten) -> io::Result<()> {
     let replaced = replaced_name(target);
     if !fs::symlink_metadata(&replaced).is_ok_and(|metadata| metadata.is_dir()) {
@@ -186,7 +186,7 @@ pub fn recover_replacement(target: &Path, list: &ListWritten) -> io::Result<()> 
     })
 }
 
-/// Puts a complete directory at a path at which there is nothing, or an empty directory.
+/// Puts a complete directory at a path that is unused or an empty directory.
 pub(crate) fn place_directory(current: &Path, target: &Path) -> io::Result<()> {
     sync_directory(current)?;
     fs::rename(current, target).map_err(|error| match target.is_dir() {
@@ -196,10 +196,10 @@ pub(crate) fn place_directory(current: &Path, target: &Path) -> io::Result<()> {
     sync_parent(target)
 }
 
-/// Puts a complete directory in the place of another one, which is deleted.
+/// Puts a complete directory in place of another one, which is deleted.
 pub(crate) fn replace_directory(current: &Path, target: &Path, old: &Deletable) -> io::Result<()> {
     sync_directory(current)?;
-    // Looked at once more at the last moment: writing can take long.
+    // Check again at the last moment: writing can take long.
     if let Some(changed) = old.difference(target, &plain_files(target)?)? {
         return Err(foreign_file(&changed, "it was changed meanwhile"));
     }
@@ -211,7 +211,7 @@ pub(crate) fn replace_directory(current: &Path, target: &Path, old: &Deletable) 
             fs::rename(&replaced, current)?;
             fs::rename(target, &replaced)?;
             if let Err(error) = fs::rename(current, target) {
-                // If this fails, too, a later run does it.
+                // If this also fails, a later run does it.
                 let _ = fs::rename(&replaced, target);
                 return Err(error);
             }
@@ -246,7 +246,7 @@ pub(crate) fn is_empty_file(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0)
 }
 
-/// Renames a file, but never to a name that exists.
+/// Renames a file, but never to an existing name.
 fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     match rename_with(from, to, Rename::New) {
         Err(error) if is_unsupported(&error) => {}
@@ -255,7 +255,7 @@ fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     match fs::hard_link(from, to) {
         Ok(()) => fs::remove_file(from),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
-        // Neither of both: then at least what can be seen now stays.
+        // Without both calls, at least keep a file that is visible now.
         Err(_) if fs::symlink_metadata(to).is_ok() => Err(io::ErrorKind::AlreadyExists.into()),
         Err(_) => fs::rename(from, to),
     }
@@ -287,7 +287,7 @@ fn rename_with(_: &Path, _: &Path, _: Rename) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Returns `true` if an error says that the system or the file system does not know a call.
+/// Returns `true` if the system or the file system does not support a call.
 fn is_unsupported(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput)
 }
@@ -299,9 +299,9 @@ fn tolerate_unsupported(result: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Waits until all that is in a directory is on the disk.
+/// Waits until a directory with its content is on the disk.
 fn sync_directory(root: &Path) -> io::Result<()> {
-    /// Of more files, the whole file system is synchronised: that takes less time.
+    /// Maximum number of files that are synchronized one by one; for more, the whole file system is faster.
     const SINGLE_FILES: usize = 32;
     let content = Content::of(root)?;
     if content.files.len() > SINGLE_FILES && sync_file_system(root).is_ok() {
@@ -329,7 +329,7 @@ fn sync_parent(path: &Path) -> io::Result<()> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match File::open(parent) {
         Ok(parent) => tolerate_unsupported(parent.sync_all()),
-        // A directory that can be written but not read.
+        // The directory can be written but not read.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         Err(error) => Err(error),
     }

@@ -1,41 +1,41 @@
-//! What is said while trees are opened, for people who wait.
+//! Progress reports while trees are opened.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// How far the work is before there are any events: all numbers count from the beginning of one tree.
+/// Progress before there are any events: all numbers count from the beginning of one tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ScanStep {
-    /// Directories are listed: how many files were found.
+    /// Directories are listed; the number of files found.
     Files(u64),
     /// An archive, a compressed file or a pipe is read.
     Unpacked {
-        /// Size of what was unpacked, in bytes.
+        /// Unpacked size in bytes.
         unpacked: u64,
-        /// How many packed bytes that took.
+        /// Packed bytes read so far.
         packed: u64,
-        /// How many packed bytes there are, if that is known.
+        /// Total packed bytes, if known.
         total: Option<u64>,
     },
-    /// Packets are looked for in data stream files.
+    /// Data stream files are searched for packets.
     Indexed {
-        /// How many files are done.
+        /// Number of files done.
         files: u64,
-        /// How many bytes of the current file are done.
+        /// Bytes of the current file done.
         bytes: u64,
     },
 }
 
-/// Takes the steps of opening trees; the default takes none.
+/// Receives the steps of opening trees; the default ignores them.
 ///
-/// It is called from the thread that opens, every few milliseconds at least and every few microseconds at
-/// most (once a directory, once a MiB, once a file), so it has to be quick and to look at the clock itself.
+/// It is called by the opening thread, at least every few milliseconds and at most every few microseconds
+/// (once a directory, once a MiB, once a file), so it has to be fast and check the clock itself.
 #[derive(Clone, Default)]
 pub struct ScanProgress(Option<Arc<dyn Fn(ScanStep) + Send + Sync>>);
 
 impl ScanProgress {
-    /// Steps go to `observer`.
+    /// Passes steps to `observer`.
     #[must_use]
     pub fn new(observer: impl Fn(ScanStep) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(observer)))

@@ -2,20 +2,20 @@
 
 use ichnos_model::{Limits, TraceClass};
 
-/// A language in which a format writes schemas of traces, whichever format they are of.
+/// A language in which a format writes schemas of traces of any format.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct SchemaLanguage {
-    /// Short name, for options: lower case and hyphens. No two languages have the same one.
+    /// Short name, for options: lower case and hyphens; unique among all languages.
     pub name: &'static str,
     /// Further names.
     pub aliases: &'static [&'static str],
-    /// Name for people.
+    /// Display name.
     pub title: &'static str,
     /// Writes a schema that can be read within the limits.
     ///
     /// # Errors
-    /// All that the language cannot express, a line each.
+    /// All items that the language cannot express, a line each.
     pub write: WriteSchema,
 }
 
@@ -23,13 +23,13 @@ pub struct SchemaLanguage {
 pub type WriteSchema = fn(&TraceClass, &Limits) -> Result<WrittenSchema, Vec<String>>;
 
 impl SchemaLanguage {
-    /// A language of a name and a title.
+    /// Makes a language with a name and a title.
     #[must_use]
     pub const fn new(name: &'static str, title: &'static str, write: WriteSchema) -> Self {
         Self { name, aliases: &[], title, write }
     }
 
-    /// The language with further names.
+    /// Sets further names.
     #[must_use]
     pub const fn aliases(mut self, aliases: &'static [&'static str]) -> Self {
         self.aliases = aliases;
@@ -43,12 +43,12 @@ impl SchemaLanguage {
 pub struct WrittenSchema {
     /// The text.
     pub text: String,
-    /// What belongs to it and is not in it, a sentence each.
+    /// Notices of related items that are not in the text, a sentence each.
     pub notices: Vec<String>,
 }
 
 impl WrittenSchema {
-    /// A schema that is all in its text.
+    /// Makes a schema without notices.
     pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), notices: Vec::new() }
     }

@@ -1,16 +1,16 @@
-//! What this process does on signals.
+//! Signal actions of this process.
 
 use std::mem::MaybeUninit;
 
-/// Whether this process ignores a signal, for instance SIGHUP if `nohup` has started it. False if there
-/// is no such signal.
+/// Returns `true` if this process ignores a signal, for instance SIGHUP if started by `nohup`. `false` if
+/// there is no such signal.
 #[cfg(unix)]
 #[must_use]
 pub fn ignores_signal(signal: i32) -> bool {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: no action is set, and there is room for the one that is in use.
+    // SAFETY: no action is set, and there is room for the current one.
     let result = unsafe { libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) };
-    // SAFETY: zeros are a valid `sigaction`, and so is what the system has written.
+    // SAFETY: zeros are a valid `sigaction`, and so is the action that the system has written.
     let action = unsafe { action.assume_init() };
     result == 0 && action.sa_sigaction == libc::SIG_IGN
 }
@@ -21,7 +21,7 @@ mod tests {
 
     #[test]
     fn asks_the_system() {
-        // The Rust runtime ignores this one, and leaves that one alone.
+        // The Rust runtime ignores the first one, and leaves the second one alone.
         assert!(ignores_signal(libc::SIGPIPE));
         assert!(!ignores_signal(libc::SIGSEGV));
         assert!(!ignores_signal(-1));

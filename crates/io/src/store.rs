@@ -1,4 +1,4 @@
-//! Where unpacked bytes are kept.
+//! Storage of unpacked bytes.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -6,27 +6,27 @@ use std::io::{self, Read, Write};
 use crate::decompress::Budget;
 use crate::{Bytes, IoError};
 
-/// Read in steps of this size: a limit is looked at after each of them.
+/// Size of a read; limits are checked after each.
 const STEP: usize = 64 << 10;
-/// What is gathered before it is written to the temporary file.
+/// Size of a write to the temporary file.
 const WRITTEN_AT_ONCE: usize = 1 << 20;
 
-/// All bytes that are unpacked of one archive, one after the other: in memory at first, in a temporary
-/// file once they are many. The file has no name, so that it goes away with this process however that
-/// ends, and it is mapped: the system can take its memory back at any time, other than that of a vector.
+/// All unpacked bytes of one archive in sequence: in memory at first, in a temporary file if there are many.
+/// The file has no name, so that it disappears with the process in any case, and it is mapped: unlike a
+/// vector, the system can reclaim its memory at any time.
 #[derive(Default)]
 pub(crate) struct Store {
     /// All bytes, or those that are not in the file yet.
     memory: Vec<u8>,
     file: Option<File>,
-    /// How many bytes are in the file.
+    /// Number of bytes in the file.
     written: u64,
-    /// True if they will be too many for memory: then they are written to the file from the first one on.
+    /// `true` if they will be too many for memory: then the first bytes are already written to the file.
     is_large: bool,
 }
 
 impl Store {
-    /// How many bytes there are.
+    /// Returns the number of bytes.
     pub(crate) fn len(&self) -> u64 {
         self.written + self.memory.len() as u64
     }
@@ -35,12 +35,12 @@ impl Store {
         self.len() == 0
     }
 
-    /// Takes how many bytes there will be, as the packed data say, which may be wrong.
+    /// Sets the expected number of bytes according to the packed data, which may be wrong.
     pub(crate) fn expect(&mut self, bytes: u64, budget: &Budget<'_>) {
         self.is_large = bytes > budget.in_memory();
     }
 
-    /// Reads all of `reader`. An error of the reader is returned beside what could be read before it.
+    /// Reads all of `reader`. An error of the reader is returned together with the data read before it.
     pub(crate) fn read(
         &mut self,
         reader: impl Read,
@@ -49,7 +49,7 @@ impl Store {
         self.read_counting(reader, budget, || None)
     }
 
-    /// Reads the first `most` bytes of `reader`; the same as [`Store::read`] for None.
+    /// Reads the first `most` bytes of `reader`, or all without `most`.
     pub(crate) fn read_beginning(
         &mut self,
         reader: impl Read,
@@ -59,7 +59,7 @@ impl Store {
         self.read(reader.take(most.unwrap_or(u64::MAX)), budget)
     }
 
-    /// Reads all of `reader`, which unpacks what it counts in `consumed`.
+    /// Reads all of `reader`, which unpacks the bytes counted by `consumed`.
     pub(crate) fn read_counting(
         &mut self,
         mut reader: impl Read,
@@ -102,7 +102,7 @@ impl Store {
         if self.memory.len() as u64 > most { self.write_out(budget) } else { Ok(()) }
     }
 
-    /// Writes what is in memory to the temporary file.
+    /// Writes the bytes in memory to the temporary file.
     fn write_out(&mut self, budget: &Budget<'_>) -> Result<(), IoError> {
         let written = match &mut self.file {
             Some(file) => file.write_all(&self.memory),
@@ -118,7 +118,7 @@ impl Store {
         Ok(())
     }
 
-    /// All bytes.
+    /// Returns all bytes.
     pub(crate) fn finish(mut self, budget: &mut Budget<'_>) -> Result<Bytes, IoError> {
         if self.file.is_some() {
             self.write_out(budget)?;
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
     use crate::TreeOptions;
 
-    /// Data that is known to be too much for memory is never there as a whole.
+    /// Data known to be too large for memory is never in memory as a whole.
     #[test]
     fn large_data_go_to_the_file_at_once() {
         let options = TreeOptions { memory_bytes: 8 << 20, ..TreeOptions::default() };

@@ -11,11 +11,10 @@ use crate::store::Store;
 use crate::{Bytes, IoError};
 
 const BLOCK: u64 = 512;
-/// What may come before a member: its header, with long names and the like.
+/// Maximum size of data before a member: its header, with long names and the like.
 const MOST_OF_HEADER: u64 = 1 << 20;
 
-/// A reader of which no more than an allowance is read: headers are kept in memory, and say themselves
-/// how long they are.
+/// A reader with an allowance: headers are kept in memory, and determine their own length.
 struct Allowed<R> {
     reader: R,
     left: Rc<Cell<u64>>,
@@ -42,7 +41,7 @@ impl<R: Seek> Seek for Allowed<R> {
     }
 }
 
-/// The members of a tar archive. They are parts of `bytes`: nothing is copied but sparse files.
+/// Reads the members of a tar archive. They are parts of `bytes`: only sparse files are copied.
 /// `is_unpacked`: the archive was compressed.
 pub(crate) fn members(bytes: &Bytes, is_unpacked: bool, budget: &mut Budget<'_>) -> Result<Members, IoError> {
     let mut members = Members::default();
@@ -52,7 +51,7 @@ pub(crate) fn members(bytes: &Bytes, is_unpacked: bool, budget: &mut Budget<'_>)
     let entries = archive.entries_with_seek().map_err(|error| budget.damaged(Packing::Tar.name(), error))?;
     let len = bytes.len() as u64;
     let mut count = 0;
-    // Where the next header is, behind which member.
+    // Position of the next header, and the member before it.
     let mut next = 0u64;
     let mut last = String::new();
     let mut is_cut = false;
@@ -64,7 +63,7 @@ pub(crate) fn members(bytes: &Bytes, is_unpacked: bool, budget: &mut Budget<'_>)
         let mut entry = match entry {
             Ok(entry) => entry,
             Err(error) => {
-                // There is no next header to look for: what was found before is kept.
+                // There is no next header: keep the members found before.
                 members.problems.push(broken_off(next, len, is_unpacked, &last, &error));
                 is_cut = true;
                 break;
@@ -80,7 +79,7 @@ pub(crate) fn members(bytes: &Bytes, is_unpacked: bool, budget: &mut Budget<'_>)
         let missing = end.saturating_sub(len);
         let cut = (missing > 0).then(|| cut_off(len, is_unpacked, &path, Some(missing)));
         if let Some(problem) = &cut {
-            members.problems.push(format!("{problem}; what comes before is read"));
+            members.problems.push(format!("{problem}; everything before is read"));
             is_cut = true;
         }
         let content = if is_sparse {
@@ -117,9 +116,9 @@ pub(crate) fn members(bytes: &Bytes, is_unpacked: bool, budget: &mut Budget<'_>)
         left.set(MOST_OF_HEADER);
     }
     if !is_cut && next >= len {
-        let unpacked = if is_unpacked { " of what was unpacked" } else { "" };
+        let unpacked = if is_unpacked { " of the unpacked data" } else { "" };
         members.problems.push(format!(
-            "the tar archive has no end mark behind the member {last:?}: it may be truncated there, at byte \
+            "the tar archive has no end mark after the member {last:?}: it may be truncated there, at byte \
              {len}{unpacked}"
         ));
     }
@@ -127,10 +126,10 @@ pub(crate) fn members(bytes: &Bytes, is_unpacked: bool, budget: &mut Budget<'_>)
     Ok(members.finish(&unpacked, len))
 }
 
-/// The members of a compressed tar archive, no more than the first `beginning` bytes of each: all is
-/// unpacked, since there is no other way to the later members, but nothing else is kept. What follows the
-/// beginning of the last member is left out where its size (see [`said_size`]) says that it is the last
-/// one. None if anything is unusual, damaged or truncated: then all of the archive has to be looked at.
+/// Reads the members of a compressed tar archive, at most the first `beginning` bytes of each: all is
+/// unpacked, since there is no other way to the later members, but nothing else is kept. Data after the
+/// beginning of the last member is skipped if the total size (see [`said_size`]) shows that it is the last
+/// one. `None` if anything is unusual, damaged or truncated: then the whole archive has to be read.
 pub(crate) fn beginnings(
     bytes: &[u8],
     packing: Packing,
@@ -204,7 +203,7 @@ pub(crate) fn beginnings(
         }
     }
     allowance.set(u64::MAX);
-    // Behind the last member there is an end mark, and only the end of the data shows that they are whole.
+    // The last member is followed by an end mark, and only the end of the data shows that both are complete.
     if !is_over
         && (passed.get() <= next
             || io::copy(&mut archive.into_inner().take(1 << 20), &mut io::sink()).is_err())
@@ -216,14 +215,14 @@ pub(crate) fn beginnings(
     Ok(Some(members).filter(|members| members.problems.is_empty()))
 }
 
-/// What is wrong where no header of a member can be read.
+/// Problem of a member whose header cannot be read.
 fn broken_off(at: u64, len: u64, is_unpacked: bool, last: &str, error: &io::Error) -> String {
-    let unpacked = if is_unpacked { " of what was unpacked" } else { "" };
-    // A header can be several blocks; the last of them is truncated.
+    let unpacked = if is_unpacked { " of the unpacked data" } else { "" };
+    // A header can be several blocks, the last of which is truncated.
     let error = if at.saturating_add(BLOCK) > len || error.kind() == io::ErrorKind::UnexpectedEof {
-        format!("it is truncated: it ends at byte {len}{unpacked}, within the header of a member")
+        format!("it is truncated at byte {len}{unpacked}, within the header of a member")
     } else {
         format!("{error}, at byte {at}{unpacked}")
     };
-    format!("the tar archive breaks off behind the member {last:?}: {error}; what comes before is read")
+    format!("the tar archive is broken after the member {last:?}: {error}; everything before is read")
 }

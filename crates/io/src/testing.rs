@@ -1,11 +1,11 @@
-//! What several tests use.
+//! Helpers of several tests.
 
 use std::ops::Deref;
 use std::path::Path;
 
 use tempfile::TempDir;
 
-/// A directory of its own that goes away with it.
+/// A temporary directory that is removed on drop.
 pub(crate) struct Directory(TempDir);
 
 impl Directory {

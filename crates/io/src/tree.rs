@@ -12,27 +12,27 @@ use crate::store::Store;
 use crate::walk::Walk;
 use crate::{Bytes, Entry, IoError, IoLimits, ScanProgress, tar_archive, zip_archive};
 
-/// How to open a tree.
+/// Options for opening a tree.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TreeOptions {
-    /// How much is read before it is refused.
+    /// Limits of the input.
     pub limits: IoLimits,
-    /// Takes how far the work is.
+    /// Receiver of progress reports.
     pub progress: ScanProgress,
-    /// How many directories deep to go, without a word about what is deeper: 0 for the files directly in the
-    /// directory that is opened. None: all of it, up to the limit.
+    /// Maximum depth of directories, without a message on deeper ones: 0 for files directly in the opened
+    /// directory. `None` for all, up to the limit.
     pub depth: Option<u32>,
-    /// How many unpacked bytes of a tree are kept in memory in sum; what is more goes to a temporary
+    /// Maximum total of unpacked bytes of a tree that are kept in memory; further ones go to a temporary
     /// file. Default: 64 MiB.
     pub memory_bytes: u64,
-    /// Directory of the temporary files for unpacked bytes; None: that of the system, which the variable
-    /// `TMPDIR` names. These files have no name, and go away with the process.
+    /// Directory of the temporary files for unpacked bytes; `None` for that of the system, set by the
+    /// variable `TMPDIR`. These files have no name, and disappear with the process.
     pub temp_dir: Option<PathBuf>,
-    /// Keep no more than this many bytes of each file that has to be unpacked, and unpack no more where
-    /// that is possible without losing other files: of a compressed file, of each member of a zip
-    /// archive, and of the last member of a compressed tar archive. [`Entry::goes_on`] is true for those of
-    /// which there may be more. What a pipe delivers is read as a whole. Default: all is unpacked.
+    /// Maximum number of bytes that are kept of each file that has to be unpacked. No more than this is
+    /// unpacked if that is possible without losing other files: of a compressed file, of each member of a zip
+    /// archive, and of the last member of a compressed tar archive. [`Entry::goes_on`] is `true` for files
+    /// that may be longer. Pipes are read as a whole. Default: everything is unpacked.
     pub beginning: Option<u64>,
 }
 
@@ -58,31 +58,30 @@ impl From<IoLimits> for TreeOptions {
 /// All files below a root, sorted by path.
 #[derive(Clone, Debug)]
 pub struct Tree {
-    /// What the root is called, for instance the path that was opened.
+    /// Name of the root, for instance the path that was opened.
     pub name: String,
-    /// The files; also links to directories that are listed elsewhere ([`Entry::repeats`]).
+    /// Files, and links to directories that are listed elsewhere ([`Entry::repeats`]).
     pub entries: Vec<Entry>,
-    /// What is wrong with the tree itself: directories that cannot be read, an archive that is cut
-    /// off. The entries are what could be found nevertheless.
+    /// Problems of the tree itself: directories that cannot be read, a truncated archive. The entries are
+    /// those that could be read nevertheless.
     pub problems: Vec<TreeProblem>,
 }
 
 impl Tree {
     /// Opens a directory, an archive, a compressed file, any other file, or a pipe.
     ///
-    /// Hidden files and directories (whose names begin with a dot) are taken like others: formats know what
-    /// they mean. Symbolic links are followed, and each directory is listed once. Archives (tar, also compressed,
-    /// and zip) and compressed files (gzip, Zstandard, xz) are recognised by their content.
+    /// Hidden files and directories (whose names begin with a dot) are included: formats know their meaning.
+    /// Symbolic links are followed, and each directory is listed once. Archives (tar, also compressed, and
+    /// zip) and compressed files (gzip, Zstandard, xz) are recognized by their content.
     ///
     /// # Errors
-    /// If there is nothing at `path`, it cannot be read at all, or is beyond the limits. What
-    /// cannot be read *within* a directory is no error here: [`Entry::read`] fails for files, and
-    /// directories are listed in [`Tree::problems`].
+    /// If nothing exists at `path`, it cannot be read at all, or it exceeds the limits. Unreadable items *within* a
+    /// directory are no error here: [`Entry::read`] fails for files, and directories are listed in [`Tree::problems`].
     pub fn open(path: &Path, limits: &IoLimits) -> Result<Self, IoError> {
         Self::open_with(path, &TreeOptions::from(*limits))
     }
 
-    /// The same, with all options that there are.
+    /// Like [`Tree::open`], with all options.
     ///
     /// # Errors
     /// See [`Tree::open`].
@@ -104,7 +103,7 @@ impl Tree {
         Err(IoError::Special { path: name, found: special(metadata.file_type()) })
     }
 
-    /// Whether a file that begins with these bytes is an archive or a compressed file.
+    /// Returns `true` if a file that begins with these bytes is an archive or a compressed file.
     #[must_use]
     pub fn is_packed(beginning: &[u8]) -> bool {
         Packing::of(beginning.get(..HEAD.min(beginning.len())).unwrap_or_default()).is_some()
@@ -122,7 +121,7 @@ impl Tree {
         Self::from_reader_with(name, reader, &TreeOptions::from(*limits))
     }
 
-    /// The same, with all options that there are.
+    /// Like [`Tree::from_reader`], with all options.
     ///
     /// # Errors
     /// See [`Tree::from_reader`].
@@ -139,7 +138,7 @@ impl Tree {
             .read_to_end(&mut head)
             .map_err(|error| IoError::system(&name, "pipe", error))?;
         let packing = Packing::of(&head);
-        // Counted while it is unpacked.
+        // Counted while unpacking.
         let packed = matches!(packing, Some(Packing::Gzip | Packing::Zstd | Packing::Xz)).then_some(0);
         let mut budget = Budget::new(&name, options, packed);
         let reader = Cursor::new(head).chain(reader);
@@ -161,9 +160,9 @@ impl Tree {
         }
     }
 
-    /// Unpacks some files of a directory, given by their indexes, that [are compressed](Entry::is_compressed_file): each
-    /// one that `is_wanted` selects by its beginning. Their paths stay what they are, and so do archives and what cannot
-    /// be unpacked at all. Problems of files that are wanted are added to [`Tree::problems`].
+    /// Unpacks those of the files with these indexes that [are compressed](Entry::is_compressed_file) and
+    /// that `is_wanted` selects by their beginning. Their paths do not change; archives and files that cannot
+    /// be unpacked at all stay unchanged. Problems of selected files are added to [`Tree::problems`].
     pub fn unpack_files(
         &mut self,
         files: &[usize],
@@ -172,7 +171,7 @@ impl Tree {
     ) {
         /// Number of bytes that identify a file.
         const PROBED: u64 = 16 << 10;
-        // All of them together stay within the limits of a tree.
+        // Together they stay within the limits of a tree.
         let mut options = options.clone();
         let options_beginning = options.beginning;
         let mut unpack_part = |path: &str, bytes: &Bytes, most: Option<u64>| {
@@ -262,7 +261,7 @@ impl Tree {
             }
             None => {
                 let entry = match source {
-                    // By its path, so that it is looked at anew when it is read.
+                    // By its path, so that it is examined again when it is read.
                     Source::File(path, bytes) => {
                         let directory = path.parent().unwrap_or(Path::new("")).into();
                         let name = path.file_name().unwrap_or_default().into();
@@ -279,7 +278,7 @@ impl Tree {
         }
     }
 
-    /// What a compressed file was before: an archive, or a file.
+    /// Tree of an unpacked compressed file: an archive, or a file.
     fn of_unpacked(
         name: &str,
         file: &str,
@@ -333,12 +332,12 @@ fn content(bytes: Bytes, problem: Option<&String>, goes_on: bool) -> Content {
     }
 }
 
-/// The bytes that show how all are packed.
+/// Bytes that show the packing of all.
 fn head(bytes: &[u8]) -> &[u8] {
     &bytes[..HEAD.min(bytes.len())]
 }
 
-/// The name of a compressed file without what its compression added.
+/// Name of a compressed file without the suffix of the compression.
 fn unpacked_name(file: &str) -> &str {
     for suffix in [".gz", ".zst", ".xz"] {
         if let Some(name) = file.strip_suffix(suffix)
@@ -361,7 +360,7 @@ fn is_pipe(_: FileType) -> bool {
     false
 }
 
-/// What a person calls a file that is neither plain nor a directory.
+/// Description of a file that is neither plain nor a directory.
 #[cfg(unix)]
 pub(crate) fn special(kind: FileType) -> &'static str {
     use std::os::unix::fs::FileTypeExt;
@@ -480,8 +479,8 @@ mod tests {
         let cut = &tar[..512 * 3 + 3];
         let tree = Tree::from_reader("-", cut, &IoLimits::default()).unwrap();
         assert_eq!(&*tree.entries[0].read().unwrap(), b"str");
-        let problem = "the archive is truncated: it ends at byte 1539, within the member \"t/b/stream\", of \
-                       which 3 bytes are missing";
+        let problem =
+            "the archive is truncated at byte 1539, within the member \"t/b/stream\": 3 bytes are missing";
         assert!(tree.problems[0].message.starts_with(problem), "{:?}", tree.problems);
         assert_eq!(tree.entries[0].cut_off(), Some(problem));
         let packed = gzip(&(0..100_000u32).flat_map(u32::to_le_bytes).collect::<Vec<u8>>());
@@ -497,10 +496,10 @@ mod tests {
         let packed = gzip(&vec![0; 100 << 20]);
         let tight = IoLimits { decompressed_bytes: 1 << 20, small_ratio: 1000, ..IoLimits::default() };
         let error = Tree::from_reader("-", &packed[..], &tight).unwrap_err();
-        assert_eq!(error.to_string(), "-: the number of unpacked bytes is more than the limit of 1048576");
+        assert_eq!(error.to_string(), "-: the number of unpacked bytes exceeds the limit of 1048576");
         let ratio = IoLimits { ratio: 100, ..IoLimits::default() };
         assert!(matches!(Tree::from_reader("-", &packed[..], &ratio), Err(IoError::Ratio { .. })));
-        // The smaller, the less, and by whatever way it comes.
+        // The limit shrinks with the packed size, for files and pipes.
         let directory = Directory::new("ratio");
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
         encoder.write_all(&[0; 200_000]).unwrap();
@@ -509,12 +508,12 @@ mod tests {
         let error = Tree::open(&directory.join("small.gz"), &IoLimits::default()).unwrap_err();
         let limit = IoLimits::default().unpacked(small.len() as u64);
         let expected =
-            format!("small.gz: {} packed bytes become more than the limit of {limit}", small.len());
+            format!("small.gz: {} packed bytes unpack to more than the limit of {limit}", small.len());
         assert!(error.to_string().ends_with(&expected), "{error}");
         let refused = Tree::from_reader("-", &small[..], &IoLimits::default());
         assert!(matches!(refused, Err(IoError::Ratio { .. })));
         let trusting = IoLimits { small_ratio: 1000, ..IoLimits::default() };
-        // Zeros at the beginning are no harm where enough of other bytes follows.
+        // Zeros at the beginning are harmless if enough other bytes follow.
         let mixed = [vec![0; 500_000], Random::new(1).bytes(50_000)].concat();
         assert!(Tree::from_reader("-", &gzip(&mixed)[..], &IoLimits::default()).is_ok());
         assert_eq!(Tree::open(&directory.join("small.gz"), &trusting).unwrap().entries[0].len, Some(200_000));
@@ -522,7 +521,7 @@ mod tests {
         assert!(matches!(error, IoError::Limit { .. }));
     }
 
-    /// Whatever happens to an archive on its way, there is an answer: never a panic or a hang.
+    /// Any damage of an archive has a defined result: never a panic or a hang.
     #[test]
     fn survives_any_damage() {
         let tar = archive();

@@ -1,9 +1,9 @@
 //! All files below a directory.
 //!
-//! Each directory is listed once, whatever leads to it: symbolic links to directories are followed when all real
-//! directories are done, and one that leads to a directory that was listed before is an entry that says so
-//! ([`Entry::repeats`]). So links to each other cost one look each, however many ways they make. A link to
-//! a file is a file where the link stands.
+//! Each directory is listed once, however many paths lead to it: symbolic links to directories are followed
+//! after all real directories, and one to a directory that is already listed becomes an entry that refers to
+//! it ([`Entry::repeats`]). So links to each other are examined once each, however many paths they form. A
+//! link to a file is a file at the path of the link.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
@@ -23,18 +23,18 @@ use crate::{Entry, IoError, IoLimits, ScanProgress, ScanStep, Tree, TreeOptions}
 pub(crate) struct Walk<'a> {
     name: &'a str,
     limits: &'a IoLimits,
-    /// How deep to go without a word about what is deeper.
+    /// Maximum depth, without a message on deeper directories.
     depth: Option<u32>,
     progress: &'a ScanProgress,
     entries: Vec<Entry>,
     problems: Vec<TreeProblem>,
-    /// Where each directory was listed.
+    /// Path at which each directory was listed.
     directories: HashMap<FileId, String>,
-    /// Symbolic links by depth and path, with what to open: the shortest path to a directory is taken.
+    /// Symbolic links by depth and path, with the path to open: the shortest path to a directory is used.
     links: BTreeMap<(u32, String), PathBuf>,
 }
 
-/// A directory while its items are gone through.
+/// A directory while its items are read.
 struct Level {
     place: Arc<Path>,
     path: String,
@@ -48,8 +48,8 @@ struct Item {
 }
 
 impl Item {
-    /// Items in the order of the paths of all files below them: what is in a directory comes behind what has
-    /// the same name and goes on with a character before `/`.
+    /// Orders items by the paths of all files below them: the content of a directory comes after items whose
+    /// names continue its name with a character before `/`.
     fn order(&self, other: &Self) -> Ordering {
         let (a, b) = (self.name.as_encoded_bytes(), other.name.as_encoded_bytes());
         let common = a.len().min(b.len());
@@ -75,22 +75,22 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// All files below `root`, sorted by path.
+    /// Lists all files below `root`, sorted by path.
     ///
     /// # Errors
-    /// If the root cannot be read, or there is more than the limits allow.
+    /// If the root cannot be read, or the limits are exceeded.
     pub(crate) fn directory(mut self, root: &Path) -> Result<Tree, IoError> {
         fs::read_dir(root).map_err(|error| IoError::system(self.name, "directory", error))?;
         self.descend(root.into(), String::new(), 0)?;
         while let Some(((depth, path), place)) = self.links.pop_first() {
             self.follow(path, place, depth)?;
         }
-        // Sorted already, but for what links lead to.
+        // Sorted already, except for targets of links.
         self.entries.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(Tree { name: self.name.to_owned(), entries: self.entries, problems: self.problems })
     }
 
-    /// Takes what a symbolic link leads to.
+    /// Adds the target of a symbolic link.
     fn follow(&mut self, path: String, place: PathBuf, depth: u32) -> Result<(), IoError> {
         let metadata = match fs::metadata(&place) {
             Ok(metadata) => metadata,
@@ -100,7 +100,7 @@ impl<'a> Walk<'a> {
             }
         };
         if metadata.is_dir() {
-            // So that a chain of links does not become a path of too many of them.
+            // Otherwise, a chain of links would become a path of too many links.
             let place = fs::canonicalize(&place).unwrap_or(place);
             return self.descend(place.into(), path, depth);
         }
@@ -112,7 +112,7 @@ impl<'a> Walk<'a> {
         self.add(Entry { len: Some(metadata.len()), ..Entry::of_source(path, file) })
     }
 
-    /// Takes all that is in a directory and below it, but for what is behind links.
+    /// Adds a directory and everything below it, except for targets of links.
     fn descend(&mut self, place: Arc<Path>, path: String, depth: u32) -> Result<(), IoError> {
         let mut levels = Vec::new();
         levels.extend(self.list(place, path, depth)?);
@@ -136,7 +136,7 @@ impl<'a> Walk<'a> {
                 Some(kind) if !kind.is_file() => {
                     self.add(Entry::of_source(path, EntrySource::Special(special(kind))))?;
                 }
-                // What it is shows when it is read, if the system does not say.
+                // If the system does not provide the type, it is found when reading.
                 _ => {
                     let (directory, name) = (Arc::clone(&level.place), name.into());
                     let file = EntrySource::File { directory, name, is_link: false };
@@ -147,7 +147,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// What is in a directory; None if it is left out.
+    /// Lists a directory; `None` if it is skipped.
     fn list(&mut self, place: Arc<Path>, path: String, depth: u32) -> Result<Option<Level>, IoError> {
         self.progress.report(ScanStep::Files(self.entries.len() as u64));
         if self.depth.is_some_and(|most| depth > most) {
@@ -156,14 +156,13 @@ impl<'a> Walk<'a> {
         let shown = if path.is_empty() { "." } else { &path };
         if depth > self.limits.depth {
             let limit = self.limits.depth;
-            let problem =
-                TreeProblem::new(format!("{shown}: skipped, it is more than {limit} directories deep"));
+            let problem = TreeProblem::new(format!("{shown}: skipped: more than {limit} directories deep"));
             self.problems.push(problem.at_limit("depth"));
             return Ok(None);
         }
         if let Some(id) = FileId::of_path(&place) {
             if let Some(first) = self.directories.get(&id) {
-                // All of a directory that this one lies in is read anyway.
+                // The enclosing directory is read as a whole anyway.
                 let is_loop = path
                     .strip_prefix(first.as_str())
                     .is_some_and(|rest| first.is_empty() || rest.starts_with('/'));
@@ -198,7 +197,7 @@ impl<'a> Walk<'a> {
     }
 
     fn cannot_read(&mut self, shown: &str, error: &io::Error) {
-        self.problems.push(TreeProblem::new(format!("{shown}: this directory cannot be read: {error}")));
+        self.problems.push(TreeProblem::new(format!("{shown}: cannot read the directory: {error}")));
     }
 
     fn add(&mut self, entry: Entry) -> Result<(), IoError> {
@@ -327,12 +326,12 @@ mod tests {
         symlink("real", directory.join("again")).unwrap();
         symlink("../real/deep", directory.join("z/deep")).unwrap();
         let tree = open(&directory);
-        // What leads to a directory that it lies in is a loop: there is nothing to say of it.
+        // A link to an enclosing directory is a loop and is not reported.
         assert_eq!(paths(&tree), ["again", "real/deep/file", "z/deep", "z/file"]);
         let repeats: Vec<_> = tree.entries.iter().map(Entry::repeats).collect();
         assert_eq!(repeats, [Some("real"), None, Some("real/deep"), None]);
         assert!(tree.entries[0].read().unwrap_err().to_string().contains("a link to the directory `real`"));
-        // Two names of a directory outside: the first one is where it is listed.
+        // Two names of a directory outside: it is listed at the first one.
         let outside = Directory::new("loops-outside");
         write(&outside, &["file"]);
         let directory = Directory::new("loops-two");
@@ -343,7 +342,7 @@ mod tests {
         assert_eq!(tree.entries[1].repeats(), Some("a"));
     }
 
-    /// 40 directories with a link to each one, itself included: more ways than there are atoms.
+    /// 40 directories with a link to each one, including itself: more paths than atoms.
     #[cfg(unix)]
     #[test]
     fn links_to_each_other_are_looked_at_once() {
@@ -362,12 +361,12 @@ mod tests {
         let files = |tree: &Tree| tree.entries.iter().filter(|entry| entry.repeats().is_none()).count();
         let tree = open(&directory);
         assert_eq!((files(&tree), tree.entries.len()), (COUNT, COUNT * COUNT));
-        // The same behind a link.
+        // The same through a link.
         symlink(outside.join("00"), directory.join("00/out")).unwrap();
         let tree = open(&directory);
         assert_eq!(files(&tree), 2 * COUNT);
         assert_eq!(tree.problems, []);
-        // A chain of 50 links, each in the directory that the one before leads to.
+        // A chain of 50 links, each in the target directory of the previous one.
         let directory = Directory::new("chain");
         let outside = Directory::new("chain-outside");
         for i in 0..50 {

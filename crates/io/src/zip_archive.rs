@@ -10,10 +10,10 @@ use crate::links::Link;
 use crate::store::Store;
 use crate::{Bytes, IoError};
 
-/// Longer paths are no targets of links.
+/// Maximum length of the target of a link.
 const MOST_OF_PATH: u64 = 4096;
 
-/// The members of a zip archive. What is stored as it is stays where it is, the rest is unpacked.
+/// Reads the members of a zip archive. Stored members are used in place, the others are unpacked.
 pub(crate) fn members(bytes: &Bytes, budget: &mut Budget<'_>) -> Result<Members, IoError> {
     let mut archive = match zip::ZipArchive::new(Cursor::new(&**bytes)) {
         Ok(archive) => archive,
@@ -25,7 +25,7 @@ pub(crate) fn members(bytes: &Bytes, budget: &mut Budget<'_>) -> Result<Members,
     let beginning = budget.options.beginning;
     let mut members = Members::default();
     let mut store = Store::default();
-    // Members can lie on top of each other: then they count as unpacked.
+    // Members can overlap: then they count as unpacked.
     let mut stored = 0u64;
     for index in 0..archive.len() {
         let name = match archive.name_for_index(index) {
@@ -56,8 +56,7 @@ pub(crate) fn members(bytes: &Bytes, budget: &mut Budget<'_>) -> Result<Members,
             stored = stored.saturating_add(content.len() as u64);
             budget.take(stored.saturating_sub((bytes.len() as u64).max(before)))?;
             if beginning.is_none() && crc32fast::hash(&content) != file.crc32() {
-                members
-                    .add_problem(|| format!("the checksum of the member {name:?} is wrong: it is damaged"));
+                members.add_problem(|| format!("the member {name:?} is damaged: wrong checksum"));
             }
             members.insert(&name, Content::Bytes(content), budget)?;
             continue;
@@ -73,7 +72,7 @@ pub(crate) fn members(bytes: &Bytes, budget: &mut Budget<'_>) -> Result<Members,
         };
         members.insert(&name, content, budget)?;
     }
-    // Its list of members is not small.
+    // Free its list of members, which is not small.
     drop(archive);
     let unpacked = store.finish(budget)?;
     Ok(members.finish(&unpacked, bytes.len() as u64))
@@ -83,7 +82,7 @@ fn broken(error: &dyn std::error::Error) -> Content {
     Content::Broken(format!("cannot be unpacked: {error}").into())
 }
 
-/// What a symbolic link holds is its target.
+/// Reads the target of a symbolic link.
 fn link(reader: &mut impl Read) -> Content {
     let mut target = Vec::new();
     match reader.take(MOST_OF_PATH).read_to_end(&mut target) {
@@ -95,15 +94,15 @@ fn link(reader: &mut impl Read) -> Content {
     }
 }
 
-/// The members of a zip archive whose list of members, which is at its end, cannot be read: each has a
-/// header of its own, too.
+/// Reads the members of a zip archive whose list at its end cannot be read: each member also has its own
+/// header.
 fn without_list(bytes: &Bytes, error: &ZipError, budget: &mut Budget<'_>) -> Result<Members, IoError> {
     let mut members = Members::default();
     let mut store = Store::default();
     let mut reader = Cursor::new(&**bytes);
     let len = bytes.len() as u64;
     let mut count = 0;
-    // How the members that were found end.
+    // Reason for the end of the members found.
     let end = loop {
         count += 1;
         if count > budget.options.limits.entries {
@@ -111,7 +110,7 @@ fn without_list(bytes: &Bytes, error: &ZipError, budget: &mut Budget<'_>) -> Res
         }
         let begin = reader.position();
         if begin == len {
-            break format!("it ends at byte {len}, behind a whole member");
+            break format!("it ends at byte {len}, after a complete member");
         }
         let mut file = match zip::read::read_zipfile_from_stream(&mut reader) {
             Ok(Some(file)) => file,
@@ -143,8 +142,8 @@ fn without_list(bytes: &Bytes, error: &ZipError, budget: &mut Budget<'_>) -> Res
         return Err(budget.damaged(Packing::Zip.name(), problem));
     }
     members.problems.push(format!(
-        "the zip archive is truncated: the list of its members, which belongs at its end, cannot be read; \
-         {end}; what comes before is read"
+        "the zip archive is truncated: the list of members at its end cannot be read; \
+         {end}; everything before is read"
     ));
     let unpacked = store.finish(budget)?;
     Ok(members.finish(&unpacked, len))

@@ -1,9 +1,9 @@
 //! Ids of event record classes that no line describes.
 //!
-//! Events refer to their class by its id, so that no two classes of a data stream class can have the same one. But
-//! events of one id can look different, and then they are of several classes. The class of the first such event in the
-//! file keeps the id. The ids of all others, and those of events without an id, are hashes of what the events look
-//! like. So an id does not depend on which events are read, and in which order.
+//! Events refer to their class by its id, so no two classes of a data stream class can have the same one. But
+//! events of one id can have different shapes, and then they are of several classes. The class of the first
+//! such event in the file keeps the id. The ids of all others, and those of events without an id, are hashes
+//! of the events' shapes. So an id does not depend on the set and the order of the events that are read.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -13,14 +13,14 @@ use crate::index::{Runs, line_at};
 use crate::line;
 use crate::stream::StreamPart;
 
-/// Gives the classes of a data stream class their ids.
+/// Assigns ids to the classes of a data stream class.
 #[derive(Debug)]
 pub(crate) struct ClassIds {
-    /// The lines of all data streams of the class.
+    /// Lines of all data streams of the class.
     lines: Vec<Arc<Runs>>,
-    /// Where the first event of each id is that events have and no line describes.
+    /// Offset of the first event of each id that no line describes.
     first: OnceLock<HashMap<u128, usize>>,
-    /// Ids that were given, with the next one that may not be.
+    /// Ids in use, with the next candidate for each.
     given: Mutex<HashMap<u128, u128>>,
 }
 
@@ -29,7 +29,7 @@ impl ClassIds {
         Self { lines, first: OnceLock::new(), given: Mutex::default() }
     }
 
-    /// The id of a new class of events that have this id, or none. `key` is what they look like.
+    /// Returns the id of a new class of events with the id `own` (if any) and the shape of `key`.
     pub(crate) fn give(&self, own: Option<u128>, key: &[u8], part: &StreamPart) -> u128 {
         let keeps_own = own.is_some_and(|own| self.is_of_first(own, key, part));
         let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
@@ -50,7 +50,7 @@ impl ClassIds {
         id
     }
 
-    /// Whether the first event of an id looks like this.
+    /// Returns `true` if the first event of an id has this shape.
     fn is_of_first(&self, id: u128, key: &[u8], part: &StreamPart) -> bool {
         let first = self.first.get_or_init(|| self.find_first(part));
         let bytes = &part.file.bytes;
@@ -59,7 +59,7 @@ impl ClassIds {
         event::key_of(text, part).is_some_and(|first| first == key)
     }
 
-    /// Goes through all lines.
+    /// Searches all lines.
     fn find_first(&self, part: &StreamPart) -> HashMap<u128, usize> {
         let mut first: HashMap<u128, usize> = HashMap::new();
         let bytes = &part.file.bytes;
@@ -86,7 +86,7 @@ impl ClassIds {
     }
 }
 
-/// A number that every reader of JSON takes, which hardly any other key has.
+/// Returns a number that every JSON reader accepts, and that is almost unique.
 pub(crate) fn hash(key: &[u8]) -> u128 {
     let hash = key.iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)

@@ -1,4 +1,4 @@
-//! The messages of a data stream.
+//! Cursor over the messages of a data stream.
 
 use std::sync::Arc;
 
@@ -24,18 +24,18 @@ pub(crate) struct LineCursor {
     part: Arc<StreamPart>,
     window: Window,
     runs: RunCursor,
-    /// Where the next line begins, and where the range of lines ends.
+    /// Offset of the next line, and end of the range of lines.
     at: usize,
     end: usize,
-    /// The next line that is no event.
+    /// Next line that is no event.
     mark: MarkCursor,
     reader: EventReader,
     current: Current,
-    /// When the current message comes.
+    /// Time of the current message.
     time: Option<i128>,
-    /// What is wrong with the event that comes next, though it can be read.
+    /// `true` if the damage of a readable event is delivered before the event.
     is_event_waiting: bool,
-    /// The packet that the events are in: its line.
+    /// Line of the current packet.
     packet: Option<PacketLine>,
     packet_values: EventValues,
     is_loss_reported: bool,
@@ -61,7 +61,7 @@ struct Loss {
     end: Option<ClockValue>,
 }
 
-/// What lines say of a packet.
+/// Values of packet lines.
 #[derive(Clone, Debug, Default)]
 struct PacketLine {
     begin: Option<ClockValue>,
@@ -70,7 +70,7 @@ struct PacketLine {
     discarded_counter: Option<u64>,
     content_length: u64,
     total_length: u64,
-    /// Where the line lies whose header and context are those of the packet.
+    /// Range of the line with the header and the context of the packet.
     line: (usize, usize),
 }
 
@@ -131,8 +131,7 @@ impl LineCursor {
                     }
                     if let Some(at) = self.reader.unknown.take().filter(|_| part.file.check) {
                         self.is_event_waiting = true;
-                        let statement = "an event has no other members than those that the format defines; this one \
-                                         is ignored";
+                        let statement = "unknown member in the line of an event: it is ignored";
                         return Current::Damage(self.rule(
                             "known-member",
                             at,
@@ -146,7 +145,7 @@ impl LineCursor {
                 Ok(Some(current)) => {
                     let time = mark.and_then(|mark| mark.time).map(|time| time + offset);
                     self.time = time.or(self.time);
-                    // Packets are there as a whole.
+                    // Packets are kept as a whole.
                     if matches!(current, Current::Discarded(..)) && self.is_outside(time) {
                         continue;
                     }
@@ -165,7 +164,7 @@ impl LineCursor {
         time.is_some() && (time < self.window.begin || self.window.end.is_some_and(|end| time > Some(end)))
     }
 
-    /// There are no more lines.
+    /// Ends the data stream after the last line.
     fn finish(&mut self) -> Current {
         let lost = self.part.file.bytes.look_for_loss();
         if !lost.is_empty() && !std::mem::replace(&mut self.is_loss_reported, true) {
@@ -181,7 +180,7 @@ impl LineCursor {
         Current::StreamEnd
     }
 
-    /// Reads a line; None: it is no message.
+    /// Reads a line. Returns `None` if it is no message.
     fn line(&mut self, text: &str, at: usize, next: usize) -> Parsed<Option<Current>> {
         // All lines of ichnos begin with their type.
         let kind = match text.strip_prefix("{\"type\":\"event\",") {
@@ -255,7 +254,7 @@ impl LineCursor {
         }
     }
 
-    /// The clock value of an object with `ts` and `cycles`.
+    /// Returns the clock value of an object with `ts` and `cycles`.
     fn clock(&self, value: &Value) -> Option<ClockValue> {
         let nanoseconds = value.get("ts").and_then(|time| match time {
             Value::Text(text) => text.parse().ok().or_else(|| time::date(text)),
@@ -273,16 +272,14 @@ impl LineCursor {
                 format!("`{}`", String::from_utf8_lossy(rest).escape_debug())
             }
         };
-        let statement = format!(
-            "the line cannot be read: at byte {} of it, expected {}, found {found}",
-            fault.at, fault.expected
-        );
+        let statement =
+            format!("the line cannot be read: byte {}: expected {}, found {found}", fault.at, fault.expected);
         self.rule("line", at, line.len(), statement, true)
     }
 
     fn rule(&self, name: &'static str, at: usize, skipped: usize, statement: String, fatal: bool) -> Damage {
-        let remedy = "the program that wrote the line should be corrected; if bytes of the file were changed, get it \
-                      again from where it came from";
+        let remedy =
+            "fix the program that wrote the line; if bytes of the file were changed, get the file again";
         let rule = BrokenRule { name, statement, remedy, record: None, fatal };
         let damage = Damage::new(&*self.part.file.name, at as u64 * 8, rule.into());
         damage.in_stream(&*self.part.stream.name).skipping(skipped as u64 * 8)
@@ -297,7 +294,7 @@ impl LineCursor {
     }
 }
 
-/// The type of a line.
+/// Returns the type of a line.
 fn kind_of(text: &str) -> Parsed<Kind> {
     line::Line::of(text.as_bytes()).map(|line| line.kind)
 }
@@ -330,19 +327,19 @@ fn packet_scopes(
     }
     for (name, scope, class) in classes {
         if class.is_some() && !values.has(scope) {
-            return fault(&json, format!("the member `{name}` before"));
+            return fault(&json, format!("the member `{name}` before the end of the line"));
         }
     }
     Ok(())
 }
 
-/// Damage that a line reports.
+/// Returns the damage that a line reports.
 pub(crate) fn damage_of(value: &Value) -> Damage {
     let text = |name: &str| value.get(name).and_then(Value::as_text).unwrap_or_default();
     let rule = BrokenRule {
         name: "reported-damage",
         statement: text("message").to_owned(),
-        remedy: "it was damage of the trace that the lines were written of: see there",
+        remedy: "the trace from which the lines were written was damaged: check that trace",
         record: None,
         fatal: true,
     };

@@ -1,4 +1,4 @@
-//! What lines say of traces, clocks, data streams and event record classes.
+//! Descriptions of traces, clocks, data streams and event record classes in lines.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::field_class::{Classes, Made, attributes, integer_of, number, text};
 
-/// The names of the scopes of an event in lines.
+/// Names of the scopes of an event in lines.
 pub(crate) const SCOPES: [(Scope, &str); 6] = [
     (Scope::PacketContext, "context"),
     (Scope::EventRecordHeader, "header"),
@@ -20,10 +20,10 @@ pub(crate) const SCOPES: [(Scope, &str); 6] = [
     (Scope::Resource, "resource"),
 ];
 
-/// What lines have as the message of an event, among the members of its resource.
+/// Message of an event, as a member of its resource.
 pub(crate) const MESSAGE: &str = "message";
 
-/// Namespaces of attributes that tracers say the log level and the EMF URI of event record classes under.
+/// Namespaces of attributes in which tracers store the log level and the EMF URI of event record classes.
 const NAMESPACES: [&str; 4] = ["babeltrace.org,2020", "lttng.org,2009", "diamon.org,2012", "std"];
 
 /// Names of log levels by their numbers.
@@ -45,7 +45,7 @@ const LOG_LEVELS: [&str; 15] = [
     "debug",
 ];
 
-/// A trace without clocks and data stream classes, and what it is called.
+/// Returns a trace without clocks and data stream classes, and its label.
 pub(crate) fn trace_class(value: &Value) -> Made<(TraceClass, String)> {
     let owned = |name: &str| text(value, name).map(str::to_owned);
     let class = TraceClass {
@@ -76,10 +76,10 @@ pub(crate) fn trace_class(value: &Value) -> Made<(TraceClass, String)> {
 
 fn uuid(value: &Value) -> Made<Option<Uuid>> {
     let uuid = text(value, "uuid").map(Uuid::parse_str).transpose();
-    uuid.map_err(|_| "a `uuid` that is none".to_owned())
+    uuid.map_err(|_| "an invalid `uuid`".to_owned())
 }
 
-/// A clock.
+/// Returns a clock.
 pub(crate) fn clock_class(value: &Value) -> Made<ClockClass> {
     let owned = |name: &str| text(value, name).map(str::to_owned);
     let frequency = number(value, "frequency")?.unwrap_or(1_000_000_000);
@@ -110,7 +110,7 @@ pub(crate) fn clock_class(value: &Value) -> Made<ClockClass> {
     Ok(clock)
 }
 
-/// An id.
+/// Returns an id.
 pub(crate) fn id(value: &Value) -> Made<Option<u128>> {
     let Some(id) = value.get("id") else { return Ok(None) };
     let wide = || match id {
@@ -119,10 +119,10 @@ pub(crate) fn id(value: &Value) -> Made<Option<u128>> {
         _ => None,
     };
     let found = integer_of(id).and_then(|id| u128::try_from(id).ok()).or_else(wide);
-    found.map(Some).ok_or_else(|| "an `id` that is no integer of up to 128 bits".to_owned())
+    found.map(Some).ok_or_else(|| "an `id` that is not an integer of up to 128 bits".to_owned())
 }
 
-/// The number of a log level, of its name.
+/// Returns the number of a log level, also by its name.
 pub(crate) fn log_level(value: &Value) -> Option<i64> {
     let of_name = |name: &str| LOG_LEVELS.iter().position(|level| *level == name);
     match value {
@@ -131,11 +131,11 @@ pub(crate) fn log_level(value: &Value) -> Option<i64> {
     }
 }
 
-/// An event record class without its scopes and meanings.
+/// Returns an event record class without its scopes and meanings.
 pub(crate) fn event_class(value: &Value) -> Made<EventRecordClass> {
     let owned = |name: &str| text(value, name).map(str::to_owned);
     let attributes = attributes(value.get("attributes"));
-    // Attributes can say it, too.
+    // Attributes can have it, too.
     let attribute = |name: &str| NAMESPACES.iter().find_map(|namespace| attributes.get(namespace)?.get(name));
     let said = |member, name| value.get(member).or_else(|| attribute(name));
     Ok(EventRecordClass {
@@ -156,21 +156,21 @@ pub(crate) fn event_class(value: &Value) -> Made<EventRecordClass> {
     })
 }
 
-/// The scopes of a member `fields`.
+/// Returns the class of a scope in a member `fields`.
 pub(crate) fn scope_class(fields: &Value, scope: &str, classes: Classes<'_>) -> Made<Option<FieldClass>> {
     let Some(value) = fields.get(scope) else { return Ok(None) };
     let class = classes.class(value)?;
     if !matches!(class.kind, FieldKind::Structure { .. }) {
-        return Err(format!("a class of `{scope}` that is no structure"));
+        return Err(format!("a class of `{scope}` that is not a structure"));
     }
     Ok(Some(class))
 }
 
-/// Where the members of each name are.
+/// Indexes of the members of each name.
 pub(crate) struct Places<'m>(HashMap<&'m str, Vec<usize>>);
 
 impl<'m> Places<'m> {
-    /// Those of members that can have a meaning.
+    /// Returns those of members that can have a meaning.
     pub(crate) fn of(members: &'m [Member]) -> Self {
         let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
         for (index, member) in members.iter().enumerate() {
@@ -181,20 +181,20 @@ impl<'m> Places<'m> {
         Self(places)
     }
 
-    /// The first member of a name from an index on, or else at all.
+    /// Returns the first member of a name from an index on, otherwise the first of all.
     fn first_from(&self, name: &str, from: usize) -> Option<usize> {
         let places = self.0.get(name)?;
         places.get(places.partition_point(|place| *place < from)).or(places.first()).copied()
     }
 }
 
-/// Finds the members that mean something. `places` are those of the members of a scope.
+/// Finds the members with meanings. `places` returns those of a scope's members.
 pub(crate) fn meanings<'m>(value: &Value, places: impl Fn(Scope) -> Places<'m>) -> Meanings {
     let mut meanings = Meanings::default();
     for (scope, name) in SCOPES {
         let Some(Value::Map(members)) = value.get(name) else { continue };
         let places = places(scope);
-        // In the order of the class, so that members of one name are found; in any other one if they differ.
+        // The order of the class finds members of one name; different names may have any order.
         let mut next = 0;
         for (member, meaning) in members {
             let Some(meaning) = meaning.as_text().and_then(|meaning| meaning.parse::<Meaning>().ok()) else {
@@ -209,7 +209,7 @@ pub(crate) fn meanings<'m>(value: &Value, places: impl Fn(Scope) -> Places<'m>) 
     meanings
 }
 
-/// What makes events lines of a log.
+/// Returns the role of events that are lines of a log.
 fn log_role(value: &Value) -> Option<LogRole> {
     let severity = match value.get("severity") {
         None => LogSeverity::Unknown,

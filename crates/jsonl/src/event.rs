@@ -1,4 +1,4 @@
-//! Reads the lines of events.
+//! Reader for the lines of events.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::stream::{ClassEntry, StreamPart};
 use crate::time;
 use crate::values::ValueReader;
 
-/// The class of the event.
+/// Class of the event.
 #[derive(Clone, Debug)]
 pub(crate) enum Class {
     None,
@@ -34,23 +34,23 @@ pub(crate) struct EventReader {
     pub(crate) class: Class,
     pub(crate) clock: Option<ClockValue>,
     pub(crate) other_clocks: Vec<(u16, u64)>,
-    /// Where in the file a member is that no event has.
+    /// Offset in the file of a member that events do not have.
     pub(crate) unknown: Option<usize>,
-    /// The last class of each name, of those that no line describes.
+    /// Last class of each name, among those that no line describes.
     last: HashMap<String, Last>,
     key: Vec<u8>,
 }
 
-/// A class of events that look alike.
+/// Class of events of one shape.
 #[derive(Clone, Debug)]
 struct Last {
     class: Arc<DynamicClass>,
     id: Option<u128>,
-    /// How many members of the specific context are of the common context.
+    /// Number of members of the specific context that belong to the common context.
     common: usize,
 }
 
-/// The parts of a line.
+/// Parts of a line.
 #[derive(Default)]
 struct Parts<'a> {
     time: Option<i128>,
@@ -67,7 +67,7 @@ struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// The parts of a line that say which class an event is of. None: the line is no event.
+    /// Reads the parts of a line that determine the class of an event, if it is one.
     fn of(text: &'a str) -> Parsed<Option<Self>> {
         let mut json = Reader::new(text);
         json.expect(b'{', "an object")?;
@@ -99,7 +99,7 @@ impl<'a> Parts<'a> {
         Ok(Some(parts))
     }
 
-    /// Contexts and payloads that are null are as if they were not there.
+    /// Removes contexts and payloads that are null, which count as missing.
     fn without_nulls(mut self) -> Self {
         for part in [&mut self.common, &mut self.specific, &mut self.payload] {
             part.take_if(|json| json.clone().literal("null"));
@@ -107,20 +107,20 @@ impl<'a> Parts<'a> {
         self
     }
 
-    /// The id of the class that lines describe by the name of the event.
+    /// Returns the id of the described class with the name of the event.
     fn id_of_name(&self, part: &StreamPart) -> Option<u128> {
         *part.names.get(&*self.name?.text())?
     }
 }
 
-/// The id by which an event refers to its class, if no line describes the fields of that.
+/// Returns the id by which an event refers to its class, if no line describes the fields of that.
 pub(crate) fn undescribed_id(text: &str, part: &StreamPart) -> Option<u128> {
     let parts = Parts::of(text).ok()??;
     let id = parts.id.or_else(|| parts.id_of_name(part))?;
     (!matches!(part.classes.get(&id), Some(ClassEntry::Declared { .. }))).then_some(id)
 }
 
-/// The key of the class of an event that no line describes. None: the line is no event, or cannot be read.
+/// Returns the key of an event's undescribed class, or `None` if the line is no event or unreadable.
 pub(crate) fn key_of(text: &str, part: &StreamPart) -> Option<Vec<u8>> {
     let mut parts = Parts::of(text).ok()??.without_nulls();
     parts.id = parts.id.or_else(|| parts.id_of_name(part));
@@ -133,12 +133,12 @@ pub(crate) fn key_of(text: &str, part: &StreamPart) -> Option<Vec<u8>> {
     Some(key)
 }
 
-/// What an event looks like.
+/// Shape of an event.
 #[derive(Debug)]
 struct Look {
     context: Option<Shape>,
     payload: Option<Shape>,
-    /// How many members of the context are of the common context.
+    /// Number of members of the context that belong to the common context.
     common: usize,
     log_level: Option<i64>,
 }
@@ -164,7 +164,7 @@ impl Look {
         })
     }
 
-    /// Appends something that is the same for events of one class only. If that class `is_named`, a line says its name
+    /// Appends a key that only events of one class share. If that class `is_named`, a line contains its name
     /// and log level.
     fn push_key(&self, parts: &Parts<'_>, is_named: bool, key: &mut Vec<u8>) {
         let name = parts.name.filter(|_| !is_named).map(Raw::text);
@@ -186,10 +186,10 @@ impl Look {
     }
 }
 
-/// How many names have a class that is known at a time.
+/// Maximum number of names with a class that are kept.
 const MOST_NAMES: usize = 4096;
 
-/// The most bytes of such a name.
+/// Maximum length of such a name in bytes.
 const LONGEST_NAME: usize = 4096;
 
 impl EventReader {
@@ -206,7 +206,7 @@ impl EventReader {
         }
     }
 
-    /// Forgets the event before.
+    /// Clears the event before.
     pub(crate) fn begin(&mut self) {
         self.values.clear();
         self.class = Class::None;
@@ -215,7 +215,7 @@ impl EventReader {
         self.unknown = None;
     }
 
-    /// Reads a line that begins at an offset of the file; false: the event is outside of the window.
+    /// Reads a line at an offset of the file. Returns `false` if the event is outside of the window.
     pub(crate) fn read(
         &mut self,
         text: &str,
@@ -263,7 +263,7 @@ impl EventReader {
                     None => self.ignore(&mut json, offset + at)?,
                 },
                 "common_context" => match &stream_class.common_context {
-                    // With call stacks, which come behind all else, possibly.
+                    // Contexts with call stacks are read later: the stacks may come last.
                     Some(class) if declared.is_some_and(|(_, stacks)| stacks.is_empty()) => {
                         self.scope(&mut json, Scope::CommonContext, class)?;
                     }
@@ -325,7 +325,7 @@ impl EventReader {
         Ok(())
     }
 
-    /// Reads what is left of an event of a class that a line describes.
+    /// Reads the rest of an event of a class that a line describes.
     fn read_declared(
         &mut self,
         index: usize,
@@ -345,7 +345,7 @@ impl EventReader {
         for (scope, name, class, json) in scopes {
             let Some(class) = class else {
                 if let Some(json) = json {
-                    return fault(&json, format!("no `{name}`, which events of the class do not have"));
+                    return fault(&json, format!("a member of the class, not `{name}`"));
                 }
                 continue;
             };
@@ -367,7 +367,7 @@ impl EventReader {
             let mut json = json.unwrap_or_else(|| Reader::new("{}"));
             let read = self.values_of.scope(&mut json, scope, class, &numbers, &mut self.values);
             if !is_there && read.is_err() {
-                return fault(end, format!("a member `{name}` in the line that ends here"));
+                return fault(end, format!("a member `{name}` before the end of the line"));
             }
             read?;
         }
@@ -376,7 +376,7 @@ impl EventReader {
         Ok(())
     }
 
-    /// The scopes that all events of the data stream have.
+    /// Reads the scopes that all events of the data stream have.
     fn read_missing(&mut self, end: &Reader<'_>, part: &StreamPart) -> Parsed<()> {
         let class = part.stream.class();
         let scopes = [
@@ -396,7 +396,7 @@ impl EventReader {
         Ok(())
     }
 
-    /// Reads what is left of an event whose class is what it looks like.
+    /// Reads the rest of an event whose shape determines its class.
     fn read_undeclared(&mut self, parts: Parts<'_>, end: &Reader<'_>, part: &StreamPart) -> Parsed<()> {
         let mut parts = parts.without_nulls();
         if let (Some(class), Some(mut json)) = (&part.stream.class().common_context, parts.common.clone()) {
@@ -424,7 +424,7 @@ impl EventReader {
         Ok(())
     }
 
-    /// Reads the members of an event; if `is_strict`, only of one that looks like just this class.
+    /// Reads the members of an event; with `is_strict`, only if its shape gives exactly this class.
     fn read_members(&mut self, parts: &Parts<'_>, last: &Last, is_strict: bool) -> Parsed<()> {
         self.values_of.is_strict = is_strict;
         self.values_of.takes_json = !is_strict;
@@ -452,7 +452,7 @@ impl EventReader {
         Ok(())
     }
 
-    /// The class of what an event looks like.
+    /// Returns the class of an event's shape.
     fn class_of(
         &mut self,
         parts: &Parts<'_>,
@@ -501,7 +501,7 @@ impl EventReader {
         Ok(())
     }
 
-    /// The value of the clock of the data stream.
+    /// Returns the value of the clock of the data stream.
     pub(crate) fn clock_value(
         &self,
         nanoseconds: Option<i128>,
@@ -522,10 +522,10 @@ impl EventReader {
                 let nanoseconds = nanoseconds.saturating_add(part.clock_offset);
                 let of_time = || {
                     let since = nanoseconds.saturating_sub(i128::from(clock.offset_seconds) * BILLION);
-                    // The first value whose time it is.
+                    // First value with this time.
                     let cycles = -(-since.checked_mul(clock.frequency.into())?).div_euclid(BILLION);
                     let cycles = cycles.checked_sub(clock.offset_cycles.into())?;
-                    // What is beyond the clock is at its begin or its end.
+                    // Times outside of the clock's range become its begin or its end.
                     Some(u64::try_from(cycles.max(0)).unwrap_or(u64::MAX))
                 };
                 ClockValue { nanoseconds, cycles: cycles.or_else(of_time).unwrap_or_default() }
@@ -534,7 +534,7 @@ impl EventReader {
     }
 }
 
-/// A value that is read when more is known.
+/// Skips a value that is read later.
 fn later<'a>(json: &mut Reader<'a>) -> Parsed<Reader<'a>> {
     let value = json.clone();
     json.skip()?;
@@ -548,7 +548,7 @@ fn members(class: Option<&FieldClass>) -> &[Member] {
     }
 }
 
-/// The meanings of members of a class that is what events look like.
+/// Returns the meanings of members of a class that events' shapes determine.
 fn undescribed_meanings(value: &Value, class: &EventRecordClass, common: usize) -> Meanings {
     let place = |scope: Scope| match scope {
         Scope::CommonContext => (members(class.specific_context.as_deref()).get(..common), 0),
@@ -565,7 +565,7 @@ fn undescribed_meanings(value: &Value, class: &EventRecordClass, common: usize) 
     all
 }
 
-/// An id of any size.
+/// Reads an id of any size.
 fn description_id(json: &mut Reader<'_>) -> Parsed<u128> {
     if json.peek() != Some(b'{') {
         return integer(json);

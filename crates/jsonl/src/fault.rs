@@ -1,17 +1,17 @@
-//! Errors of lines, and values that are read as a whole.
+//! Faults in lines, and values read as a whole.
 
 use std::borrow::Cow;
 
 use ichnos_json::read::{self, ErrorKind, MAX_DEPTH, Reader};
 use ichnos_model::Value;
 
-/// The most values of a line that is read as a whole: each takes up to 64 bytes of memory, and two bytes of text.
+/// Maximum number of values of a line read as a whole, each of up to 64 bytes of memory and two of text.
 pub(crate) const MOST_VALUES: u64 = 1 << 20;
 
-/// Why a line cannot be read.
+/// Reason why a line cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
-    /// Where in the line, in bytes.
+    /// Offset in the line in bytes.
     pub(crate) at: usize,
     pub(crate) expected: Cow<'static, str>,
 }
@@ -24,22 +24,22 @@ impl From<read::Error> for Fault {
 
 pub(crate) type Parsed<T> = Result<T, Fault>;
 
-/// The fault that something else is expected where a reader is.
+/// Returns the fault that the text at the position of a reader is unexpected.
 pub(crate) fn fault<T>(json: &Reader<'_>, expected: impl Into<Cow<'static, str>>) -> Parsed<T> {
     Err(Fault { at: json.offset(), expected: expected.into() })
 }
 
-/// Checks that nothing but white space follows.
+/// Checks that only white space follows.
 pub(crate) fn end(json: &mut Reader<'_>) -> Parsed<()> {
     if json.peek().is_none() { Ok(()) } else { fault(json, "the end of the line") }
 }
 
-/// Reads a value as a whole: of lines that describe something, of which there are few.
+/// Reads a value as a whole, for the few lines that describe something.
 pub(crate) fn value(json: &mut Reader<'_>) -> Parsed<Value> {
     value_within(json, &mut { MOST_VALUES })
 }
 
-/// Reads a value that consists of no more than `left` values, which becomes less by them.
+/// Reads a value that consists of at most `left` values, and subtracts their number.
 pub(crate) fn value_within(json: &mut Reader<'_>, left: &mut u64) -> Parsed<Value> {
     Ok(nested_value(json, MAX_DEPTH, left)?)
 }
@@ -75,7 +75,7 @@ fn nested_value(json: &mut Reader<'_>, depth: u32, left: &mut u64) -> read::Resu
         _ => {
             let number = json.number()?;
             match number.parse() {
-                // As it was written, also if that is "-0".
+                // Kept as written, also "-0".
                 Ok(integer) if number != "-0" => Value::Integer(integer),
                 _ => Value::Number(number.to_owned()),
             }

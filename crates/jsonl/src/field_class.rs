@@ -9,14 +9,14 @@ use ichnos_model::{
     WallClock, WideInteger, WideRange,
 };
 
-/// Makes field classes of what lines say of them.
+/// Builds field classes from their descriptions in lines.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Classes<'a> {
-    /// The ids of the clocks of the trace.
+    /// Ids of the clocks of the trace.
     pub(crate) clocks: &'a [String],
-    /// True if fields keep what selects them and what says their length; otherwise values alone say that.
+    /// `true` if fields keep selectors and length fields; otherwise values determine options and lengths.
     pub(crate) with_selectors: bool,
-    /// The scopes of packets and data streams that lines have: fields in others select nothing here.
+    /// Scopes of packets and data streams that lines have: fields in others select nothing here.
     pub(crate) scopes: StreamScopes,
 }
 
@@ -32,7 +32,7 @@ impl StreamScopes {
         (Scope::CommonContext, "common_context"),
     ];
 
-    /// Fields of the member `fields` of a data stream class.
+    /// Returns the scopes in the member `fields` of a data stream class.
     pub(crate) fn of(fields: Option<&Value>) -> Self {
         Self(Self::ALL.map(|(_, name)| fields.and_then(|fields| fields.get(name)).is_some()))
     }
@@ -43,11 +43,11 @@ impl StreamScopes {
     }
 }
 
-/// What a class lacks.
+/// A result, or the fault of a description.
 pub(crate) type Made<T> = Result<T, String>;
 
 impl Classes<'_> {
-    /// The class that an object describes.
+    /// Returns the class that an object describes.
     pub(crate) fn class(self, value: &Value) -> Made<FieldClass> {
         let kind = text(value, "type").ok_or("a field class without `type`")?;
         let kind = match kind {
@@ -87,7 +87,7 @@ impl Classes<'_> {
                     }
                     Some(_) => StringLength::Static(number(value, "length")?.unwrap_or_default()),
                 };
-                // Texts of a length can begin within a byte, others cannot.
+                // Strings with a length can begin within a byte, others cannot.
                 let least = match length {
                     StringLength::Static(_) | StringLength::Dynamic(_) => 1,
                     _ => 8,
@@ -180,7 +180,7 @@ impl Classes<'_> {
         })
     }
 
-    /// The field that selects, or has a length.
+    /// Returns the location of a selector or a length.
     fn location(self, value: &Value, name: &str) -> Made<FieldLocation> {
         let Some(selector) = value.get(name).filter(|_| self.with_selectors) else {
             return Ok(FieldLocation::of_values());
@@ -205,12 +205,12 @@ impl Classes<'_> {
     }
 }
 
-/// The text of a member of an object.
+/// Returns the text of a member of an object.
 pub(crate) fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
     value.get(name)?.as_text()
 }
 
-/// An integer as a number, or as a string of its digits.
+/// Reads an integer from a number, or from a string of its digits.
 pub(crate) fn integer_of(value: &Value) -> Option<i128> {
     match value {
         Value::Integer(integer) => Some(*integer),
@@ -221,14 +221,14 @@ pub(crate) fn integer_of(value: &Value) -> Option<i128> {
     }
 }
 
-/// A number of a member of an object, if it has that.
+/// Returns the number in a member of an object, if it has that.
 pub(crate) fn number<T: TryFrom<i128>>(value: &Value, name: &str) -> Made<Option<T>> {
     let Some(value) = value.get(name) else { return Ok(None) };
     let number = integer_of(value).and_then(|integer| T::try_from(integer).ok());
     number.map(Some).ok_or_else(|| format!("a value of `{name}` that is not an integer of its range"))
 }
 
-/// Attributes are what they are written as.
+/// Returns attributes unchanged.
 pub(crate) fn attributes(value: Option<&Value>) -> Attributes {
     match value {
         Some(Value::Map(entries)) => entries.iter().cloned().collect(),
@@ -236,7 +236,7 @@ pub(crate) fn attributes(value: Option<&Value>) -> Attributes {
     }
 }
 
-/// The encoding of a name.
+/// Returns the encoding of a name.
 pub(crate) fn encoding(name: &str) -> Option<StringEncoding> {
     use StringEncoding::{Utf8, Utf16Be, Utf16Le, Utf32Be, Utf32Le};
     [Utf8, Utf16Be, Utf16Le, Utf32Be, Utf32Le].into_iter().find(|encoding| encoding.name() == name)
@@ -247,12 +247,12 @@ fn alignment(value: &Value, name: &str, usual: u64) -> Made<u64> {
     if u64::is_power_of_two(alignment) {
         Ok(alignment)
     } else {
-        Err(format!("`{name}` that is no power of two"))
+        Err(format!("`{name}` that is not a power of two"))
     }
 }
 
 fn bits(value: &Value) -> Made<BitField> {
-    /// The most bits of a number.
+    /// Maximum number of bits.
     const MOST: u64 = 1 << 16;
     let length = number(value, "length")?.ok_or("bits without `length`")?;
     if length == 0 || length > MOST {

@@ -1,4 +1,4 @@
-//! JSON Lines as a registry of formats knows them.
+//! JSON Lines in the registry of formats.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::trace::JsonTrace;
 #[derive(Clone, Copy, Debug)]
 pub struct JsonLinesFormat;
 
-/// How much of a file shows what it is, in bytes.
+/// Number of bytes of a file to check for lines of a trace.
 const PROBED: usize = 64 << 10;
 
-/// How much of a file shows that it is something else, in bytes.
+/// Number of bytes of a file to check for anything else.
 const FIRST: usize = 512;
 
 impl Format for JsonLinesFormat {
@@ -33,7 +33,7 @@ impl Format for JsonLinesFormat {
     }
 
     fn versions(&self) -> &'static str {
-        "what ichnos writes as JSON Lines; lines of events that any program writes"
+        "JSON Lines of ichnos; lines of events from any program"
     }
 
     fn recognised_by(&self) -> &'static str {
@@ -81,7 +81,7 @@ fn open_file(
 ) {
     let name = path_of(tree, entry);
     if !options.force && !recognise(entry) {
-        // Of a file that cannot be read, nothing is known.
+        // The contents of an unreadable file are unknown.
         if let Some(found) = entry.special() {
             damage.push(Damage::new(name, 0, DamageKind::NotAFile(found)));
         } else if let Err(error) = entry.beginning(1) {
@@ -132,13 +132,13 @@ fn files(tree: &Tree) -> impl Iterator<Item = &Entry> {
     tree.entries.iter().filter(|entry| entry.repeats().is_none())
 }
 
-/// The path of a file, as far as the tree knows it.
+/// Returns the path of a file, as far as the tree contains it.
 fn path_of(tree: &Tree, entry: &Entry) -> String {
     let is_itself = tree.name.rsplit('/').next() == Some(&*entry.path);
     if is_itself { tree.name.clone() } else { format!("{}/{}", tree.name.trim_end_matches('/'), entry.path) }
 }
 
-/// Whether a file has lines of a trace.
+/// Returns `true` if a file has lines of a trace.
 fn recognise(entry: &Entry) -> bool {
     let Ok(first) = entry.beginning(FIRST) else { return false };
     let begins = first.get(byte_order_mark(&first)..).unwrap_or_default().trim_ascii_start();
@@ -151,7 +151,7 @@ fn recognise(entry: &Entry) -> bool {
     entry.beginning(PROBED).is_ok_and(|beginning| is_of_trace(&beginning))
 }
 
-/// Whether the first line of a file is one of a trace.
+/// Returns `true` if the first line of a file is one of a trace.
 fn is_of_trace(beginning: &[u8]) -> bool {
     let mut at = byte_order_mark(beginning);
     at += beginning.len() - at - beginning.get(at..).unwrap_or_default().trim_ascii_start().len();
@@ -161,14 +161,14 @@ fn is_of_trace(beginning: &[u8]) -> bool {
     {
         return is_line_of_trace(text, &found);
     }
-    // It can be longer than what is looked at.
+    // It can be longer than the checked part.
     let is_cut = next >= beginning.len() && beginning.len() >= FIRST;
     let Some(rest) = line.strip_prefix(b"{\"type\":\"").filter(|_| is_cut) else { return false };
     let kind = rest.split(|byte| *byte == b'"').next().and_then(|name| std::str::from_utf8(name).ok());
     kind.and_then(Kind::of).is_some()
 }
 
-/// Whether a line that can be read has what distinguishes such lines from other JSON.
+/// Returns `true` if a readable line differs from other JSON.
 fn is_line_of_trace(text: &str, line: &Line) -> bool {
     let has = |names: &[&str]| {
         let mut json = Reader::new(text);

@@ -1,4 +1,4 @@
-//! Which lines of a file belong to which data stream, found in one pass over the file.
+//! Index of the lines of each data stream, built in one pass over the file.
 
 use std::collections::HashMap;
 
@@ -9,49 +9,49 @@ use crate::fault::{MOST_VALUES, value, value_within};
 use crate::line::{self, Kind, Line};
 use crate::marks::{Mark, Marks};
 
-/// The lines of a file by data stream.
+/// Lines of a file by data stream.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     pub(crate) streams: Vec<StreamLines>,
     /// Call stacks: their data streams, and their lines.
     pub(crate) stacks: Vec<(usize, Described)>,
-    /// What is wrong with lines that describe something: where, how long the line is, why.
+    /// Faults in describing lines: offset, length of the line, and reason.
     pub(crate) faults: Vec<(usize, usize, String)>,
-    /// Lines that are in no data stream: damage before any.
+    /// Lines outside of any data stream: damage before the first.
     pub(crate) before: Vec<(usize, usize)>,
 }
 
-/// How many bytes of memory a value of a description takes, and a data stream with its cursor, about.
+/// Approximate memory of a value of a description, and of a data stream with its cursor, in bytes.
 const VALUE_BYTES: u64 = 64;
 const STREAM_BYTES: u64 = 4096;
 
-/// The lines of a data stream.
+/// Lines of a data stream.
 #[derive(Debug, Default)]
 pub(crate) struct StreamLines {
-    /// The line that begins it.
+    /// Line that begins it.
     pub(crate) begin: Option<Described>,
-    /// The lines of its event record classes.
+    /// Lines of its event record classes.
     pub(crate) classes: Vec<Described>,
     pub(crate) runs: Runs,
-    /// When lines that are no events come.
+    /// Times of lines that are no events.
     pub(crate) marks: Marks,
-    /// Whether a line has a time.
+    /// `true` if a line has a time.
     pub(crate) has_times: bool,
-    /// The least time of lines without cycles.
+    /// Least time of lines without cycles.
     pub(crate) least: Option<i128>,
 }
 
 impl StreamLines {
-    /// What the line that begins it says, where that line begins, and how long it is.
+    /// Returns the value, the offset and the length of the line that begins it.
     pub(crate) fn begin(&self) -> (&Value, (usize, usize)) {
         self.begin.as_ref().map_or((&Value::Null, (0, 0)), |line| (&line.value, (line.at, line.length)))
     }
 }
 
-/// A line that describes something.
+/// Line that describes something.
 #[derive(Debug)]
 pub(crate) struct Described {
-    /// Where it begins, and how long it is, in bytes.
+    /// Offset and length in bytes.
     pub(crate) at: usize,
     pub(crate) length: usize,
     pub(crate) value: Value,
@@ -60,7 +60,7 @@ pub(crate) struct Described {
 /// Ranges of a file in ascending order, in little memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Runs {
-    /// The gap before each range and its length, as LEB128; without the last range.
+    /// Gap before each range and its length, as LEB128; without the last range.
     packed: Vec<u8>,
     packed_end: usize,
     last: Option<(usize, usize)>,
@@ -69,7 +69,7 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    /// Adds a range behind all others.
+    /// Adds a range after all others.
     fn add(&mut self, begin: usize, end: usize) {
         self.bytes += end - begin;
         match &mut self.last {
@@ -89,12 +89,12 @@ impl Runs {
         self.packed_end = end;
     }
 
-    /// All ranges.
+    /// Returns a cursor over all ranges.
     pub(crate) fn cursor(&self) -> RunCursor {
         RunCursor::default()
     }
 
-    /// The next range.
+    /// Returns the next range.
     pub(crate) fn next(&self, cursor: &mut RunCursor) -> Option<(usize, usize)> {
         if cursor.at >= self.packed.len() {
             return if std::mem::replace(&mut cursor.is_done, true) { None } else { self.last };
@@ -117,7 +117,7 @@ impl Runs {
     }
 }
 
-/// Where in some [`Runs`].
+/// Position in some [`Runs`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RunCursor {
     at: usize,
@@ -134,7 +134,7 @@ pub(crate) fn push_number(out: &mut Vec<u8>, mut number: u128) {
     out.push(number as u8);
 }
 
-/// The range of the line that begins at an offset, without its line break, and where the next one begins.
+/// Returns the line that begins at an offset, without its line break, and the offset of the next one.
 pub(crate) fn line_at(bytes: &[u8], at: usize) -> (&[u8], usize) {
     let rest = bytes.get(at..).unwrap_or_default();
     match memchr::memchr(b'\n', rest) {
@@ -146,13 +146,13 @@ pub(crate) fn line_at(bytes: &[u8], at: usize) -> (&[u8], usize) {
     }
 }
 
-/// What of a file is the byte order mark.
+/// Returns the length of the byte order mark of a file.
 pub(crate) fn byte_order_mark(bytes: &[u8]) -> usize {
     if bytes.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 }
 }
 
 impl Index {
-    /// Goes through a file.
+    /// Indexes a file.
     pub(crate) fn of(bytes: &[u8], limits: &Limits) -> Self {
         let mut scan = Scan {
             index: Self::default(),
@@ -182,16 +182,16 @@ struct Scan {
     index: Index,
     /// Data streams by number.
     numbers: HashMap<u64, usize>,
-    /// Number and index of the data stream of the line before.
+    /// Number and index of the previous line's data stream.
     last: Option<(u64, usize)>,
-    /// The greatest time up to now, and the data stream of the last line.
+    /// Greatest time up to now, and the data stream of the last line.
     time: Option<i128>,
     before: Option<usize>,
-    /// Where the last data stream begins.
+    /// Offset of the last data stream's beginning.
     last_begin: usize,
-    /// How many bytes of descriptions are still allowed.
+    /// Number of bytes of descriptions that are still allowed.
     left: u64,
-    /// How many bytes of memory what they say may still take, about.
+    /// Approximate number of bytes of memory that descriptions may still take.
     left_memory: u64,
     most_faults: usize,
 }
@@ -206,7 +206,7 @@ impl Scan {
         }
         let found = match Line::of(line) {
             Ok(found) => found,
-            // It is reported where it is read: in the data stream of the line before.
+            // Reading reports it later, in the data stream of the previous line.
             Err(_) => {
                 let last = self.last.map(|(_, stream)| stream);
                 let Some(stream) = last.or_else(|| self.stream_of(None, at, next)) else { return };
@@ -248,7 +248,7 @@ impl Scan {
                     self.index.streams[stream].classes.push(described);
                 }
             }
-            // It is in the data stream that it names or else that of the line before.
+            // Damage is in the named data stream, otherwise in that of the previous line.
             Kind::Damage => match self.damaged(line) {
                 Some(stream) => self.mark(stream, at, next, None),
                 None => self.index.before.push((at, next)),
@@ -261,7 +261,7 @@ impl Scan {
         }
     }
 
-    /// The index of a data stream. None: there are too many.
+    /// Returns the index of a data stream, or `None` if there are too many.
     #[inline]
     fn stream(&mut self, number: u64) -> Option<usize> {
         if let Some((last, stream)) = self.last
@@ -283,7 +283,7 @@ impl Scan {
         Some(stream)
     }
 
-    /// The index of the data stream of a line, which is damage if there are too many.
+    /// Returns the index of the data stream of a line, which is damage if there are too many.
     fn stream_of(&mut self, number: Option<u64>, at: usize, next: usize) -> Option<usize> {
         let stream = self.stream(number.unwrap_or_default());
         if stream.is_none() {
@@ -292,9 +292,9 @@ impl Scan {
         stream
     }
 
-    /// Adds a line that is no event, which can have a time of its own.
+    /// Adds a line that is no event, which can have its own time.
     fn mark(&mut self, stream: usize, at: usize, next: usize, own: Option<i128>) {
-        // At equal times, data streams come in their order.
+        // At equal times, data streams are in order of their indexes.
         let is_behind = self.before.replace(stream).is_some_and(|before| before > stream);
         self.time = self.time.map(|time| time + i128::from(is_behind)).or(own);
         let lines = &mut self.index.streams[stream];
@@ -302,7 +302,7 @@ impl Scan {
         lines.runs.add(at, next);
     }
 
-    /// The data stream of damage.
+    /// Returns the data stream of damage.
     fn damaged(&self, line: &[u8]) -> Option<usize> {
         let streams = &self.index.streams;
         let of = || -> Option<usize> {
@@ -311,7 +311,7 @@ impl Scan {
             let is_named = |lines: &StreamLines| {
                 lines.begin.as_ref().and_then(|begin| begin.value.get("name")) == Some(name)
             };
-            // That of the line before, if there are several.
+            // If there are several, prefer that of the previous line.
             let last =
                 self.last.map(|(_, last)| last).filter(|last| streams.get(*last).is_some_and(is_named));
             last.or_else(|| streams.iter().take(1 << 12).position(is_named))
@@ -377,7 +377,7 @@ mod tests {
         let [a, b] = &index.streams[..] else { panic!() };
         assert_eq!((a.begin.is_some(), a.has_times, a.least), (true, true, None));
         assert_eq!((b.begin.is_some(), b.has_times, b.least), (false, true, Some(6)));
-        // Behind the line of a later data stream.
+        // After the line of a later data stream.
         let damage = text.find("{\"type\":\"damage\"").unwrap();
         assert_eq!(a.marks.cursor().take(&a.marks, damage), Some(Mark { at: damage, time: Some(7) }));
         assert_eq!(a.runs.bytes + b.runs.bytes, text.len());

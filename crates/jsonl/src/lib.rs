@@ -1,20 +1,20 @@
-//! JSON Lines of traces: those that ichnos writes, and those of any program that writes a line for each event. The
-//! format is in `docs/jsonl.md`.
+//! Reader for traces as JSON Lines, from ichnos or any program that writes a line for each event. The format is
+//! documented in `docs/jsonl.md`.
 //!
-//! # How files become traces
+//! # Mapping of lines to the model
 //!
 //! | format | model |
 //! |---|---|
 //! | lines `stream-begin` with equal `trace` | trace |
 //! | line `stream-begin` | data stream; its clock is the default one; equal `class` are one data stream class |
 //! | line `event-class` with `fields` | event record class, declared |
-//! | line `event-class` without them, or event without such a line | event record class that is met while reading: what the event looks like |
+//! | line `event-class` without them, or event without such a line | event record class found while reading, from the shape of the event |
 //! | line `event` | event record: values |
 //! | lines `packet-begin`, `packet-end` | packet, whose header and context are those of events in it, too |
 //! | lines `discarded-events`, `discarded-packets` | loss |
 //! | line `stack` | call stack in the table of the trace |
 //! | line `damage` | damage |
-//! | line that cannot be read | damage, behind which reading goes on with the next line |
+//! | line that cannot be read | damage; reading continues with the next line |
 #![forbid(unsafe_code)]
 
 mod class_ids;

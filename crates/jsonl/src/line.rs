@@ -1,14 +1,14 @@
-//! What a line is, as far as it is needed to find the lines of each data stream.
+//! Outline of a line, to find the lines of each data stream.
 
 use ichnos_json::read::Reader;
 
 use crate::fault::{Fault, Parsed, end};
 use crate::time;
 
-/// The most bytes of a line.
+/// Maximum length of a line in bytes.
 pub(crate) const LONGEST: usize = 16 << 20;
 
-/// Which kind of line.
+/// Kind of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     StreamBegin,
@@ -41,20 +41,20 @@ impl Kind {
     }
 }
 
-/// A line, roughly.
+/// Outline of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Line {
     pub(crate) kind: Kind,
-    /// The number of its data stream, if it has one.
+    /// Number of its data stream, if it has one.
     pub(crate) stream: Option<u64>,
-    /// Its time, if it has one.
+    /// Time of the line, if it has one.
     pub(crate) time: Option<i128>,
-    /// Whether it has a number of cycles.
+    /// `true` if it has a number of cycles.
     pub(crate) has_cycles: bool,
 }
 
 impl Line {
-    /// Looks at a line without its line break.
+    /// Reads a line without its line break.
     pub(crate) fn of(line: &[u8]) -> Parsed<Self> {
         if let Some(line) = Self::of_written(line) {
             return Ok(line);
@@ -65,13 +65,13 @@ impl Line {
         Self::of_any(text(line)?)
     }
 
-    /// The line of an event as it is usually written.
+    /// Reads the line of an event in its usual form.
     #[inline]
     fn of_written(line: &[u8]) -> Option<Self> {
         let (stream, rest) = digits(line.strip_prefix(b"{\"type\":\"event\",\"stream\":")?)?;
         let (time, rest) = digits(rest.strip_prefix(b",\"ts\":")?)?;
         let has_cycles = rest.starts_with(b",\"cycles\":");
-        // A fraction or an exponent is an error, which is found when the line is read.
+        // Reading the line later finds a fraction or an exponent, which is an error.
         Some(Self { kind: Kind::Event, stream: Some(stream), time: Some(time.into()), has_cycles })
     }
 
@@ -86,7 +86,8 @@ impl Line {
                 Some("type") => {
                     let at = json.offset();
                     let name = json.string()?.text();
-                    line.kind = Kind::of(&name).ok_or(Fault { at, expected: "a type of lines".into() })?;
+                    line.kind =
+                        Kind::of(&name).ok_or(Fault { at, expected: "a known type of line".into() })?;
                 }
                 Some("stream") => line.stream = Some(integer(&mut json)?),
                 Some("cycles") => {
@@ -109,12 +110,12 @@ impl Line {
     }
 }
 
-/// A line as text.
+/// Returns a line as text.
 pub(crate) fn text(line: &[u8]) -> Parsed<&str> {
     std::str::from_utf8(line).map_err(|error| Fault { at: error.valid_up_to(), expected: "UTF-8".into() })
 }
 
-/// The number that some bytes begin with, if it is short and not negative, and what is behind it.
+/// Returns the number at the beginning of some bytes, if it is short and not negative, and the rest.
 #[inline]
 fn digits(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let mut value = 0u64;
@@ -127,7 +128,7 @@ fn digits(bytes: &[u8]) -> Option<(u64, &[u8])> {
     (1..=19).contains(&at).then(|| (value, bytes.get(at..).unwrap_or_default()))
 }
 
-/// An integer as a number, or as a string of its digits.
+/// Reads an integer from a number, or from a string of its digits.
 pub(crate) fn integer<T: std::str::FromStr>(json: &mut Reader<'_>) -> Parsed<T> {
     let quoted = json.peek() == Some(b'"');
     let at = json.offset();

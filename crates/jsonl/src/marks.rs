@@ -1,30 +1,30 @@
-//! When lines come that are no events.
+//! Times of lines that are no events.
 
 use crate::index::push_number;
 
-/// When lines that are no events come among all lines of the file: of a data stream, in their order, in little memory,
-/// as a file can consist of such lines alone.
+/// Times of a data stream's lines that are no events, relative to all lines of the file, in their order. Uses
+/// little memory, because a file can consist of such lines alone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Marks {
-    /// For each line how far it is from the one before, and 0 if it has no time, else by how much its time differs from
-    /// that of the one before, as LEB128.
+    /// For each line, the distance from the one before, and 0 if it has no time, otherwise the difference
+    /// from the time before, as LEB128.
     packed: Vec<u8>,
     last: Mark,
-    /// Where the last data stream of the file begins: what comes behind that and has no time comes before all times, but
-    /// behind the begins of all data streams.
+    /// Offset of the file's last data stream: lines after it without a time come before all times, but after
+    /// the begins of all data streams.
     pub(crate) last_begin: usize,
 }
 
-/// When a line comes.
+/// Offset and time of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mark {
-    /// Where the line begins.
+    /// Offset of the line.
     pub(crate) at: usize,
     pub(crate) time: Option<i128>,
 }
 
 impl Marks {
-    /// Adds a line behind all others.
+    /// Adds a line after all others.
     pub(crate) fn push(&mut self, mark: Mark) {
         push_number(&mut self.packed, (mark.at - self.last.at) as u128);
         let by = mark.time.map(|time| {
@@ -36,7 +36,7 @@ impl Marks {
         self.last = Mark { at: mark.at, time: mark.time.or(self.last.time) };
     }
 
-    /// All lines.
+    /// Returns a cursor over all lines.
     pub(crate) fn cursor(&self) -> MarkCursor {
         let mut cursor = MarkCursor::default();
         cursor.advance(self);
@@ -44,7 +44,7 @@ impl Marks {
     }
 }
 
-/// Where in some [`Marks`].
+/// Position in some [`Marks`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MarkCursor {
     at: usize,
@@ -53,7 +53,7 @@ pub(crate) struct MarkCursor {
 }
 
 impl MarkCursor {
-    /// The line that begins at an offset, if it is the next one.
+    /// Takes the line at an offset, if it is the next one.
     pub(crate) fn take(&mut self, marks: &Marks, at: usize) -> Option<Mark> {
         let mark = self.next.filter(|mark| mark.at == at)?;
         self.advance(marks);

@@ -1,4 +1,4 @@
-//! Makes traces of what lines describe.
+//! Opens traces from the lines that describe them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -20,34 +20,34 @@ use crate::stacks::{self, Renumbered};
 use crate::stream::{ClassEntry, File, StreamPart};
 use crate::trace::JsonTrace;
 
-/// A trace that is being made.
+/// A trace that is being built.
 struct Draft<'i> {
     class: TraceClass,
     label: String,
     path: String,
     clocks: HashMap<String, Option<u16>>,
     clock_ids: Vec<String>,
-    /// Data stream classes by what lines say of them.
+    /// Data stream classes by their keys in lines.
     stream_classes: HashMap<String, usize>,
-    /// True if lines say the id of each data stream class.
+    /// `true` for each data stream class with an id in its lines.
     have_ids: Vec<bool>,
-    /// Of each data stream class: what is known of event record classes.
+    /// Known event record classes of each data stream class.
     entries: Vec<Entries<'i>>,
     /// Data streams: their index in the file, and in the data stream classes.
     streams: Vec<(usize, usize)>,
 }
 
-/// The event record classes of a data stream class that lines describe.
+/// Event record classes of a data stream class that lines describe.
 #[derive(Default)]
 struct Entries<'i> {
-    /// By id, with what lines say of them.
+    /// Classes by id, with their lines.
     by_id: HashMap<u128, (ClassEntry, &'i Value)>,
-    /// The ids of those whose lines say none, by name.
+    /// Ids, by name, of classes whose lines have none.
     without_id: HashMap<Option<String>, u128>,
 }
 
 impl Entries<'_> {
-    /// The id of a class whose line says none: one that no other class has.
+    /// Returns the id of a class whose line has none: one that no other class has.
     fn id_of_name(&mut self, name: &Option<String>) -> u128 {
         if let Some(known) = self.without_id.get(name) {
             return *known;
@@ -61,22 +61,22 @@ impl Entries<'_> {
     }
 }
 
-/// What is wrong with descriptions.
+/// Faults in descriptions.
 struct Faults<'a> {
     file: &'a Arc<File>,
     damage: Vec<Damage>,
 }
 
 impl Faults<'_> {
-    /// Adds that a line which begins at an offset and has a length describes nothing.
+    /// Adds a line, given by offset and length, with an unusable description.
     fn add(&mut self, (at, length): (usize, usize), what: &str, stream: Option<&str>) {
         if self.damage.len() >= self.file.limits.diagnostics {
             return;
         }
         let rule = BrokenRule {
             name: "description",
-            statement: format!("the line describes nothing that can be read: {what}"),
-            remedy: "the program that wrote the line should be corrected",
+            statement: format!("invalid description in the line: {what}"),
+            remedy: "fix the program that wrote the line",
             record: None,
             fatal: true,
         };
@@ -90,7 +90,7 @@ impl Faults<'_> {
 /// Opens the traces in a file.
 ///
 /// # Errors
-/// If what lines describe exceeds the limits.
+/// Returns an error if the described classes exceed the limits.
 pub(crate) fn open(file: &Arc<File>) -> Result<Vec<JsonTrace>, PlanError> {
     let index = Index::of(&file.bytes, &file.limits);
     let mut faults = Faults { file, damage: Vec::new() };
@@ -102,7 +102,7 @@ pub(crate) fn open(file: &Arc<File>) -> Result<Vec<JsonTrace>, PlanError> {
     for (at, length, what) in &index.faults {
         faults.add((*at, *length), what, None);
     }
-    // Which field selects another one is only known if the field is there.
+    // The selectors of fields are only known if they are among the fields.
     match make(file, &index, true, &mut faults.damage.clone()) {
         Err(PlanError::Locations(_) | PlanError::Slots) => make(file, &index, false, &mut faults.damage),
         Err(error) => Err(error),
@@ -165,7 +165,7 @@ impl<'i> Draft<'i> {
         }
     }
 
-    /// The index of a clock. None: there are too many, or it cannot be read.
+    /// Returns the index of a clock, or `None` if there are too many, or it cannot be read.
     fn clock(
         &mut self,
         value: &Value,
@@ -215,7 +215,7 @@ impl<'i> Draft<'i> {
         if default_clock.is_none() && lines.has_times {
             // A clock that is earlier than all times.
             let least = lines.least.unwrap_or_default().div_euclid(1_000_000_000);
-            // Clocks say times of 64 bits.
+            // Clocks have times of 64 bits.
             let least = least.clamp(-(i128::from(i64::MAX) / 1_000_000_000), 0);
             let key = format!("of its own {least}");
             default_clock = match self.clocks.get(&key) {
@@ -271,7 +271,7 @@ impl<'i> Draft<'i> {
         Ok(())
     }
 
-    /// Gives data stream classes without an id, or with that of one before, the least id that is free.
+    /// Gives data stream classes without an id, or with a duplicate one, the least free id.
     fn number_stream_classes(&mut self) {
         let mut used = HashSet::new();
         let classes = self.class.data_streams.iter_mut().zip(&self.have_ids);
@@ -298,7 +298,7 @@ impl<'i> Draft<'i> {
         let lines = index.stacks.iter().filter(|(stream, _)| owned.get(*stream) == Some(&true));
         let lines: Vec<(usize, &Value)> =
             lines.filter_map(|(stream, line)| Some((*classes.get(stream)?, &line.value))).collect();
-        // By data stream class: numbers of stacks that are others than in the file.
+        // Numbers of stacks that differ from those in the file, by data stream class.
         let mut renumbered: HashMap<usize, Arc<Renumbered>> = HashMap::new();
         if stacks::differ(lines.iter().copied()) {
             let mut by_class: BTreeMap<usize, Vec<&Value>> = BTreeMap::new();
@@ -362,7 +362,7 @@ impl<'i> Draft<'i> {
     }
 }
 
-/// A data stream class without event record classes.
+/// Returns a data stream class without event record classes.
 fn stream_class(value: &Value, classes: Classes<'_>, trace: &mut TraceClass) -> Made<DataStreamClass> {
     let owned = |name: &str| text(value, name).map(str::to_owned);
     let mut class = DataStreamClass {
@@ -405,11 +405,11 @@ fn add_class<'i>(
     }
     let meanings = value.get("meanings").unwrap_or(&Value::Null);
     if let Some((_, known)) = entries.by_id.get(&class.id) {
-        // Each data stream has a line of it.
+        // Each data stream repeats the line.
         return if is_same(value, known) {
             Ok(())
         } else {
-            Err(format!("a class of the id {}, which a line before describes in another way", class.id))
+            Err(format!("a class of the id {}, which an earlier line describes differently", class.id))
         };
     }
     let Some(fields) = value.get("fields") else {
@@ -422,7 +422,7 @@ fn add_class<'i>(
     class.payload = description::scope_class(fields, "payload", classes)?.map(Into::into);
     let has_message = meanings.get("resource").and_then(|members| members.get(MESSAGE)).is_some();
     if has_message && !members(stream.resource.as_deref()).iter().any(|member| member.name == MESSAGE) {
-        // The message that was written of other fields.
+        // Message that was formatted from other fields.
         let known = members(stream.resource.as_deref()).iter().cloned();
         let message = Member::new(MESSAGE, FieldClass::optional(FieldClass::string()));
         stream.resource = Some(Arc::new(FieldClass::structure(known.chain([message]))));
@@ -445,7 +445,7 @@ fn add_class<'i>(
     Ok(())
 }
 
-/// Whether two lines say the same of a class, possibly in different data streams.
+/// Returns `true` if two lines describe a class equally, possibly in different data streams.
 fn is_same(a: &Value, b: &Value) -> bool {
     let (Value::Map(a), Value::Map(b)) = (a, b) else { return a == b };
     let said = |(name, _): &&(String, Value)| name != "stream";

@@ -1,4 +1,4 @@
-//! Values of fields that select others: found in the JSON of the scope that both are in.
+//! Values of selectors, found in the JSON of the scope that also contains the selected field.
 
 use ichnos_json::read::Reader;
 use ichnos_model::{FieldClass, FieldKind, FieldLocation, LocationStep, Member, Scope, Value};
@@ -10,10 +10,10 @@ use crate::field_class::integer_of;
 #[derive(Clone, Debug)]
 pub(crate) struct Surroundings<'s, 'a> {
     scope: Scope,
-    /// At the beginning of its object.
+    /// Position at the beginning of its object.
     json: Reader<'a>,
     members: &'s [Member],
-    /// None: it is the scope.
+    /// Enclosing member; `None` for a scope.
     outer: Option<Place<'s, 'a>>,
 }
 
@@ -25,18 +25,18 @@ pub(crate) struct Place<'s, 'a> {
 }
 
 impl<'s, 'a> Surroundings<'s, 'a> {
-    /// The object that is a scope.
+    /// Returns the object of a scope.
     pub(crate) fn of_scope(scope: Scope, json: Reader<'a>, members: &'s [Member]) -> Self {
         Self { scope, json, members, outer: None }
     }
 
-    /// An object within a member of another structure.
+    /// Returns an object within a member of another structure.
     pub(crate) fn within(outer: Place<'s, 'a>, json: Reader<'a>, members: &'s [Member]) -> Self {
         Self { scope: outer.structure.scope, json, members, outer: Some(outer) }
     }
 
-    /// The value of the field that a location leads to, seen from a member of the structure. None: it is unknown, or in
-    /// another scope. `work` is how many more members can be looked at.
+    /// Returns the value of the field at a location, relative to a member of the structure, or `None` if it
+    /// is unknown or in another scope. `work` is the number of members that may still be visited.
     pub(crate) fn value(&self, location: &FieldLocation, work: &mut u64) -> Option<i128> {
         let mut path = location.path.as_slice();
         let mut from = self;
@@ -46,14 +46,14 @@ impl<'s, 'a> Surroundings<'s, 'a> {
                     (from, path) = (from.outer?.structure, rest);
                 }
             }
-            // The way leaves what is being read at the deepest structure that it leads through.
+            // The path leaves the current structures at the deepest one that it passes.
             Some(scope) if scope == self.scope => (from, path) = self.deepest(path),
             Some(_) => return None,
         }
         member_value(from.json.clone(), from.members, path, work)
     }
 
-    /// The deepest structure that a path from the scope leads through, with what is left of the path there.
+    /// Returns the deepest structure that a path from the scope passes, with the rest of the path there.
     fn deepest<'p>(&self, path: &'p [LocationStep]) -> (&Self, &'p [LocationStep]) {
         let Some(outer) = self.outer else { return (self, path) };
         let (found, rest) = outer.structure.deepest(path);
@@ -69,7 +69,7 @@ impl<'s, 'a> Surroundings<'s, 'a> {
     }
 }
 
-/// The value of the field that a path leads to from an object on.
+/// Returns the value of the field at a path from an object.
 fn member_value(
     mut json: Reader<'_>,
     members: &[Member],

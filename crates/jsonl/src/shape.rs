@@ -1,4 +1,4 @@
-//! Classes of values that no line describes: what they look like.
+//! Shapes of values, which determine classes that no line describes.
 
 use std::sync::{Arc, LazyLock};
 
@@ -10,30 +10,30 @@ use ichnos_model::{
 use crate::fault::{Parsed, fault};
 use crate::values::is_integer;
 
-/// What a value looks like.
+/// Shape of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     Null,
     Boolean,
-    /// An integer of 64 bits, signed.
+    /// Signed integer of 64 bits.
     Signed,
-    /// One that is greater.
+    /// Greater one of 64 bits.
     Unsigned,
-    /// One of more bits.
+    /// Integer with more bits.
     Wide(u64),
     Float,
     Text,
     Blob(String),
     Array(Box<Shape>),
     Object(Vec<(String, Shape)>),
-    /// There is no value in some places.
+    /// Some values are missing.
     Optional(Box<Shape>),
-    /// Values of several kinds: texts, of values that are none their JSON.
+    /// Values of several kinds: strings, and other values as their JSON.
     Any,
 }
 
 impl Shape {
-    /// Reads a value that consists of no more than `left` others, which becomes less by them.
+    /// Reads the shape of a value that consists of at most `left` values, and subtracts their number.
     pub(crate) fn of(json: &mut Reader<'_>, left: &mut u64) -> Parsed<Self> {
         let mut is_first = true;
         Ok(match json.peek() {
@@ -52,7 +52,7 @@ impl Shape {
                         None => found,
                         Some(known) => Self::common(known, found),
                     };
-                    // Of all elements, only what they have in common is kept.
+                    // Only the common shape of all elements is kept.
                     *left = before.saturating_sub(common.size());
                     element = Some(common);
                 }
@@ -77,7 +77,7 @@ impl Shape {
         })
     }
 
-    /// Reads the object that is a scope: its members.
+    /// Reads the members of the object of a scope.
     pub(crate) fn of_scope(json: &mut Reader<'_>, left: &mut u64) -> Parsed<Vec<(String, Self)>> {
         let mut is_first = true;
         let mut members = Vec::new();
@@ -92,7 +92,7 @@ impl Shape {
         Ok(members)
     }
 
-    /// The shape of elements of an array that look like these two.
+    /// Returns the common shape of two elements of an array.
     fn common(a: Self, b: Self) -> Self {
         match (a, b) {
             (a, b) if a == b => a,
@@ -116,7 +116,7 @@ impl Shape {
         }
     }
 
-    /// Appends something that is the same for equal shapes only.
+    /// Appends a key that only equal shapes share.
     pub(crate) fn push_key(&self, key: &mut Vec<u8>) {
         let text = |key: &mut Vec<u8>, text: &str| {
             key.extend_from_slice(&(text.len() as u64).to_le_bytes());
@@ -158,7 +158,7 @@ impl Shape {
         }
     }
 
-    /// The class of such values. Classes of the most frequent values are shared, as there can be very many of them.
+    /// Returns the class of such values. The most frequent classes are shared.
     pub(crate) fn class(&self) -> Arc<FieldClass> {
         static SIGNED: LazyLock<Arc<FieldClass>> = LazyLock::new(|| Arc::new(FieldClass::signed(64)));
         static UNSIGNED: LazyLock<Arc<FieldClass>> = LazyLock::new(|| Arc::new(FieldClass::unsigned(64)));
@@ -194,7 +194,7 @@ impl Shape {
         Arc::new(FieldClass::new(kind))
     }
 
-    /// How many classes it is.
+    /// Returns the number of its classes.
     pub(crate) fn size(&self) -> u64 {
         match self {
             Self::Array(inner) | Self::Optional(inner) => 1 + inner.size(),
@@ -204,14 +204,14 @@ impl Shape {
     }
 }
 
-/// How many bits an integer takes with its sign, in steps of 64 bits.
+/// Returns the number of bits of an integer with its sign, in steps of 64 bits.
 fn bits_of(digits: &str) -> u64 {
     // A digit is less than 3.33 bits.
     let bits = digits.len() as u64 * 10 / 3 + 2;
     bits.next_multiple_of(64).max(128)
 }
 
-/// The shape of an object that stands for a value which JSON does not have.
+/// Returns the shape of an object that represents a value which JSON does not have.
 pub(crate) fn special(object: &str) -> Option<Shape> {
     let mut json = Reader::new(object);
     json.take(b'{').then_some(())?;
@@ -222,7 +222,7 @@ pub(crate) fn special(object: &str) -> Option<Shape> {
     let shape = match key {
         "$int" if is_integer(text) => Shape::Wide(bits_of(text)),
         "$float" if is_float => Shape::Float,
-        // Of another encoding, the bytes would be another text.
+        // In another encoding, the bytes would be another text.
         "$bytes" if is_hex(text) => Shape::Text,
         "$blob" if is_hex(text) => {
             let Some(key) = json.key(&mut is_first).ok()? else { return Some(Shape::Blob(String::new())) };

@@ -1,4 +1,4 @@
-//! Call stacks: those of lines of their own, and those that events have with them.
+//! Call stacks: those of separate lines, and those within events.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,19 +6,19 @@ use ichnos_model::{Frame, StackTable, Value};
 
 use crate::field_class::number;
 
-/// The numbers that stacks have in the table of the trace, where they are others than in the file.
+/// Numbers of stacks in the table of the trace, if they differ from those in the file.
 pub(crate) type Renumbered = HashMap<u32, u32>;
 
-/// What the number of a stack in a line becomes.
+/// Mapping of a stack's number in a line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Numbers<'a> {
     Of(&'a Renumbered),
-    /// This one: the frames are in the line.
+    /// Fixed number: the frames are in the line.
     Known(u32),
 }
 
 impl Numbers<'_> {
-    /// None: what it is.
+    /// Returns the mapped number, or `None` if it is unchanged.
     pub(crate) fn get(&self, number: u32) -> Option<u32> {
         match self {
             Self::Of(renumbered) => renumbered.get(&number).copied(),
@@ -30,12 +30,12 @@ impl Numbers<'_> {
 /// A stack of a line.
 struct Stack {
     number: u32,
-    /// The innermost one first.
+    /// Frames, the innermost one first.
     frames: Vec<Frame>,
     callers: Option<Vec<u32>>,
 }
 
-/// Whether lines of several data stream classes, which are given by their indexes, have other stacks of the same numbers.
+/// Returns `true` if data stream classes, given by index, have different stacks of the same number.
 pub(crate) fn differ<'v>(lines: impl Iterator<Item = (usize, &'v Value)>) -> bool {
     let mut known: HashMap<u32, (usize, &Value)> = HashMap::new();
     for (class, line) in lines {
@@ -48,7 +48,7 @@ pub(crate) fn differ<'v>(lines: impl Iterator<Item = (usize, &'v Value)>) -> boo
     false
 }
 
-/// Puts the stacks of lines into a table, with the numbers that they have in the file where that is possible.
+/// Adds the stacks of lines to a table, with their numbers in the file if possible.
 pub(crate) fn fill<'v>(table: &StackTable, lines: impl Iterator<Item = &'v Value>) -> Renumbered {
     let stacks: Vec<Stack> = lines.filter_map(stack_of).collect();
     let mut nodes = BTreeMap::new();
@@ -65,7 +65,7 @@ pub(crate) fn fill<'v>(table: &StackTable, lines: impl Iterator<Item = &'v Value
     }
     let mut renumbered = Renumbered::new();
     let mut is_filled = false;
-    // Of a recorded trace, most stacks of the table are those of some event.
+    // In a recorded trace, most stacks of the table belong to some event.
     let most = nodes.len() as u64 * 16 + 1024;
     if let Some(last) = nodes.last_key_value().map(|(last, _)| *last).filter(|last| u64::from(*last) < most) {
         is_filled = true;
@@ -76,7 +76,7 @@ pub(crate) fn fill<'v>(table: &StackTable, lines: impl Iterator<Item = &'v Value
                     let caller = renumbered.get(caller).copied().unwrap_or(*caller);
                     table.push(Some(caller), (*frame).clone())
                 }
-                // A stack that no line has: something that is no other stack.
+                // Placeholder for an unused number, which equals no other stack.
                 _ => table.push(None, Frame::at(u64::from(number)).in_space(u32::MAX)),
             };
             if let Some(found) = found.filter(|found| *found != number) {
@@ -110,7 +110,7 @@ fn stack_of(line: &Value) -> Option<Stack> {
     Some(Stack { number, frames, callers })
 }
 
-/// The frames of a list, the innermost one first.
+/// Returns the frames of a list, the innermost one first.
 pub(crate) fn frames(list: &Value) -> Option<Vec<Frame>> {
     let Value::Array(frames) = list else { return None };
     let frame = |value: &Value| {

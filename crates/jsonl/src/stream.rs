@@ -1,4 +1,4 @@
-//! What is known of a data stream before its events are read.
+//! Properties of a data stream that are known before its events are read.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use crate::index::Runs;
 use crate::marks::Marks;
 use crate::stacks::Renumbered;
 
-/// What all data streams of a file have in common.
+/// Properties that all data streams of a file share.
 #[derive(Debug)]
 pub(crate) struct File {
     pub(crate) name: Arc<str>,
     pub(crate) bytes: Bytes,
-    /// Report all rules that are broken.
+    /// `true` to report all broken rules.
     pub(crate) check: bool,
     /// Nanoseconds to add to times.
     pub(crate) clock_offsets: ClockOffsets,
-    /// How cycles become nanoseconds.
+    /// Conversion of cycles to nanoseconds.
     pub(crate) clock_arithmetic: ClockArithmetic,
     pub(crate) limits: Limits,
 }
@@ -35,9 +35,9 @@ pub(crate) struct StreamPart {
     pub(crate) runs: Arc<Runs>,
     pub(crate) marks: Marks,
     pub(crate) classes: Arc<HashMap<u128, ClassEntry>>,
-    /// For classes that no line describes.
+    /// Ids of classes that no line describes.
     pub(crate) ids: Arc<ClassIds>,
-    /// Ids by name, of names that only one class has.
+    /// Ids by name, for names that only one class has.
     pub(crate) names: HashMap<String, Option<u128>>,
     pub(crate) stacks: Arc<Renumbered>,
     /// Nanoseconds to add to its times.
@@ -47,9 +47,9 @@ pub(crate) struct StreamPart {
 /// An event record class that a line describes.
 #[derive(Clone, Debug)]
 pub(crate) enum ClassEntry {
-    /// With its fields: the index of the class, and its members that are numbers of call stacks.
+    /// With fields: the index of the class, and its members that are numbers of call stacks.
     Declared { index: usize, stacks: Arc<[(Scope, u32)]> },
-    /// Without: what it would be, and what members mean.
+    /// Without fields: a class to complete, and the meanings of members.
     Template(Arc<(EventRecordClass, Value)>),
 }
 

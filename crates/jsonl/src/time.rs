@@ -15,12 +15,12 @@ pub(crate) fn read(json: &mut Reader<'_>) -> Parsed<i128> {
     } else {
         json.number()?.parse().ok()
     };
-    // Far more than any clock: so nothing that is added overflows.
+    // Far more than any clock, so that no addition overflows.
     let found = found.filter(|time: &i128| time.unsigned_abs() < 1 << 120);
     found.ok_or(Fault { at, expected: "a time: nanoseconds as an integer, or a date of RFC 3339".into() })
 }
 
-/// The nanoseconds since the Unix epoch of a date of RFC 3339.
+/// Returns the nanoseconds since the Unix epoch of a date of RFC 3339.
 pub(crate) fn date(text: &str) -> Option<i128> {
     let bytes = text.as_bytes();
     let number = |from: usize, to: usize| {
@@ -52,7 +52,7 @@ pub(crate) fn date(text: &str) -> Option<i128> {
         while bytes.get(at).is_some_and(u8::is_ascii_digit) {
             at += 1;
         }
-        // What is less than a nanosecond is left out.
+        // Fractions of a nanosecond are dropped.
         let kept = at.min(begin + 9);
         fraction = number(begin, kept)? * 10i128.pow(u32::try_from(9 - (kept - begin)).ok()?);
         if at == begin {

@@ -10,7 +10,7 @@ use ichnos_model::{
 use crate::cursor::LineCursor;
 use crate::stream::StreamPart;
 
-/// The data streams of a file that are of one trace.
+/// Data streams of a file that belong to one trace.
 #[derive(Debug)]
 pub(crate) struct JsonTrace {
     trace: Arc<Trace>,
@@ -24,7 +24,7 @@ impl JsonTrace {
         Self { trace, path: path.to_owned(), streams, damage: Vec::new() }
     }
 
-    /// Adds what cannot be read and belongs to no data stream.
+    /// Adds damage that belongs to no data stream.
     pub(crate) fn add_damage(&mut self, damage: Vec<Damage>) {
         self.damage.extend(damage);
     }

@@ -1,4 +1,4 @@
-//! Values of fields, read as their classes say.
+//! Reader for field values of known classes.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -17,8 +17,8 @@ use crate::stacks::Numbers;
 use crate::time;
 use crate::variants::looks_like;
 
-/// How many fields can be compared with what is read to find the options of the variants of a scope, however short the
-/// line is, and how many more for each byte of it.
+/// Number of comparisons of fields to find the options of a scope's variants: a minimum for short lines, and
+/// a number for each byte of the line.
 const FEW_COMPARED: u64 = 1 << 13;
 const COMPARED_PER_BYTE: u64 = 64;
 
@@ -28,37 +28,37 @@ pub(crate) struct ValueReader {
     text: String,
     bytes: Vec<u8>,
     words: Vec<u64>,
-    /// How many more fields can be compared with what is read, to find the options of variants.
+    /// Number of comparisons of fields that are left to find the options of variants.
     work: u64,
-    /// Whether a string can be any value: its JSON.
+    /// `true` if a string can be any value: its JSON.
     pub(crate) takes_json: bool,
-    /// Whether values have to be those that look like just this class where no line describes one: no digits in strings,
-    /// no whole numbers as floating-point numbers. It fails, too, where that is not certain.
+    /// `true` to accept only values whose shape gives exactly this class if no line describes one: no digits
+    /// in strings, no whole numbers as floating-point numbers. Ambiguous values also fail.
     pub(crate) is_strict: bool,
 }
 
-/// The names and values of an object, to find members in any order.
+/// Names and values of an object, to find members in any order.
 #[derive(Default)]
 struct Entries<'a> {
     names: Vec<Cow<'a, str>>,
-    /// None: it was taken.
+    /// `None` after the value was taken.
     values: Vec<Option<Reader<'a>>>,
 }
 
 /// Finds members of an object.
 #[derive(Default)]
 struct Finder<'n> {
-    /// How many were taken at the beginning.
+    /// Number of members that were taken from the front.
     first: usize,
-    /// Where the members of each name are, the first one last; of an object of many members.
+    /// Indexes of the members of each name, the first one last; only for objects of many members.
     by_name: Option<HashMap<&'n str, Vec<usize>>>,
 }
 
 impl<'n> Finder<'n> {
-    /// How many members are few.
+    /// Maximum number of members for a linear search.
     const FEW: usize = 32;
 
-    /// Takes the value of the first member of a name that was not taken.
+    /// Takes the value of the first remaining member of a name.
     fn take<'a>(
         &mut self,
         names: &'n [Cow<'a, str>],
@@ -87,7 +87,7 @@ impl<'n> Finder<'n> {
 }
 
 impl ValueReader {
-    /// Reads the object that is a scope. `stacks` are the members that are numbers of call stacks, in order.
+    /// Reads the object of a scope. `stacks` are the members that are numbers of call stacks, in order.
     pub(crate) fn scope(
         &mut self,
         json: &mut Reader<'_>,
@@ -107,13 +107,13 @@ impl ValueReader {
         if self.members(json, &around, members, stacks, values, false).is_ok() {
             return Ok(());
         }
-        // In another order, perhaps.
+        // Retry for another order of members.
         json.seek(begin);
         values.begin(scope);
         self.members(json, &around, members, stacks, values, true)
     }
 
-    /// Reads members in just this order.
+    /// Reads members in exactly this order.
     pub(crate) fn members_in_order(
         &mut self,
         json: &mut Reader<'_>,
@@ -198,15 +198,13 @@ impl ValueReader {
                     values.push_optional(false)
                 }
                 None => {
-                    return fault(json, format!("the member `{}` in the object that ends here", member.name));
+                    return fault(json, format!("the member `{}` before the end of the object", member.name));
                 }
             }
         }
         let rest = entries.names.iter().zip(&entries.values).find(|(_, value)| value.is_some());
         match rest {
-            Some((name, Some(json))) => {
-                fault(json, format!("no member `{name}`, which the class does not have"))
-            }
+            Some((name, Some(json))) => fault(json, format!("a member of the class, not `{name}`")),
             _ => Ok(()),
         }
     }
@@ -282,7 +280,7 @@ impl ValueReader {
                 values.end();
                 match length {
                     Length::Static(length) if *length != count => {
-                        fault(json, format!("{length} elements before"))
+                        fault(json, format!("{length} elements before the end of the array"))
                     }
                     _ => Ok(()),
                 }
@@ -329,7 +327,7 @@ impl ValueReader {
         }
     }
 
-    /// Reads the number of a call stack, and appends the one that it has here.
+    /// Reads the number of a call stack, and appends its number in the table.
     fn stack<'a>(
         &mut self,
         json: &mut Reader<'a>,
@@ -379,7 +377,11 @@ impl ValueReader {
                     json.skip()?;
                 }
             }
-            return if is_found { Ok(()) } else { fault(json, "the member `value` before") };
+            return if is_found {
+                Ok(())
+            } else {
+                fault(json, "the member `value` before the end of the object")
+            };
         }
         self.plain_integer(json, bits, integer, values)
     }
@@ -404,7 +406,7 @@ impl ValueReader {
                 {
                     let since = nanoseconds - i128::from(clock.epoch_seconds()) * 1_000_000_000;
                     let cycles = since.checked_mul(clock.frequency().into());
-                    // The first value that is that date.
+                    // First value with that date.
                     let cycles = cycles.map(|cycles| -(-cycles).div_euclid(1_000_000_000));
                     wide = cycles.map(|cycles| cycles.to_string()).unwrap_or_default();
                     &wide
@@ -437,7 +439,7 @@ impl ValueReader {
             .map_or_else(|| wrong_integer(at, bits, integer), Ok)
     }
 
-    /// Reads `{"$int": "DIGITS"}`: the digits.
+    /// Reads `{"$int": "DIGITS"}`. Returns the digits.
     fn tagged_integer<'a>(&mut self, json: &mut Reader<'a>) -> Parsed<&'a str> {
         json.expect(b'{', "an integer")?;
         let mut is_first = true;
@@ -449,13 +451,13 @@ impl ValueReader {
         json.expect(b'}', "the end of the object")?;
         match digits {
             Some(digits) => Ok(digits),
-            None => fault(json, "digits before"),
+            None => fault(json, "a string of digits"),
         }
     }
 
-    /// The words of an integer of more than 64 bits; None if it does not fit, or is none.
+    /// Returns the words of an integer of more than 64 bits, or `None` if it does not fit, or is invalid.
     fn wide(&mut self, digits: &str, length: Option<u64>, signed: bool) -> Option<Wide<'_>> {
-        /// The most digits: what no class has is not worth the time.
+        /// Maximum number of digits: no class allows more.
         const MOST_DIGITS: usize = 20_000;
         let (is_negative, digits) = match digits.strip_prefix('-') {
             Some(digits) => (true, digits),
@@ -483,9 +485,9 @@ impl ValueReader {
         }
         let used = words.len() as u64 * 64 - words.last().map_or(0, |word| u64::from(word.leading_zeros()));
         let is_power = words.iter().map(|word| word.count_ones()).sum::<u32>() == 1;
-        // Of two's complement, the least number has as many bits as its distance from 0.
+        // In two's complement, the least number has as many bits as its distance from 0.
         let needed = if signed && !(is_negative && is_power) { used + 1 } else { used };
-        // A variable length is one of groups of 7 bits.
+        // Variable lengths are groups of 7 bits.
         let length = length.unwrap_or_else(|| needed.max(65).div_ceil(7) * 7);
         if needed > length {
             return None;
@@ -534,7 +536,7 @@ impl ValueReader {
                 None => return Err(Fault { at, expected: format!("{length} bits").into() }),
             }
         }
-        if is_found { Ok(()) } else { fault(json, "the member `bits` before") }
+        if is_found { Ok(()) } else { fault(json, "the member `bits` before the end of the object") }
     }
 
     fn float(&mut self, json: &mut Reader<'_>, length: u64, values: &mut EventValues) -> Parsed<()> {
@@ -627,7 +629,7 @@ impl ValueReader {
         Ok(())
     }
 
-    /// Reads an object whose first member is hexadecimal digits: their bytes.
+    /// Reads an object whose first member is hexadecimal digits, and stores their bytes.
     fn tagged(&mut self, json: &mut Reader<'_>, name: &'static str, expected: &'static str) -> Parsed<()> {
         json.expect(b'{', expected)?;
         let mut is_first = true;
@@ -678,14 +680,14 @@ fn wrong_integer<T>(at: usize, bits: Option<BitField>, integer: &IntegerProperti
     Err(Fault { at, expected: expected.into() })
 }
 
-/// The bits of the number of 16 bits that is exactly this one.
+/// Returns the bits of the 16-bit number with exactly this value.
 pub(crate) fn half_of(value: f64) -> Option<u16> {
     let sign = if value.is_sign_negative() { 0x8000 } else { 0 };
     let magnitude = value.abs();
     if magnitude == 0.0 {
         return Some(sign);
     }
-    // Subnormal numbers are multiples of 2^-24; of others, 10 bits follow the first one.
+    // Subnormal numbers are multiples of 2^-24; others have 10 bits after the first one.
     let exponent = (i64::try_from(magnitude.to_bits() >> 52).ok()? - 1023).max(-14);
     if exponent > 15 {
         return None;
@@ -700,14 +702,14 @@ pub(crate) fn half_of(value: f64) -> Option<u16> {
     Some(sign | ((exponent << 10) + digits))
 }
 
-/// Whether a value looks like just a class, of those that values look like where no line describes one, as far as that is
-/// seen at once.
+/// Returns `true` if the shape of a value gives exactly this class if no line describes one, as far as a
+/// quick check shows.
 fn is_just(json: &Reader<'_>, class: &FieldClass) -> bool {
     let mut json = json.clone();
     let first = json.peek();
     match &class.kind {
         FieldKind::Integer { bits, integer } => {
-            // Whether it is an integer that fits is seen when it is read.
+            // Reading it checks that it is an integer that fits.
             bits.length == 64
                 && matches!(first, Some(b'-' | b'0'..=b'9'))
                 && match integer.signed {
@@ -718,7 +720,7 @@ fn is_just(json: &Reader<'_>, class: &FieldClass) -> bool {
         FieldKind::Float(_) => json.number().is_ok_and(|number| !is_integer(number) || number == "-0"),
         FieldKind::String { .. } => first == Some(b'"'),
         FieldKind::Structure { .. } => {
-            // Perhaps it stands for a value that JSON does not have.
+            // It may represent a value that JSON does not have.
             json.take(b'{')
                 && !json.key(&mut true).ok().flatten().is_some_and(|key| key.text().starts_with('$'))
         }
@@ -732,12 +734,12 @@ fn is_just(json: &Reader<'_>, class: &FieldClass) -> bool {
     }
 }
 
-/// Whether a value stands for bytes of a string.
+/// Returns `true` if a value represents the bytes of a string.
 fn is_bytes(json: &Reader<'_>) -> bool {
     json.clone().skip().is_ok_and(|text| special(text) == Some(Shape::Text))
 }
 
-/// Puts a text in another encoding.
+/// Converts a text to another encoding.
 fn encode(out: &mut Vec<u8>, text: &str, encoding: StringEncoding) {
     out.clear();
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! Which option of a variant a value is.
+//! Selection of variant options by values.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use crate::fault::value;
 use crate::field_class::integer_of;
 use crate::values::{half_of, is_integer};
 
-/// Whether a value can be a field of a class. `work` is how many more fields can be compared; without that, it cannot be.
+/// Returns `true` if a value can be a field of a class. `work` is the number of comparisons left.
 pub(crate) fn looks_like(mut json: Reader<'_>, class: &FieldClass, work: &mut u64) -> bool {
     let Some(less) = work.checked_sub(1) else { return false };
     *work = less;
@@ -79,7 +79,7 @@ pub(crate) fn looks_like(mut json: Reader<'_>, class: &FieldClass, work: &mut u6
             _ => false,
         },
         FieldKind::String { encoding, .. } => match first {
-            // The encoding is said where it is not UTF-8.
+            // Other encodings than UTF-8 are given.
             Some(b'{') if *encoding == StringEncoding::Utf8 => has_keys(json, &["$bytes"]),
             Some(b'{') => has_keys(json, &["$bytes", "encoding"]),
             first => first == Some(b'"'),
@@ -132,7 +132,7 @@ pub(crate) fn looks_like(mut json: Reader<'_>, class: &FieldClass, work: &mut u6
     }
 }
 
-/// How many digits a number has without zeros at its beginning and its end.
+/// Returns the number of digits of a number without leading and trailing zeros.
 fn shortest_digits(number: &str) -> usize {
     let mantissa = number.split(['e', 'E']).next().unwrap_or_default();
     let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
@@ -144,7 +144,7 @@ fn first_key(mut json: Reader<'_>) -> Option<Cow<'_, str>> {
     Some(json.key(&mut true).ok()??.text())
 }
 
-/// Whether a value is an object of these keys.
+/// Returns `true` if a value is an object with these keys.
 fn has_keys(mut json: Reader<'_>, names: &[&str]) -> bool {
     let (mut is_first, mut names) = (true, names.iter());
     if !json.take(b'{') {
@@ -158,7 +158,7 @@ fn has_keys(mut json: Reader<'_>, names: &[&str]) -> bool {
     names.next().is_none()
 }
 
-/// Whether a value is one of an enumeration, with its labels.
+/// Returns `true` if a value and its labels match an enumeration.
 fn labels_fit(mut json: Reader<'_>, integer: &IntegerProperties) -> bool {
     if !has_keys(json.clone(), &["value", "labels"]) {
         return false;

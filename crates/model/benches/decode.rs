@@ -1,4 +1,4 @@
-//! What it takes to get past records and to visit their fields, by the shape of the record.
+//! Cost of skipping records and of visiting their fields, by the shape of the record.
 //!
 //! `cargo bench -p ichnos-model`
 #![allow(missing_docs, clippy::unwrap_used)]
@@ -34,7 +34,7 @@ fn text_in(encoding: StringEncoding) -> FieldKind {
     FieldKind::String { encoding, length: StringLength::NullTerminated, alignment: 8 }
 }
 
-/// As a tracer without any frills writes it: 24 bytes at fixed places.
+/// Record of a simple tracer: 24 bytes at fixed offsets.
 fn plain() -> (Arc<FieldClass>, Vec<u8>) {
     let members = vec![
         ("time", unsigned(64, 8)),
@@ -45,7 +45,7 @@ fn plain() -> (Arc<FieldClass>, Vec<u8>) {
     (structure(members), (0..24).collect())
 }
 
-/// The compact header of LTTng: 5 bits that select what follows, 27 bits of time.
+/// Compact header of LTTng: a 5-bit selector, then 27 bits of time.
 fn lttng_header() -> (Arc<FieldClass>, Vec<u8>) {
     let option = |name: &str, class, lower, upper| VariantOption {
         name: Some(name.to_owned()),
@@ -68,7 +68,7 @@ fn lttng_header() -> (Arc<FieldClass>, Vec<u8>) {
     };
     let mut class = (*structure(vec![("id", unsigned(5, 1)), ("v", variant)])).clone();
     if let FieldKind::Structure { members, .. } = &mut class.kind {
-        // The option begins within the byte that the selector ends in.
+        // The option begins in the byte in which the selector ends.
         if let FieldKind::Variant { options, .. } = &mut Arc::make_mut(&mut members[1].class).kind
             && let FieldKind::Structure { minimum_alignment, .. } =
                 &mut Arc::make_mut(&mut options[0].class).kind
@@ -180,7 +180,7 @@ fn all(criterion: &mut Criterion) {
     }
 }
 
-/// One field of an event: of the block that the scope begins with, and behind a text.
+/// One field of an event: in the first block of the scope, and after a text.
 fn one_field(criterion: &mut Criterion) {
     let (class, record) = strings();
     let event = EventRecordClass { payload: Some(class), ..EventRecordClass::default() };

@@ -1,4 +1,4 @@
-//! Paths of activities: what `System.Diagnostics.Tracing` encodes in identifiers of nested activities.
+//! Paths of nested activities, which `System.Diagnostics.Tracing` encodes in their identifiers.
 
 use std::io::Write as _;
 
@@ -6,27 +6,27 @@ use uuid::Uuid;
 
 /// Added to the sum of the first three words of an identifier that encodes a path.
 const CHECKSUM: u32 = 0x599D_99AD;
-/// Highest nibble that is a number itself.
+/// Highest nibble that is itself a number.
 const LAST_IMMEDIATE: u8 = 0xA;
-/// In front of a number that is no child of the number before, but unique in the process: the path was too long.
+/// Prefix of a number that is unique in the process, not a child of the number before it: the path was too long.
 const OVERFLOW: u8 = 0xB;
-/// The lowest of the nibbles that say that 1 to 4 bytes with a number follow.
+/// Lowest of the nibbles that are followed by a number of 1 to 4 bytes.
 const MULTI_BYTE: u8 = 0xC;
 
-/// GUIDs of a field class encode paths of nested activities, as .NET makes them of events that start and stop something.
+/// Marks a field class whose GUIDs encode paths of nested activities, as .NET makes them for start and stop events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ActivityPaths {
-    /// The process that the events are from; 0 if it is not known. Then the probability that another GUID is taken for a
-    /// path is below 0.1 %.
+    /// Process that the events are from; 0 if unknown. Even then, the probability that another GUID is
+    /// mistaken for a path is below 0.1 %.
     pub process: u32,
 }
 
 impl ActivityPaths {
     /// Appends the path that a GUID encodes, such as `/#15541/1/46/`: process, activity of the process, activity within
-    /// it. `false`, and nothing is appended, if its checksum is another one: most GUIDs are random, or of a W3C span.
+    /// it. Returns `false` and appends nothing if the checksum does not match: most GUIDs are random, or of a W3C span.
     ///
-    /// Identifiers of older runtimes do not depend on the process; their paths have no process: `//1/46/`. A number with
-    /// `$` in front, the last one, is unique in the process instead of in the activity around it.
+    /// Identifiers of older runtimes do not depend on the process; their paths have no process: `//1/46/`. A
+    /// last number with a `$` prefix is unique in the process instead of in its parent activity.
     pub fn write(self, id: Uuid, out: &mut Vec<u8>) -> bool {
         let begin = out.len();
         let is_path = self.append(&id.to_bytes_le(), out).is_some();
@@ -45,7 +45,7 @@ impl ActivityPaths {
         let sum = a.wrapping_add(b).wrapping_add(c).wrapping_add(CHECKSUM);
         let of_process = sum ^ last;
         let is_path = match self.process {
-            // A process has a small number.
+            // Process numbers are small.
             0 => of_process >> 20 == 0,
             process => of_process == 0 || of_process == process,
         };
@@ -68,7 +68,8 @@ fn push_number(out: &mut Vec<u8>, separator: char, number: u64) {
     let _ = write!(out, "{separator}{number}");
 }
 
-/// Appends the numbers of a path in nibbles, the upper one of a byte first. `None` if a nibble has no meaning.
+/// Appends the numbers of a path in nibbles, upper nibble of a byte first. Returns `None` for a nibble
+/// without a meaning.
 fn append_numbers(path: &mut Vec<u8>, bytes: &[u8]) -> Option<()> {
     let nibble_at = |index: usize| {
         let byte = *bytes.get(index / 2)?;
@@ -91,7 +92,7 @@ fn append_numbers(path: &mut Vec<u8>, bytes: &[u8]) -> Option<()> {
             (separator, kind) = ('$', next);
         }
         let length = usize::from(kind.checked_sub(MULTI_BYTE)?) + 1;
-        // If the lower nibble of the byte is left, it has the highest bits.
+        // If the lower nibble of the byte is unused, it contains the highest bits.
         let mut number = 0;
         if index % 2 == 1 {
             number = u64::from(nibble_at(index)?);
@@ -120,7 +121,7 @@ mod tests {
         is_path.then(|| path.to_owned())
     }
 
-    /// The bytes of a GUID as it is written, in a file's order.
+    /// Bytes of a written GUID, in a file's order.
     fn bytes_of(guid: &str) -> [u8; 16] {
         uuid::Uuid::parse_str(guid).expect("a GUID").to_bytes_le()
     }
@@ -143,7 +144,7 @@ mod tests {
         }
     }
 
-    /// An identifier with these 12 bytes of numbers, of a process.
+    /// Identifier with these 12 bytes of numbers and a process.
     fn identifier(numbers: &[u8], process: u32) -> [u8; 16] {
         let mut bytes = [0; 16];
         bytes[..numbers.len()].copy_from_slice(numbers);
@@ -156,7 +157,7 @@ mod tests {
 
     #[test]
     fn numbers_have_all_lengths() {
-        // 0xC: one byte after the nibble in the byte; 0xD: two.
+        // 0xC is followed by one byte, 0xD by two.
         for (numbers, path) in [
             (&[0x12, 0x30][..], "//1/2/3/"),
             (&[0xC0, 200][..], "//200/"),

@@ -1,6 +1,6 @@
-//! Attributes: what a producer says about a class beyond what decoding needs.
+//! Attributes: data that a producer attaches to a class and that decoding does not need.
 //!
-//! They travel along untouched. The values are those of JSON, because CTF 2 writes them so.
+//! They are passed on unchanged. Their values are those of JSON, because CTF 2 writes them so.
 
 use std::fmt;
 
@@ -15,8 +15,8 @@ pub enum Value {
     Boolean(bool),
     /// An integer of up to 128 bits.
     Integer(i128),
-    /// A number with a fraction or an exponent, or an integer that does not fit
-    /// [`Value::Integer`], as it was written.
+    /// A number with a fraction or an exponent, or an integer that does not fit [`Value::Integer`], as
+    /// written.
     Number(String),
     /// A text.
     Text(String),
@@ -29,7 +29,7 @@ pub enum Value {
 impl Eq for Value {}
 
 impl fmt::Display for Value {
-    /// Writes it as JSON, in one line; a number is written as it was.
+    /// Writes JSON on one line; a number keeps its spelling.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Null => f.write_str("null"),
@@ -60,7 +60,7 @@ impl fmt::Display for Value {
 }
 
 impl Value {
-    /// The value of `name` in a [map](Value::Map).
+    /// Returns the value of `name` in a [map](Value::Map).
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Value> {
         match self {
@@ -69,7 +69,7 @@ impl Value {
         }
     }
 
-    /// The text of a [text](Value::Text).
+    /// Returns the text of a [text](Value::Text).
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         match self {
@@ -78,7 +78,7 @@ impl Value {
         }
     }
 
-    /// The integer of an [integer](Value::Integer).
+    /// Returns the integer of an [integer](Value::Integer).
     #[must_use]
     pub fn as_integer(&self) -> Option<i128> {
         match self {
@@ -88,9 +88,9 @@ impl Value {
     }
 }
 
-/// The attributes of one object: namespaces and their values, in the order they were written.
+/// Attributes of one object: namespaces and their values, in the order they were written.
 ///
-/// Most objects have none, and there can be millions of objects: then it is a single word.
+/// A single word if there are none, because there can be millions of objects and most have no attributes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attributes(Option<Box<Entries>>);
 
@@ -98,7 +98,7 @@ pub struct Attributes(Option<Box<Entries>>);
 struct Entries(Vec<(String, Value)>);
 
 impl Attributes {
-    /// Whether there is none.
+    /// Returns `true` if there are no attributes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries().is_empty()
@@ -115,13 +115,13 @@ impl Attributes {
         self.0.as_ref().map_or(&[], |entries| &entries.0)
     }
 
-    /// The value under a namespace.
+    /// Returns the value of a namespace.
     #[must_use]
     pub fn get(&self, namespace: &str) -> Option<&Value> {
         self.iter().find(|(key, _)| key == namespace).map(|(_, value)| value)
     }
 
-    /// Sets the value under a namespace.
+    /// Sets the value of a namespace.
     pub fn set(&mut self, namespace: impl Into<String>, value: Value) {
         let namespace = namespace.into();
         let entries = &mut self.0.get_or_insert_default().0;
@@ -133,7 +133,7 @@ impl Attributes {
 }
 
 impl Attributes {
-    /// Takes the value under a namespace away; gives it.
+    /// Removes a namespace and returns its value.
     pub fn remove(&mut self, namespace: &str) -> Option<Value> {
         let entries = &mut self.0.as_mut()?.0;
         let at = entries.iter().position(|(key, _)| key == namespace)?;

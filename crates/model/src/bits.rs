@@ -1,6 +1,6 @@
-//! Bits out of bytes.
+//! Reading bits from bytes.
 
-/// Offset of the first code unit that is zero.
+/// Byte offset of the first code unit that is zero.
 pub(crate) fn terminator(bytes: &[u8], unit: usize) -> Option<usize> {
     match unit {
         1 => return first_zero(bytes),
@@ -10,19 +10,19 @@ pub(crate) fn terminator(bytes: &[u8], unit: usize) -> Option<usize> {
     bytes.chunks_exact(unit).position(|chunk| chunk.iter().all(|byte| *byte == 0)).map(|index| index * unit)
 }
 
-/// Where a little-endian value of up to 64 bits lies in the eight bytes from its first one on,
-/// found out once so that to read it takes two shifts.
+/// Position of a little-endian value of up to 64 bits in the eight bytes that begin with its first byte,
+/// computed once so that reading it takes two shifts.
 #[derive(Clone, Copy, Debug)]
 pub struct Word {
-    /// By how many bits to shift up, so that the value is at the top.
+    /// Number of bits to shift up, so that the value is at the top.
     up: u8,
-    /// By how many bits to shift down then.
+    /// Number of bits to shift down afterwards.
     down: u8,
 }
 
 impl Word {
-    /// A value of `length` bits from bit `bit` of a byte on; None if eight bytes do not have all of
-    /// it, or it has no bits.
+    /// Position of a value of `length` bits at bit `bit` of a byte. Returns `None` if eight bytes do not
+    /// contain all of it, or it has no bits.
     #[must_use]
     pub fn new(bit: u64, length: u64) -> Option<Self> {
         let up = 64u64.checked_sub(bit.checked_add(length)?).filter(|_| length > 0)?;
@@ -36,21 +36,21 @@ impl Word {
         64 - u64::from(self.down)
     }
 
-    /// The bit of the first byte that the value begins with.
+    /// Bit of the first byte at which the value begins.
     #[inline(always)]
     #[must_use]
     pub fn bit(self) -> u64 {
         u64::from(self.down - self.up)
     }
 
-    /// The value whose first byte is `bytes[at]`, unsigned. Bytes beyond the data are 0.
+    /// Returns the unsigned value whose first byte is `bytes[at]`. Bytes beyond the data are 0.
     #[inline(always)]
     #[must_use]
     pub fn unsigned(self, bytes: &[u8], at: usize) -> u64 {
         word(bytes, at) << (self.up & 63) >> (self.down & 63)
     }
 
-    /// The same, signed.
+    /// Like [`unsigned`](Self::unsigned), but signed.
     #[inline(always)]
     #[must_use]
     pub fn signed(self, bytes: &[u8], at: usize) -> i64 {
@@ -71,14 +71,14 @@ fn word_at_end(bytes: &[u8], at: usize) -> u64 {
     first_word(bytes.get(at..).unwrap_or_default())
 }
 
-/// The first eight bytes as a little-endian number; where there are fewer, the missing ones are 0.
+/// Returns the first eight bytes as a little-endian number; missing bytes are 0.
 #[inline]
 #[must_use]
 pub fn first_word(bytes: &[u8]) -> u64 {
     if let Some(word) = bytes.first_chunk() {
         return u64::from_le_bytes(*word);
     }
-    // Two halves, which overlap where there are fewer bytes than both have.
+    // Two halves, which overlap if there are fewer bytes.
     let shift = |by: usize| (bytes.len() - by) * 8;
     if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
         return u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << shift(4);
@@ -89,10 +89,9 @@ pub fn first_word(bytes: &[u8]) -> u64 {
     bytes.first().map_or(0, |byte| u64::from(*byte))
 }
 
-/// Reads up to 64 bits (CTF 1.8, section 4.1.5): little-endian fields fill bytes from their least
-/// significant bit, big-endian ones from their most significant bit. Bits beyond the data are 0.
-// One word where that has all of the value: without it, `cargo bench -p ichnos-model -- lttng-header/skip`
-// executes 8 % more instructions.
+/// Reads up to 64 bits (CTF 1.8, section 4.1.5): little-endian fields fill bytes from their least significant
+/// bit, big-endian ones from their most significant bit. Bits beyond the data are 0.
+// The shortcut for one word saves 8 % of the instructions of `cargo bench -p ichnos-model -- lttng-header/skip`.
 #[inline(always)]
 #[must_use]
 pub fn read_bits(data: &[u8], bit: u64, length: u64, big_endian: bool) -> u64 {
@@ -110,7 +109,7 @@ pub fn read_bits(data: &[u8], bit: u64, length: u64, big_endian: bool) -> u64 {
     }
 }
 
-/// The same where the data ends, or where nine bytes have a part of the value.
+/// Like [`read_bits`], at the end of the data or for a value that spans nine bytes.
 #[inline(never)]
 fn read_bits_at_end(data: &[u8], bit: u64, length: u64, big_endian: bool) -> u64 {
     let shift = bit % 8;
@@ -146,9 +145,8 @@ pub(crate) fn sign_extend(words: &mut [u64], length: u64) {
     }
 }
 
-/// Where the first byte is that is zero. Most texts are short, and over before a general search
-/// would have begun: by that search alone, `cargo bench -p ichnos-model -- strings/skip` executes 18 %
-/// more instructions.
+/// Offset of the first zero byte. Most texts end before a general search would get going: with that search
+/// alone, `cargo bench -p ichnos-model -- strings/skip` executes 18 % more instructions.
 #[inline(always)]
 pub(crate) fn first_zero(bytes: &[u8]) -> Option<usize> {
     let mut at = 0;
@@ -167,10 +165,10 @@ pub(crate) fn first_zero(bytes: &[u8]) -> Option<usize> {
     found.map(|found| at + found)
 }
 
-/// Where the first pair of bytes is that is zero, of the pairs from the first byte on, wherever in memory that is.
+/// Offset of the first zero pair, counting pairs from the first byte whatever its alignment in memory.
 #[inline]
 pub(crate) fn first_zero_pair(bytes: &[u8]) -> Option<usize> {
-    // Vectors have the pairs of a block at once, words say which it is.
+    // Vectors test all pairs of a block at once, words then locate the pair.
     let (blocks, _) = bytes.as_chunks::<32>();
     let has_zero = |block: &[u8; 32]| {
         block.as_chunks().0.iter().fold(false, |found, pair| found | (u16::from_le_bytes(*pair) == 0))
@@ -191,7 +189,7 @@ pub(crate) fn first_zero_pair(bytes: &[u8]) -> Option<usize> {
 #[inline(always)]
 fn first_zero_pair_of(word: u64) -> Option<usize> {
     const ONES: u64 = 0x0001_0001_0001_0001;
-    // Borrows run upwards only, so the lowest pair that is found is right.
+    // Borrows only run upwards, so the lowest pair found is right.
     let zeros = word.wrapping_sub(ONES) & !word & (ONES << 15);
     (zeros != 0).then(|| zeros.trailing_zeros() as usize / 16 * 2)
 }
@@ -199,7 +197,7 @@ fn first_zero_pair_of(word: u64) -> Option<usize> {
 #[inline(always)]
 fn first_zero_byte(word: u64) -> Option<usize> {
     const ONES: u64 = 0x0101_0101_0101_0101;
-    // Borrows run upwards only, so the lowest bit that is found is right.
+    // Borrows only run upwards, so the lowest bit found is right.
     let zeros = word.wrapping_sub(ONES) & !word & (ONES << 7);
     (zeros != 0).then(|| zeros.trailing_zeros() as usize / 8)
 }
@@ -215,7 +213,7 @@ mod tests {
                 for zero in (0..=length + unit).step_by(unit) {
                     for other in [[1, 0], [0, 1], [0, 0x80], [0x80, 0], [0xff, 0xff]] {
                         let mut bytes: Vec<u8> = other.iter().copied().cycle().take(length).collect();
-                        // Zeros that are a part of two code units, before it and behind it, are none.
+                        // Zeros that span two code units do not count.
                         bytes.iter_mut().skip(zero).take(unit).for_each(|byte| *byte = 0);
                         let expected = bytes
                             .chunks_exact(unit)

@@ -1,38 +1,37 @@
-//! Clocks: cycles on one side, nanoseconds on the other, exact integers between them.
+//! Clocks: exact integer conversion between cycles and nanoseconds.
 
 use uuid::Uuid;
 
 use crate::{Attributes, DeclaredAt};
 
-/// From where a clock counts.
+/// Origin of a clock.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub enum ClockOrigin {
     /// 1970-01-01 00:00:00 UTC.
     UnixEpoch,
-    /// A point in time that only its name identifies: clocks of the same named origin can be put
-    /// on one timeline.
+    /// A point in time known only by its name: clocks with the same named origin share a timeline.
     Named {
         /// Namespace of the name.
         namespace: Option<String>,
         /// Name of the origin.
         name: String,
-        /// Which of the origins of that name, for instance which boot of a machine.
+        /// Identifier among origins of that name, for instance of one boot of a machine.
         uid: String,
     },
-    /// It is not said.
+    /// Unknown.
     #[default]
     Unknown,
 }
 
-/// How cycles become nanoseconds.
+/// Conversion of cycles to nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ClockArithmetic {
     /// Exactly, rounded down.
     #[default]
     Exact,
-    /// As Babeltrace 2 does, in binary64 numbers, the offset and the value each for itself: a
-    /// clock that has not exactly 1 GHz is off by some nanoseconds. For text that has to be the
-    /// same as Babeltrace's to the byte, and for nothing else.
+    /// As Babeltrace 2 does, in binary64 numbers, separately for the offset and the value: a clock that does
+    /// not run at exactly 1 GHz is off by some nanoseconds. Only for text that must equal Babeltrace's byte
+    /// for byte.
     Double,
 }
 
@@ -40,20 +39,20 @@ pub enum ClockArithmetic {
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct ClockOffsets {
-    /// To those of all clocks.
+    /// Offset of all clocks.
     pub all: i128,
-    /// To those of clocks of these names or ids, beside that.
+    /// Further offsets for clocks with these names or ids, added to `all`.
     pub by_name: Vec<(String, i128)>,
 }
 
 impl ClockOffsets {
-    /// The same for all clocks, in nanoseconds.
+    /// The same offset in nanoseconds for all clocks.
     #[must_use]
     pub fn of_all(nanoseconds: i128) -> Self {
         Self { all: nanoseconds, by_name: Vec::new() }
     }
 
-    /// These and others, one added to the other.
+    /// Returns the sum of both sets of offsets.
     #[must_use]
     pub fn and(mut self, others: &Self) -> Self {
         self.all = self.all.saturating_add(others.all);
@@ -61,7 +60,7 @@ impl ClockOffsets {
         self
     }
 
-    /// Nanoseconds to add to the times of a clock.
+    /// Returns the nanoseconds to add to the times of a clock.
     ///
     /// ```
     /// use ichnos_model::{ClockClass, ClockOffsets};
@@ -83,10 +82,10 @@ impl ClockOffsets {
     }
 }
 
-/// What describes a clock (CTF2-SPEC-2.0, "Clock class fragment"; CTF 1.8, section 8).
+/// A clock class (CTF2-SPEC-2.0, "Clock class fragment"; CTF 1.8, section 8).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClockClass {
-    /// How the metadata refers to it; the same as the name in CTF 1.8 and the proposals.
+    /// Id that the metadata refers to; the same as the name in CTF 1.8 and the proposals.
     pub id: String,
     /// Namespace of the name.
     pub namespace: Option<String>,
@@ -96,23 +95,23 @@ pub struct ClockClass {
     pub uid: Option<String>,
     /// UUID (CTF 1.8, PROP-1.0, PROP-2.0).
     pub uuid: Option<Uuid>,
-    /// Text for people.
+    /// Text for readers.
     pub description: Option<String>,
     /// Cycles per second, greater than 0.
     pub frequency: u64,
-    /// Cycles by which a value may be off.
+    /// Uncertainty of a value in cycles.
     pub precision: Option<u64>,
-    /// Cycles by which the clock may be away from its origin.
+    /// Deviation of the clock from its origin in cycles.
     pub accuracy: Option<u64>,
     /// Whole seconds of the offset from the origin; may be negative.
     pub offset_seconds: i64,
-    /// The rest of the offset in cycles.
+    /// Remaining offset in cycles.
     pub offset_cycles: u64,
-    /// From where it counts.
+    /// Origin from which it counts.
     pub origin: ClockOrigin,
-    /// What the producer adds.
+    /// Attributes that the producer adds.
     pub attributes: Attributes,
-    /// Where it was declared.
+    /// Place of the declaration.
     pub declared_at: DeclaredAt,
 }
 
@@ -143,14 +142,14 @@ impl ClockClass {
         Self { origin: ClockOrigin::UnixEpoch, ..Self::new(id, 1_000_000_000) }
     }
 
-    /// Whether this is its name or its id.
+    /// Returns `true` if this is its name or its id.
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
         self.id == name || self.name.as_deref() == Some(name)
     }
 
-    /// Nanoseconds from the clock's origin at `cycles`, rounded down. The widest values of all
-    /// parts fit 128 bits, so this cannot overflow.
+    /// Returns the nanoseconds from the clock's origin at `cycles`, rounded down. The widest values of all
+    /// parts fit in 128 bits, so this cannot overflow.
     ///
     /// ```
     /// use ichnos_model::ClockClass;
@@ -169,8 +168,8 @@ impl ClockClass {
         seconds + cycles * BILLION / i128::from(self.frequency.max(1))
     }
 
-    /// Adds nanoseconds to the offset, rounded down to whole cycles; false, and nothing is
-    /// changed, if the offset gets out of range.
+    /// Adds nanoseconds to the offset, rounded down to whole cycles. Returns `false` and changes nothing if
+    /// the offset gets out of range.
     ///
     /// ```
     /// use ichnos_model::ClockClass;
@@ -191,7 +190,7 @@ impl ClockClass {
         true
     }
 
-    /// Nanoseconds from the clock's origin at `cycles`, in the arithmetic that was chosen.
+    /// Returns the nanoseconds from the clock's origin at `cycles`, in the given arithmetic.
     #[must_use]
     pub fn nanoseconds_in(&self, arithmetic: ClockArithmetic, cycles: u64) -> i128 {
         match arithmetic {
@@ -205,8 +204,8 @@ impl ClockClass {
         }
     }
 
-    /// Whether values of the two clocks can stand on one timeline (CTF2-SPEC-2.0, "Clock
-    /// class fragment": same identity, or the same known origin).
+    /// Returns `true` if values of the two clocks share a timeline (CTF2-SPEC-2.0, "Clock class fragment":
+    /// same identity, or the same known origin).
     #[must_use]
     pub fn correlates_with(&self, other: &Self) -> bool {
         let same_origin = match (&self.origin, &other.origin) {

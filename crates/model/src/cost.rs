@@ -1,8 +1,8 @@
-//! How much work a few bits can cause: fields without bits, names that are printed with each of them.
+//! Bounds of the work that a few bits can cause: fields without bits, and names printed with each of them.
 //!
-//! An event record takes one bit at least, and can have thousands of fields in it: empty structures,
-//! empty arrays, optionals that are not there. A data stream of them, which a small file can hold, would
-//! take hours to print. Real ones have many bits for each field.
+//! An event record takes at least one bit, but can have thousands of fields without bits: empty structures,
+//! empty arrays, absent optionals. A small file full of them would take hours to print. Real records have
+//! many bits for each field.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,47 +12,47 @@ use crate::{
     Mappings, StringLength, TraceClass, VariableLengthValue, WideInteger,
 };
 
-/// A bound of what instances of a class cost: one of `b` bits has at most `fields` and `per_bit` fields for
-/// each 1/256 of `b`.
+/// An upper bound for instances of a class: one of `b` bits has at most `fields`, and `per_bit` for each
+/// 1/256 of `b`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Fields that any instance may have, and what takes as long as a field.
+    /// Fields that any instance may have, and other work that takes as long as a field.
     fields: u64,
-    /// Further ones: 256ths of a field for each bit.
+    /// Further fields: 256ths of a field for each bit.
     per_bit: u64,
-    /// Bits that any instance has at least.
+    /// Minimum size of an instance in bits.
     bits: u64,
-    /// Fields of an array element that has no bits, if there can be such. They are counted when they are
-    /// read: each packet has one for each bit, and `Limits::zero_size_elements` more.
+    /// Fields of an array element that has no bits, if such elements are possible. They are counted while
+    /// reading: each packet may have one for each bit, and `Limits::zero_size_elements` more.
     empty: u64,
 }
 
-/// Length of a name that takes about as long to print, and as much space, as a field.
+/// Length of a name that takes about as much time and space to print as a field.
 const NAME: usize = 32;
 /// Number of ranges that take about as long to search as a field.
 const RANGES: usize = 128;
-/// What [`Cost::per_bit`] counts.
+/// Unit of [`Cost::per_bit`]: fractions of a field.
 const SCALE: u64 = 256;
 
 impl Cost {
-    /// Of a packet of a data stream class: its header and its context.
+    /// Returns the cost of a packet of a data stream class: its header and its context.
     #[must_use]
     pub fn of_packet(trace: &TraceClass, stream: &DataStreamClass) -> Self {
         let cost = CostCounter::default().roots([&trace.packet_header, &stream.packet_context]);
-        // A packet takes one byte at least.
+        // A packet takes at least one byte.
         Self { bits: cost.bits.max(8), ..cost }
     }
 
-    /// Of the event records of each class of a data stream class.
+    /// Returns the cost of the event records of each class of a data stream class.
     #[must_use]
     pub fn of_event_records(trace: &TraceClass, stream: &DataStreamClass) -> Vec<Self> {
         let mut counter = CostCounter::default();
         let common = counter.roots([&stream.event_record_header, &stream.common_context]);
-        // What text sinks print before each event.
+        // Text sinks print these before each event.
         let prefix = ["hostname", "domain", "procname"].iter();
         let prefix = prefix.filter_map(|name| trace.environment(name)?.as_text()).map(name_cost);
         let prefix: u64 = prefix.sum();
-        // What is printed of further clocks.
+        // Further clocks are printed, too.
         let clocks = stream.other_clocks.iter().filter_map(|clock| trace.clocks.get(usize::from(*clock)));
         let clocks: u64 = clocks.map(|clock| 1 + name_cost(&clock.id)).sum();
         let mut of = |class: &EventRecordClass| {
@@ -64,14 +64,14 @@ impl Cost {
         stream.event_records.iter().map(|class| of(class)).collect()
     }
 
-    /// Returns true if fields of a class can have array elements without bits in them.
+    /// Returns `true` if fields of a class can contain array elements without bits.
     #[must_use]
     pub fn has_empty_elements(class: &Arc<FieldClass>) -> bool {
         CostCounter::default().of(class).empty > 0
     }
 
-    /// How many fields instances in this many bits can have, if there is nothing else in them; each has
-    /// one bit at least.
+    /// Returns the number of fields that this many bits of instances can have; an instance has at least one
+    /// bit.
     #[must_use]
     pub fn fields_in(self, bits: u64) -> u64 {
         let of_each = u128::from(self.fields) * u128::from(bits) / u128::from(self.bits.max(1));
@@ -79,13 +79,13 @@ impl Cost {
         u64::try_from(of_each.saturating_add(further)).unwrap_or(u64::MAX)
     }
 
-    /// How many instances there may be in this many bits.
+    /// Returns the maximum number of instances in this many bits.
     #[must_use]
     pub fn instances_in(self, bits: u64) -> u64 {
         bits / self.bits.max(1)
     }
 
-    /// How many array elements without bits have this many fields.
+    /// Returns the number of array elements without bits that have this many fields.
     #[must_use]
     pub fn empty_elements(self, fields: u64) -> u64 {
         fields / self.empty.max(1)
@@ -108,21 +108,21 @@ impl Cost {
         }
     }
 
-    /// Without a bound of the bits: where there are more fields there are more bits.
+    /// Removes the bound of the bits: more fields take more bits.
     fn repeated(self) -> Self {
         let per_bit = self.fields.saturating_mul(SCALE).div_ceil(self.bits.max(1));
         let empty = if self.bits == 0 { self.empty.max(self.fields) } else { self.empty };
         Self { fields: 0, per_bit: self.per_bit.saturating_add(per_bit), bits: 0, empty }
     }
 
-    /// What is there, or is not.
+    /// Cost of an optional class.
     fn possible(self) -> Self {
         if self.bits == 0 { self } else { self.repeated() }
     }
 }
 
 fn name_cost(name: &str) -> u64 {
-    // Control characters become six others in JSON.
+    // JSON escapes a control character as six characters.
     let escaped = name.bytes().filter(u8::is_ascii_control).count();
     ((name.len() + 5 * escaped) / NAME) as u64
 }
@@ -131,19 +131,19 @@ fn longest<'a>(names: impl Iterator<Item = &'a str>) -> u64 {
     names.map(name_cost).max().unwrap_or(0)
 }
 
-/// What the names of values cost: one value can have all of them.
+/// Cost of the names of values: one value can have all of them.
 fn mapping_cost(mappings: &Mappings) -> u64 {
     let most = most_at_once(mappings);
     let longest = longest(mappings.iter().map(|mapping| mapping.name));
     let names = most.saturating_mul(1 + longest);
-    // One name is what a number has, too.
+    // A number without names has one, too.
     names.saturating_sub(1).saturating_add((mappings.ranges() / RANGES) as u64)
 }
 
-/// How many names a value can have at most.
+/// Maximum number of names of a value.
 fn most_at_once(mappings: &Mappings) -> u64 {
     let ranges = || mappings.iter().flat_map(|mapping| mapping.ranges.iter());
-    // Mostly they come in order, and each value has one; there can be millions.
+    // Ranges are usually in order, and each value has one name; there can be millions.
     let mut last = None;
     let in_order = |range: IntegerRange| last.replace(range.upper).is_none_or(|last| last < range.lower);
     if ranges().all(in_order) {
@@ -155,7 +155,7 @@ fn most_at_once(mappings: &Mappings) -> u64 {
     ends(ranges(), mappings.ranges(), Some).map_or(0, |mut ends| widest(&mut ends))
 }
 
-/// Where ranges begin (true) and behind which values they end (false); None if a bound does not fit.
+/// Beginnings of ranges (`true`) and their last values (`false`); `None` if a bound does not fit.
 fn ends<T>(
     ranges: impl Iterator<Item = IntegerRange>,
     count: usize,
@@ -169,9 +169,9 @@ fn ends<T>(
     Some(ends)
 }
 
-/// How many ranges are open at once at most.
+/// Maximum number of ranges that overlap at one value.
 fn widest<T: Ord>(ends: &mut [(T, bool)]) -> u64 {
-    // At the same value one ends before the other begins.
+    // At the same value, one ends before the other begins.
     ends.sort_unstable();
     let mut open = 0i64;
     let most = ends.iter().map(|(_, begins)| {
@@ -181,14 +181,14 @@ fn widest<T: Ord>(ends: &mut [(T, bool)]) -> u64 {
     most.max().unwrap_or(0).unsigned_abs()
 }
 
-/// The same of the names of values that only wide integers have.
+/// Cost of the names of values that only wide integers have.
 fn wide_cost(integer: &IntegerProperties) -> u64 {
     let (Some(mappings), ranges) = (&integer.mappings, integer.wide_ranges()) else { return 0 };
     let mut begins: Vec<&WideInteger> = ranges.iter().map(|range| &range.lower).collect();
     let mut ends: Vec<&WideInteger> = ranges.iter().map(|range| &range.upper).collect();
     begins.sort_unstable();
     ends.sort_unstable();
-    // Before each that begins, those end that lie below it.
+    // Before each beginning, count the ends below it.
     let mut ended = 0;
     let mut most = 0;
     for (begun, begin) in begins.iter().enumerate() {
@@ -201,7 +201,7 @@ fn wide_cost(integer: &IntegerProperties) -> u64 {
 
 #[derive(Default)]
 struct CostCounter {
-    /// Classes may be shared: each is looked at once, however many ways lead to it.
+    /// Costs of known classes: a shared class is computed once, however often it is used.
     known: HashMap<*const FieldClass, Cost>,
 }
 
@@ -215,7 +215,7 @@ impl CostCounter {
     }
 
     fn of(&mut self, class: &Arc<FieldClass>) -> Cost {
-        // Most classes have nothing to look at: there can be too many to keep a list of them.
+        // Most classes are plain, and too many to keep a list of them.
         if class.kind.is_plain() {
             return self.of_kind(&class.kind);
         }
@@ -293,7 +293,7 @@ impl CostCounter {
                     let one = self.of(&member.class);
                     let name = name_cost(&member.name);
                     all.fields = all.fields.saturating_add(one.fields).saturating_add(name);
-                    // Each of them reads the same bits.
+                    // All options read the same bits.
                     all.per_bit = all.per_bit.saturating_add(one.per_bit);
                     all.bits = all.bits.max(one.bits);
                     all.empty = all.empty.max(one.empty);
@@ -356,11 +356,11 @@ mod tests {
         let byte = integer(8, &[]);
         assert_eq!(fields_in(&bit, 1000), 1000);
         assert_eq!(fields_in(&byte, 800), 100);
-        // The structure is a field, too.
+        // The structure itself is a field.
         assert_eq!(fields_in(&structure(&[&byte, &byte]), 160), 30);
         let empty = structure(&[]);
         assert_eq!(fields_in(&structure(&[&bit, &empty, &empty]), 1000), 4000);
-        // Elements without bits: one for each bit; whatever is more is counted when it is read.
+        // Elements without bits: one for each bit; more are counted while reading.
         for length in [Some(1 << 60), Some(3), None] {
             assert_eq!(fields_in(&array(&empty, length), 1), 2);
         }

@@ -1,32 +1,31 @@
-//! Sources of messages: what formats implement, and what is made of it.
+//! Sources of messages: the traits that formats implement, and those derived from them.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::{EventCounts, Head, Message, MessageKind};
 
-/// A source of the messages of a data stream, one after the other.
+/// A source of the messages of a data stream, in order.
 ///
 /// # For implementations
-/// The first message is [`Message::StreamBegin`], the last one [`Message::StreamEnd`]. Times of heads go
-/// back only where the clock of the trace does, after a
-/// [`DamageKind::ClockBackwards`](crate::DamageKind::ClockBackwards) that says so; formats whose records need
-/// not be in order at all report nothing, and the merge passes such a record on as soon as it sees it. What
-/// cannot be read is [`Message::Damage`]; after one, go on where it is possible.
+/// The first message is [`Message::StreamBegin`], the last one [`Message::StreamEnd`]. Times of heads go back only if
+/// the clock of the trace does, after a [`DamageKind::ClockBackwards`](crate::DamageKind::ClockBackwards) that reports
+/// it. Formats with unordered records report nothing, and the merge passes such a record on as soon as it sees it.
+/// Unreadable data is a [`Message::Damage`]; afterwards, reading resumes where possible.
 ///
-/// [`RecordCursor`](crate::RecordCursor) makes such a cursor of files that are one record after the other.
-/// What is faster than one message after the other goes into a [`FastCursor`].
+/// [`RecordCursor`](crate::RecordCursor) implements this trait for files that are a sequence of records.
+/// Operations that are faster than one message after the other belong in a [`FastCursor`].
 pub trait Cursor {
-    /// Moves to the next message; false after the last one, however often it is called.
+    /// Moves to the next message. Returns `false` after the last one, however often it is called.
     fn advance(&mut self) -> bool;
 
-    /// The head of the current message; None before the first and after the last one.
+    /// Returns the head of the current message, `None` before the first and after the last one.
     fn head(&self) -> Option<Head>;
 
-    /// The current message; None where there is no head, and after [`FastCursor::skip_events`].
+    /// Returns the current message, `None` if there is no head, and after [`FastCursor::skip_events`].
     fn current(&self) -> Option<Message<'_>>;
 
-    /// This cursor for the merge.
+    /// Boxes this cursor for the merge.
     fn boxed(self) -> BoxedCursor
     where
         Self: Sized + Send + 'static,
@@ -35,53 +34,51 @@ pub trait Cursor {
     }
 }
 
-/// What a cursor can do faster than one message after the other.
+/// Operations of a cursor that are faster than one message after the other.
 ///
 /// # For implementations
-/// All methods have defaults that are correct: override one only where a benchmark shows a gain. What a method
-/// skips or prefetches must not change the messages that follow.
+/// All methods have correct defaults: override one only if a benchmark shows a gain. Skipping and prefetching
+/// must not change the messages that follow.
 pub trait FastCursor: Cursor {
-    /// Counts event records that come next, at most `most`, and skips them, as far as that is faster than to
-    /// move to each of them; gives how many. Even if that is 0, there may be no current message before
-    /// [`Cursor::advance`] is called, which moves to what follows them.
+    /// Counts and skips at most `most` of the next event records, as far as that is faster than moving to
+    /// each of them, and returns their number. Even if that is 0, there may be no current message before the
+    /// next call of [`Cursor::advance`], which moves to the message after them.
     ///
-    /// Of each it counts the class and the time that its [`Head`] would have. It stops before an event
-    /// record of which there is more to say: before damage, and where a window begins or ends.
+    /// The counts have the class and the time that the [`Head`] of each record would have. It stops before an
+    /// event record that needs more than a count: before damage, and at the bounds of a window.
     fn skip_events(&mut self, most: u32, counts: &mut EventCounts) -> u32 {
         let _ = (most, counts);
         0
     }
 
-    /// From the next message on, event records of these classes are not wanted: leaves them out, as far as that is
-    /// faster than to deliver them. All other messages stay the same, damage for instance.
+    /// Excludes event records of these classes from the next message on, as far as that is faster than
+    /// delivering them. All other messages stay the same, damage for instance.
     ///
-    /// Which of them are delivered all the same must depend on the data only, and not on where reading began.
+    /// Excluded records may still be delivered, but only depending on the data, not on where reading began.
     fn exclude(&mut self, classes: &Arc<ExcludedClasses>) {
         let _ = classes;
     }
 
-    /// Where the current message is the beginning of a packet: skips the events of the packet without looking at
-    /// them, if that can be done. The next message is then the end of the packet. False: nothing was skipped.
+    /// Skips the events of a packet unread, if the current message is its beginning and the format allows it.
+    /// The next message is then the end of the packet. Returns `false` if nothing was skipped.
     fn skip_packet(&mut self) -> bool {
         false
     }
 
-    /// The current message will probably be needed before long: fetches what it is made of into the
-    /// processor's caches.
+    /// Fetches the data of the current message into the processor's caches, because it will probably be needed soon.
     #[inline]
     fn prefetch(&self) {}
 
-    /// It may take long until the current message is taken: gives back memory that can be had again when it is
-    /// needed. Called where the messages of other cursors come first, if these are very many, and where the messages
-    /// of a chunk of the timeline end.
+    /// Releases memory that can be recovered on demand, because the current message may not be taken for a
+    /// long time. Called if many cursors have earlier messages, and at the end of a chunk of the timeline.
     fn suspend(&mut self) {}
 
-    /// Where the cursor is; None if it does not know. Needed for reading with several threads.
+    /// Returns the position of the cursor, `None` if unknown. Needed for reading with several threads.
     fn checkpoint(&self) -> Option<Checkpoint> {
         None
     }
 
-    /// This cursor for the merge.
+    /// Boxes this cursor for the merge.
     fn boxed_fast(self) -> BoxedCursor
     where
         Self: Sized + Send + 'static,
@@ -90,19 +87,19 @@ pub trait FastCursor: Cursor {
     }
 }
 
-/// Which event record classes of a data stream class are not wanted; see [`FastCursor::exclude`].
+/// Event record classes of a data stream class to skip; see [`FastCursor::exclude`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExcludedClasses(Box<[bool]>);
 
 impl ExcludedClasses {
-    /// Those of which this is true, by their indexes; None if there are none.
+    /// Makes the set from one flag for each class index; `None` if no class is excluded.
     #[must_use]
     pub fn new(are_excluded: impl IntoIterator<Item = bool>) -> Option<Self> {
         let classes: Box<[bool]> = are_excluded.into_iter().collect();
         classes.contains(&true).then_some(Self(classes))
     }
 
-    /// Whether the class with this index is one of them.
+    /// Returns `true` if the class with this index is excluded.
     #[inline(always)]
     #[must_use]
     pub fn has(&self, class_index: usize) -> bool {
@@ -110,44 +107,42 @@ impl ExcludedClasses {
     }
 }
 
-/// Where a cursor is in its stream: two cursors of the same stream at equal checkpoints have the same
-/// message, and the same ones from there on.
+/// Position of a cursor in its stream: two cursors of the same stream at equal checkpoints have the same
+/// current message, and the same messages after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checkpoint {
-    /// Behind the last message.
+    /// After the last message.
     End,
-    /// Somewhere else, in numbers that only mean something to the reader.
+    /// A position in numbers that have a meaning only to the reader.
     At([u64; 4]),
 }
 
-/// Takes messages, and says whether it wants more.
+/// Receives messages and returns if it accepts more.
 pub type MessageHandler<'t> = dyn FnMut(&Message<'_>) -> ControlFlow<()> + 't;
 
-/// Why [`StreamCursor::drain`] has stopped.
+/// Reason why [`StreamCursor::drain`] stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drained {
     /// The current message comes later than the limit: its [`Head::sort_key`].
     Limit(u64),
-    /// There are no more messages.
+    /// The stream ended.
     End,
-    /// The handler wants no more; the current message is the last one that it was given.
+    /// The handler stopped; the current message is the last one it received.
     Stopped,
 }
 
-/// Everything that the merge, counting and reading with several threads need of a cursor: made of
-/// [`Cursor`] and [`FastCursor`] for each format, so that the loops are compiled for it. Cannot be
-/// implemented otherwise.
+/// Operations that the merge, counting and reading with several threads need. Implemented for each [`Cursor`]
+/// and [`FastCursor`], so that the loops are compiled for each format, and sealed.
 pub trait StreamCursor: FastCursor + sealed::Sealed {
-    /// Moves to the next message; gives its head, None after the last one.
+    /// Moves to the next message and returns its head, `None` after the last one.
     fn next_head(&mut self) -> Option<Head>;
 
     /// Passes the current message, and those after it whose [`Head::sort_key`] is below `limit`, to
-    /// `handler`: faster than to ask for one after the other, since only `handler` is called through a
-    /// table.
+    /// `handler`: faster than one call for each message, since only `handler` is called dynamically.
     fn drain(&mut self, limit: u64, handler: &mut MessageHandler<'_>) -> Drained;
 
-    /// Passes the current message, and all after it, to `handler`, until that stops; returns `false` after the last
-    /// message. Unlike [`drain`](Self::drain), it passes messages whose time is beyond 64 bits.
+    /// Passes the current message and all after it to `handler` until it stops. Returns `false` after the
+    /// last message. Unlike [`drain`](Self::drain), it passes messages whose time exceeds 64 bits.
     fn drain_all(&mut self, handler: &mut MessageHandler<'_>) -> bool {
         loop {
             match self.drain(u64::MAX, handler) {
@@ -158,8 +153,8 @@ pub trait StreamCursor: FastCursor + sealed::Sealed {
         }
     }
 
-    /// Moves on and counts event records, up to the first message that is none or to the last one of
-    /// `most` of them, and gives its head; None after the last message.
+    /// Counts event records up to the next other message or the last one of `most` records, and returns the
+    /// head there; `None` after the last message.
     fn count_events(&mut self, most: u32, counts: &mut EventCounts) -> Option<Head>;
 }
 
@@ -212,7 +207,7 @@ mod sealed {
     impl<C: super::FastCursor> Sealed for C {}
 }
 
-/// A cursor that does nothing faster than one message after the other.
+/// A cursor without faster operations.
 struct Plain<C>(C);
 
 impl<C: Cursor> Cursor for Plain<C> {

@@ -1,44 +1,44 @@
-//! What is wrong with a trace, and where.
+//! Damage of a trace, with its position.
 
 use std::fmt;
 
 use crate::decode::DecodeErrorKind;
 
-/// Something that cannot be read, and how far it reaches.
+/// Unreadable data, with its position and extent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// The file it is in.
+    /// Name of the file.
     pub file: String,
-    /// The data stream it is in, if that is known.
+    /// Name of the data stream, if known.
     pub stream: Option<String>,
     /// Offset in bits from the beginning of the file.
     pub bit: u64,
-    /// What is wrong.
+    /// Kind of the damage.
     pub kind: DamageKind,
-    /// How many bits are skipped from there to where reading resumes.
+    /// Number of bits from there to the point at which reading resumes.
     pub skipped: u64,
 }
 
 impl Damage {
-    /// Something that is wrong at this bit of a file, and nothing that is skipped for it.
+    /// Damage at this bit of a file, for which nothing is skipped.
     #[must_use]
     pub fn new(file: impl Into<String>, bit: u64, kind: DamageKind) -> Self {
         Self { file: file.into(), stream: None, bit, kind, skipped: 0 }
     }
 
-    /// The same in a data stream.
+    /// Adds the name of the data stream.
     #[must_use]
     pub fn in_stream(self, stream: impl Into<String>) -> Self {
         Self { stream: Some(stream.into()), ..self }
     }
 
-    /// The same with the number of bits from there to where reading resumes.
+    /// Adds the number of bits to the point at which reading resumes.
     #[must_use]
     pub fn skipping(self, bits: u64) -> Self {
         Self { skipped: bits, ..self }
     }
 
-    /// Where it is: the file, and how far from its beginning, `FILE: byte N` or `FILE: byte N, bit M`.
+    /// Returns the file and the offset in it: `FILE: byte N` or `FILE: byte N, bit M`.
     #[must_use]
     pub fn location(&self) -> String {
         let (byte, bit) = (self.bit / 8, self.bit % 8);
@@ -57,7 +57,7 @@ impl fmt::Display for Damage {
     }
 }
 
-/// What can be wrong in a data stream of any format. What only one format has is a [`BrokenRule`] of it.
+/// Kinds of damage that any format can have. Damage that is specific to a format is a [`BrokenRule`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DamageKind {
@@ -65,17 +65,17 @@ pub enum DamageKind {
     #[error("{0}")]
     Field(#[from] DecodeErrorKind),
     /// A packet is truncated by the end of its file.
-    #[error("the packet of {total} bits is truncated after {available} bits")]
+    #[error("packet ends after {available} of {total} bits")]
     CutOff {
         /// Size of the packet in bits.
         total: u64,
-        /// Bits that are there.
+        /// Available bits.
         available: u64,
     },
-    /// A packet that says to be longer than the way to the next packet.
-    #[error("the packet of {total} bits cannot be that long: another one begins after {available} bits")]
+    /// A packet whose size is larger than the distance to the next packet.
+    #[error("packet of {total} bits overlaps the next one, which begins after {available} bits")]
     PacketWithin {
-        /// Size of the packet in bits, as it says.
+        /// Stated size of the packet in bits.
         total: u64,
         /// Bits up to the other packet.
         available: u64,
@@ -92,7 +92,7 @@ pub enum DamageKind {
         to: u64,
     },
     /// An event is outside of the times of its packet (CTF2-PROP-2.0, role
-    /// `packet-end-default-clock-timestamp`). Further ones in the packet are not reported.
+    /// `packet-end-default-clock-timestamp`). Only the first one in a packet is reported.
     #[error("the event is at {cycles} cycles, after the end of its packet at {end} cycles")]
     EventAfterPacket {
         /// Cycles of the event.
@@ -100,20 +100,20 @@ pub enum DamageKind {
         /// Cycles at the end of the packet.
         end: u64,
     },
-    /// A time does not fit in a signed number of 64 bits. Further ones that follow are not reported.
+    /// A time does not fit in a signed 64-bit number. Only the first of consecutive ones is reported.
     #[error("the time of an event, {0} nanoseconds from the clock's origin, does not fit in 64 bits")]
     TimeOverflow(i128),
-    /// Packets or event records could have this many fields for their few bits that it would take too long
-    /// to read them. See [`Limits::fields_per_bit`](crate::Limits::fields_per_bit).
+    /// Packets or event records could have too many fields for their size to be read in acceptable time. See
+    /// [`Limits::fields_per_bit`](crate::Limits::fields_per_bit).
     #[error("{bits} bits of such {what} could have {fields} fields, more than the limit of {most}")]
     TooManyFields {
         /// "packets" or "event records".
         what: &'static str,
         /// Size of all of them in bits.
         bits: u64,
-        /// How many fields they could have; names and labels that are long count, too.
+        /// Number of fields they could have; long names and labels count, too.
         fields: u64,
-        /// How many they may have.
+        /// Maximum number of fields.
         most: u64,
     },
     /// There are more packets than [`Limits::packets`](crate::Limits::packets) allows.
@@ -125,27 +125,26 @@ pub enum DamageKind {
     /// A file cannot be read.
     #[error("{0}")]
     Unreadable(String),
-    /// Zeros where a packet should begin, most of them in holes of a sparse file: they were never written.
+    /// Zeros in place of a packet, most of them in holes of a sparse file: they were never written.
     #[error("zeros where a packet should begin: {0} bytes of the file were never written (holes)")]
     Hole(u64),
-    /// What is there is no file, but "a pipe", "a device" and so on.
-    #[error("this is {0}, not a file: it is skipped")]
+    /// Not a file, but "a pipe", "a device" and so on.
+    #[error("skipped {0}: not a file")]
     NotAFile(&'static str),
-    /// A file could be read when it was opened, and cannot be read any more from here on.
+    /// A file became unreadable from here on after it was opened.
     #[error(
         "the file has become shorter since it was opened, or its device fails{}",
-        if *reported { ": events reported from behind here may be wrong" } else { "" }
+        if *reported { ": events reported after this position may be wrong" } else { "" }
     )]
     Lost {
-        /// Whether something was reported before that may have been read from zeros, which were in the
-        /// place of the missing bytes.
+        /// `true` if reports before this one may be based on zeros read in place of the missing bytes.
         reported: bool,
     },
 }
 
 impl DamageKind {
-    /// The name of the limit that was reached, a member of [`Limits`](crate::Limits), if that is what is
-    /// wrong.
+    /// Returns the name of the limit that was reached, a member of [`Limits`](crate::Limits), for damage of
+    /// that kind.
     #[must_use]
     pub fn limit(&self) -> Option<&'static str> {
         match self {
@@ -156,7 +155,7 @@ impl DamageKind {
         }
     }
 
-    /// The rule of the format that is broken, if that is what is wrong.
+    /// Returns the broken rule of the format, for damage of that kind.
     #[must_use]
     pub fn rule(&self) -> Option<&BrokenRule> {
         match self {
@@ -165,15 +164,14 @@ impl DamageKind {
         }
     }
 
-    /// What the owner of the trace can do about it, in a phrase. Where a [limit](DamageKind::limit) was
-    /// reached, raising that helps more.
+    /// Returns a remedy for the owner of the trace, as a phrase. If a [limit](DamageKind::limit) was reached,
+    /// raising it helps more.
     #[must_use]
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Field(DecodeErrorKind::BeyondContent { .. } | DecodeErrorKind::BeyondData { .. })
             | Self::CutOff { .. } => {
-                "the file ends early: copy it again from where it was recorded, or let the tracer stop before \
-                 copying"
+                "the file ends early: copy it again from where it was recorded, or stop the tracer before copying"
             }
             Self::Field(DecodeErrorKind::EndlessString | DecodeErrorKind::LengthBeyond { .. }) => {
                 "the bytes there were changed, or the program that wrote them or their metadata is faulty: check \
@@ -190,19 +188,17 @@ impl DamageKind {
                 "the tracer's clock is wrong there, or bytes were changed: times near it may be wrong"
             }
             Self::Lost { .. } => {
-                "another program writes to the file: read the trace again when that is done, or a copy of it"
+                "another program is changing the file: read the trace again when that is done, or read a copy"
             }
             Self::Rule(rule) => rule.remedy,
             Self::Unreadable(_) => {
-                "change the owner or the mode of the file, fix the link that leads to it, or copy it again"
+                "change the owner or the mode of the file, fix the link to it, or copy it again"
             }
             Self::Hole(_) => {
-                "the tracer, or what copied the file, has not written this part of it: copy it again from where it \
-                 was recorded"
+                "the tracer or the copy did not write this part of the file: copy it again from where it was recorded"
             }
             Self::NotAFile(_) => {
-                "if what comes out of it belongs to the trace, put it into a file; otherwise remove it from the \
-                 directory"
+                "if its output belongs to the trace, save that to a file; otherwise remove it from the directory"
             }
             Self::TooManyFields { .. } | Self::TooManyPackets(_) => {
                 "record the trace again, or get it again from where it was recorded"
@@ -220,16 +216,15 @@ impl From<BrokenRule> for DamageKind {
 /// A rule of a format that is broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrokenRule {
-    /// Name of the rule, in words of small letters with `-` between them.
+    /// Name of the rule, in lower case with `-` between words.
     pub name: &'static str,
-    /// What the rule says, and what was expected and found.
+    /// Statement of the rule, with the expected and the actual data.
     pub statement: String,
-    /// What the owner of the trace can do about it, in a phrase.
+    /// Remedy for the owner of the trace, as a phrase.
     pub remedy: &'static str,
-    /// Number of the record in its file, from 1 on, where the format counts them.
+    /// Number of the record in its file, from 1 on, if the format counts records.
     pub record: Option<u64>,
-    /// Whether something is missing or not to be trusted because of it; otherwise all is read as if the rule
-    /// were kept.
+    /// `true` if data is missing or unreliable because of it; otherwise all is read as if the rule were kept.
     pub fatal: bool,
 }
 

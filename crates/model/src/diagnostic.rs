@@ -1,16 +1,16 @@
-//! What is wrong with the description of a trace, reported so that it can be corrected.
+//! Problems in the description of a trace, reported so that they can be corrected.
 
 use std::fmt;
 
 use crate::TextPosition;
 
-/// How bad a problem is.
+/// Severity of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Good to know; never refused.
+    /// Information; never refused.
     Note,
-    /// A warning: the text breaks the rules, but what it means is clear. It is read as it was meant;
-    /// strict reading refuses it.
+    /// The text breaks the rules, but its meaning is clear, and it is read accordingly; strict reading
+    /// refuses it.
     Warning,
     /// The text cannot be read as written.
     Error,
@@ -26,24 +26,22 @@ impl fmt::Display for Severity {
     }
 }
 
-/// One problem: where, within what, what was expected and what was found.
+/// One problem: its position and context, the expected and the actual text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// Severity.
     pub severity: Severity,
-    /// Where it is; unknown for what concerns the whole text.
+    /// Position; unknown for a problem of the whole text.
     pub position: TextPosition,
-    /// What encloses the position, from the outside in ("event record class 3", "payload",
-    /// "member `len`").
+    /// Path to the position, from the outside in ("event record class 3", "payload", "member `len`").
     pub within: Vec<String>,
-    /// One sentence without the final full stop that says what is wrong.
+    /// Description of the problem, one sentence without the final full stop.
     pub message: String,
-    /// What would have been right, where that can be said.
+    /// Text that would have been right, if known.
     pub expected: Option<String>,
-    /// What was found instead.
+    /// Text found instead.
     pub found: Option<String>,
-    /// Which limit was reached, if that is what is wrong: the name of a member of
-    /// [`Limits`](crate::Limits).
+    /// Name of the limit that was reached, a member of [`Limits`](crate::Limits), if that is the problem.
     pub limit: Option<&'static str>,
 }
 
@@ -76,7 +74,7 @@ impl Diagnostic {
         Self::new(Severity::Note, position, message)
     }
 
-    /// Says what was expected and what was found.
+    /// Adds the expected and the actual text.
     #[must_use]
     pub fn expected(mut self, expected: impl Into<String>, found: impl Into<String>) -> Self {
         self.expected = Some(expected.into());
@@ -84,14 +82,14 @@ impl Diagnostic {
         self
     }
 
-    /// Says which limit was reached, by its name in [`Limits`](crate::Limits).
+    /// Adds the name of the limit that was reached, a member of [`Limits`](crate::Limits).
     #[must_use]
     pub fn limit(mut self, limit: &'static str) -> Self {
         self.limit = Some(limit);
         self
     }
 
-    /// Says what encloses the position.
+    /// Adds the path to the position.
     #[must_use]
     pub fn within(mut self, within: Vec<String>) -> Self {
         self.within = within;
@@ -100,7 +98,8 @@ impl Diagnostic {
 }
 
 impl Diagnostic {
-    /// What is wrong, without where and how bad: what encloses it, the message, what was expected and found.
+    /// Returns the problem without position and severity: its path, the message, the expected and the actual
+    /// text.
     #[must_use]
     pub fn statement(&self) -> String {
         let mut statement = match self.within.as_slice() {
@@ -129,14 +128,14 @@ impl fmt::Display for Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
-/// What a file with a problem is for.
+/// Purpose of a file with a problem.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FileRole {
-    /// It describes the trace.
+    /// Description of the trace.
     #[default]
     Metadata,
-    /// It says where packets are, which can be found out without it.
+    /// Positions of packets, which can be found without it.
     Index,
 }
 
@@ -144,9 +143,9 @@ pub enum FileRole {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileDiagnostic {
-    /// The file.
+    /// Name of the file.
     pub file: String,
-    /// What the file is for.
+    /// Purpose of the file.
     pub role: FileRole,
     /// The problem.
     pub diagnostic: Diagnostic,
@@ -158,13 +157,13 @@ impl FileDiagnostic {
         Self { file: file.into(), role: FileRole::Metadata, diagnostic }
     }
 
-    /// The same of a file that is for something else.
+    /// Sets the purpose of the file.
     #[must_use]
     pub fn with_role(self, role: FileRole) -> Self {
         Self { role, ..self }
     }
 
-    /// The file and, if that is known, line and column: `FILE:LINE:COLUMN`.
+    /// Returns the file and, if known, line and column: `FILE:LINE:COLUMN`.
     #[must_use]
     pub fn location(&self) -> String {
         match self.diagnostic.position {

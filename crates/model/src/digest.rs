@@ -1,4 +1,4 @@
-//! Counts and checksums of events, to compare what was written with what is read.
+//! Counts and checksums of events, to compare written traces with what is read back.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -8,25 +8,24 @@ use crate::{
     ClockValue, Event, Field, Message, Packet, Real, Scope, StringEncoding, Text, Uuid, Visitor, Wide,
 };
 
-/// Makes the hash of the values of an event.
+/// Computes the hash of the values of an event.
 pub type EventHashFn = fn(&Event<'_>) -> u64;
 
-/// Counts and checksums of the events of one or several traces, by the names of their classes. They do not depend on the
-/// order of the events, so those of several data streams can be added.
+/// Counts and checksums of the events of one or several traces, by class name. They do not depend on the
+/// order of the events, so digests of several data streams can be added.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TraceDigest {
-    /// Events by the names of their classes.
+    /// Events by class name.
     pub classes: BTreeMap<String, ClassDigest>,
-    /// Event records that the producers discarded, as far as their number is known.
-    /// None: it is not compared.
+    /// Event records that the producers discarded, as far as their number is known. `None`: not compared.
     pub discarded_events: Option<u64>,
-    /// Places that cannot be decoded.
+    /// Number of places that cannot be decoded.
     pub damages: u64,
-    /// Hash of an event of the format, if that is not made of the values of the scopes. The format has other classes then
-    /// than what was written, and only totals are compared.
+    /// Hash of an event specific to the format, if it is not computed from the values of the scopes. Classes
+    /// of such a format differ from those written, so only totals are compared.
     pub event_hash: Option<EventHashFn>,
-    /// The first of these places, for people.
+    /// First of these places, for messages.
     pub first_damage: Option<String>,
 }
 
@@ -108,7 +107,7 @@ impl TraceDigest {
         self.first_damage = self.first_damage.take().or(other.first_damage);
     }
 
-    /// First difference of what was read from this, which was written: a sentence without the final full stop.
+    /// Returns the first difference between this (written) and `read`: a sentence without the final full stop.
     #[must_use]
     pub fn difference(&self, read: &Self) -> Option<String> {
         if read.damages > self.damages {
@@ -118,13 +117,13 @@ impl TraceDigest {
         if self.event_hash.is_some() {
             let (written, read) = (self.total(), read.total());
             if written.events != read.events {
-                return Some(format!("{} events were written, {} are read", written.events, read.events));
+                return Some(format!("wrote {} events, read {}", written.events, read.events));
             }
             if written.times != read.times {
-                return Some("other times of events are read than were written".to_owned());
+                return Some("the times of events differ".to_owned());
             }
             let is_same = written.values == read.values;
-            return (!is_same).then(|| "other values of events are read than were written".to_owned());
+            return (!is_same).then(|| "the values of events differ".to_owned());
         }
         let names = self.classes.keys().chain(read.classes.keys());
         for name in names {
@@ -132,17 +131,17 @@ impl TraceDigest {
             let (written, read) = (of(self), of(read));
             if written.events != read.events {
                 let (written, read) = (written.events, read.events);
-                return Some(format!("events `{name}`: {written} were written, {read} are read"));
+                return Some(format!("events `{name}`: wrote {written}, read {read}"));
             }
             if written.times != read.times {
-                return Some(format!("events `{name}`: other times are read than were written"));
+                return Some(format!("events `{name}`: the times differ"));
             }
             if written.values != read.values {
-                return Some(format!("events `{name}`: other values are read than were written"));
+                return Some(format!("events `{name}`: the values differ"));
             }
         }
         let (written, read) = self.discarded_events.zip(read.discarded_events)?;
-        (written != read).then(|| format!("{written} discarded events were written, {read} are read"))
+        (written != read).then(|| format!("wrote {written} discarded events, read {read}"))
     }
 }
 
@@ -150,13 +149,13 @@ fn sum(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     a.zip(b).map(|(a, b)| a.wrapping_add(b))
 }
 
-/// Makes a [`TraceDigest`] of the messages of a data stream.
+/// Computes a [`TraceDigest`] of the messages of a data stream.
 #[derive(Debug)]
 pub struct StreamDigest {
-    /// By index of the class in its data stream class, with its name.
+    /// Name and digest of each class, by its index in the data stream class.
     classes: Vec<Option<(String, ClassDigest)>>,
     digest: TraceDigest,
-    /// Hash of the values that the open packet says besides those with roles.
+    /// Hash of the values of the open packet, except those with roles.
     packet: u64,
 }
 
@@ -167,7 +166,7 @@ impl Default for StreamDigest {
 }
 
 impl StreamDigest {
-    /// A digest whose events are compared by a [hash](TraceDigest::event_hash) of the format, if it has one.
+    /// Starts a digest whose events are compared by a [hash](TraceDigest::event_hash) of the format, if it has one.
     #[must_use]
     pub fn new(event_hash: Option<EventHashFn>) -> Self {
         let digest = TraceDigest { event_hash, ..TraceDigest::default() };
@@ -226,12 +225,12 @@ impl StreamDigest {
     }
 }
 
-/// Hash of the values of a packet context that have no roles: sizes, times and counters may differ between a packet and
-/// those that are made of it.
+/// Hashes the values of a packet context that have no roles: sizes, times and counters may differ between a
+/// packet and those made from it.
 #[must_use]
 pub fn hash_of_packet(packet: &Packet<'_>) -> u64 {
     let mut hash = ValueHash::new(0);
-    // A packet is delivered once its context was decoded.
+    // A packet is delivered only if its context was decoded.
     let _ = packet.visit(Scope::PacketContext, &mut ScopeVisitor::of_packet(&mut hash));
     hash.finish()
 }
@@ -241,11 +240,11 @@ pub fn hash_of_packet(packet: &Packet<'_>) -> u64 {
 pub struct EventHash(ValueHash);
 
 impl EventHash {
-    /// The scopes of an event that count, in order.
+    /// Scopes of an event that count, in order.
     pub const SCOPES: [Scope; 4] =
         [Scope::EventRecordHeader, Scope::CommonContext, Scope::SpecificContext, Scope::Payload];
 
-    /// Begins the hash of an event in a packet with a [hash](hash_of_packet).
+    /// Starts the hash of an event in a packet with a [hash](hash_of_packet).
     #[must_use]
     pub fn new(packet: u64) -> Self {
         Self(ValueHash::new(packet))
@@ -264,7 +263,7 @@ impl EventHash {
         visit(&mut ScopeVisitor { hash: &mut self.0, only_without_roles, change_text: None })
     }
 
-    /// The hash.
+    /// Returns the hash.
     #[must_use]
     pub fn finish(self) -> u64 {
         self.0.finish()
@@ -275,12 +274,12 @@ impl EventHash {
 #[derive(Debug)]
 pub struct ScopeVisitor<'h> {
     hash: &'h mut ValueHash,
-    /// Only single values count, and of those only the ones without roles.
+    /// Counts only single values without roles.
     only_without_roles: bool,
     change_text: Option<ChangeText>,
 }
 
-/// Makes the text that is written of the bytes of a text in UTF-8.
+/// Converts the bytes of a UTF-8 text to those that are written.
 pub type ChangeText = fn(&[u8]) -> Cow<'_, [u8]>;
 
 impl ScopeVisitor<'_> {
@@ -290,7 +289,7 @@ impl ScopeVisitor<'_> {
         ScopeVisitor { hash, only_without_roles: true, change_text: None }
     }
 
-    /// Has texts in UTF-8 count as they are written.
+    /// Hashes UTF-8 texts as they are written.
     pub fn change_texts(&mut self, change: ChangeText) {
         self.change_text = Some(change);
     }
@@ -341,7 +340,7 @@ impl Visitor for ScopeVisitor<'_> {
         let change = self.change_text.filter(|_| value.encoding == StringEncoding::Utf8);
         let Some(hash) = self.take(field) else { return };
         let bytes = change.map_or(Cow::Borrowed(value.bytes), |change| change(value.bytes));
-        // Readers of CTF end a text at its first U+0000.
+        // CTF readers end a text at its first U+0000.
         let unit = value.encoding.unit();
         let end = bytes.chunks(unit).position(|unit| unit.iter().all(|byte| *byte == 0));
         let bytes = &bytes[..end.map_or(bytes.len(), |end| end * unit)];
@@ -369,14 +368,14 @@ impl Visitor for ScopeVisitor<'_> {
     }
 }
 
-/// Hash of the values of an event record or of a packet, which it visits. Names and classes do not count; the order does.
+/// Hash of the values of a visited event record or packet. Names and classes do not count; the order does.
 #[derive(Clone, Copy, Debug)]
 pub struct ValueHash(u64);
 
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl ValueHash {
-    /// A hash that begins with a number.
+    /// Starts a hash with a number.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed ^ 0x51_7c_c1_b7_27_22_0a_95)
@@ -385,7 +384,7 @@ impl ValueHash {
     /// Adds a number.
     #[inline]
     pub fn add(&mut self, value: u64) {
-        // The product does not wait for the hash before: this many values are mixed in at once.
+        // The product does not depend on the previous hash, so several values are mixed in at once.
         self.0 = self.0.rotate_left(23).wrapping_add(value.wrapping_mul(FACTOR));
     }
 
@@ -403,7 +402,7 @@ impl ValueHash {
         self.add_bytes(bytes, bytes);
     }
 
-    /// Adds bytes; `raw` begins with them, and may have more.
+    /// Adds bytes; `raw` begins with them, and may be longer.
     #[inline(always)]
     fn add_bytes(&mut self, bytes: &[u8], raw: &[u8]) {
         self.add(bytes.len() as u64);
@@ -413,7 +412,7 @@ impl ValueHash {
         let (Some(first), Some(last)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) else {
             return self.add(first_word(bytes));
         };
-        // The last eight may be among those before: their number says how many.
+        // The last eight bytes may overlap those before; the length tells both apart.
         self.add(u64::from_le_bytes(*first));
         if bytes.len() > 16 {
             for word in bytes[8..bytes.len() - 1].as_chunks::<8>().0 {
@@ -423,7 +422,7 @@ impl ValueHash {
         self.add(u64::from_le_bytes(*last));
     }
 
-    /// The hash. Its bits are spread, so that sums of hashes do not cancel out.
+    /// Returns the hash. Its bits are spread, so that sums of hashes do not cancel out.
     #[must_use]
     pub fn finish(self) -> u64 {
         let hash = (self.0 ^ self.0 >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
@@ -468,7 +467,7 @@ impl Visitor for ValueHash {
         }
     }
 
-    // There are two callers, which would make it a call.
+    // With two callers, it would not be inlined otherwise.
     #[inline(always)]
     fn text(&mut self, _: Field<'_>, value: Text<'_>) {
         self.add_bytes(value.bytes, value.raw);

@@ -1,4 +1,4 @@
-//! Event record classes that are only met while reading.
+//! Event record classes that are discovered while reading.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -7,40 +7,39 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use crate::plan::{EventRecordPlans, PlanError, TracePlans};
 use crate::{DataStreamClass, EventRecordClass, Limits, TraceClass};
 
-/// An event record class that no description of the trace has: the records themselves say what they
-/// consist of.
+/// An event record class that the description of the trace does not contain: the records describe themselves.
 #[derive(Debug)]
 pub struct DynamicClass {
-    /// The class, compiled.
+    /// Compiled class.
     pub plans: EventRecordPlans,
-    /// How many values are kept for other fields. The fields of the class can only need each other.
+    /// Number of values that are kept for other fields. Fields of the class depend only on each other.
     pub slots: usize,
 }
 
-/// The event record classes of a data stream class that were met up to now: a list that only grows,
-/// shared by all cursors.
+/// Event record classes of a data stream class discovered so far: a list that only grows, shared by all cursors.
 ///
-/// Whether two records are of one class is up to the reader, who has a key for each: two of the same key
-/// are. Classes are kept in one of two ways:
+/// The reader defines a key for each class: records with the same key are of one class. Classes are kept in
+/// one of two ways:
 /// - compiled ([`DynamicClasses::intern`]), which takes some thousand bytes each;
-/// - as their keys ([`DynamicClasses::index`]), if those say all there is to know: then a class takes little more
-///   than its key, is [compiled](DynamicClasses::get) when it is needed, and stays so as long as it is in use.
+/// - as keys ([`DynamicClasses::index`]), if a key describes its class completely: the class takes little
+///   more than its key, is [compiled](DynamicClasses::get) on demand, and stays compiled as long as it is in
+///   use.
 pub struct DynamicClasses {
-    /// How many classes the trace declares, which have the indexes before.
+    /// Number of classes that the trace declares, which have the lower indexes.
     declared: usize,
     limits: Limits,
     describe: OnceLock<Describe>,
     inner: Mutex<Inner>,
 }
 
-/// Makes a class of its key.
+/// Makes a class from its key.
 type Describe = Box<dyn Fn(&[u8]) -> EventRecordClass + Send + Sync>;
 
 #[derive(Debug, Default)]
 struct Inner {
     classes: Vec<Entry>,
     by_key: HashMap<Arc<[u8]>, u32>,
-    /// What all classes take, in units of about a field class.
+    /// Size of all classes, in units of about a field class.
     size: u64,
 }
 
@@ -53,11 +52,11 @@ struct Entry {
 #[derive(Debug)]
 enum Class {
     Kept(Arc<DynamicClass>),
-    /// What it was when it was needed last.
+    /// The compiled class, if it is still in use.
     OfKey(Weak<DynamicClass>),
 }
 
-/// How many bytes of keys count as much as a field class.
+/// Number of bytes of keys that count as much as a field class.
 const KEY_BYTES: u64 = 64;
 
 impl DynamicClasses {
@@ -65,13 +64,13 @@ impl DynamicClasses {
         Self { declared, limits: *limits, describe: OnceLock::new(), inner: Mutex::default() }
     }
 
-    /// Says how a class is made of its key, for [`DynamicClasses::index`]. Only the first time counts.
+    /// Sets the function that makes a class from its key, for [`DynamicClasses::index`]. Only the first call counts.
     pub fn describe_with(&self, describe: impl Fn(&[u8]) -> EventRecordClass + Send + Sync + 'static) {
         let _ = self.describe.set(Box::new(describe));
     }
 
-    /// The class of this key; if it is met for the first time, `make` makes it. None if there are as
-    /// many as the [`Limits`] allow, or if they are as large: then [`DynamicClasses::last`] has to do.
+    /// Returns the class of this key, made by `make` if the key is new. Returns `None` if the number or the
+    /// size of classes reached the [`Limits`]: then use [`DynamicClasses::last`].
     ///
     /// # Errors
     /// If the class cannot be compiled.
@@ -83,8 +82,8 @@ impl DynamicClasses {
         self.add(key, make, true)
     }
 
-    /// Like [`DynamicClasses::intern`], but without regard to limits: for classes that are for all records,
-    /// of which a format has a handful.
+    /// Like [`DynamicClasses::intern`], but regardless of limits: for the handful of classes of a format that
+    /// fit all records.
     ///
     /// # Errors
     /// If the class cannot be compiled.
@@ -118,10 +117,9 @@ impl DynamicClasses {
         Ok(Some(class))
     }
 
-    /// The index of the class of this key, for [`DynamicClasses::get`]; it is that of all classes that are met
-    /// while reading, from 0 on. If it is met for the first time, it is kept as its key. None if there are as
-    /// many as the [`Limits`] allow, or if they are as large, unless that `is_last`: one of a handful that
-    /// are for all records.
+    /// Returns the index of the class of this key, for [`DynamicClasses::get`], counted from 0 among the
+    /// discovered classes. A new class is kept as its key. Returns `None` if the number or the size of
+    /// classes reached the [`Limits`], unless `is_last`: one of the handful of classes that fit all records.
     pub fn index(&self, key: &[u8], is_last: bool) -> Option<usize> {
         let mut inner = self.lock();
         if let Some(index) = inner.by_key.get(key) {
@@ -134,8 +132,8 @@ impl DynamicClasses {
         inner.classes.len().checked_sub(1)
     }
 
-    /// The class of this index, compiled. None if there is no such class, or if it is kept as its key and
-    /// nothing [says](DynamicClasses::describe_with) how it is made of that.
+    /// Returns the compiled class of this index. `None` if there is no such class, or if it is kept as its
+    /// key and no [function](DynamicClasses::describe_with) makes classes from keys.
     ///
     /// # Errors
     /// If the class cannot be compiled.
@@ -143,13 +141,13 @@ impl DynamicClasses {
         self.compiled(&mut self.lock(), index)
     }
 
-    /// How many classes were met up to now.
+    /// Returns the number of classes discovered so far.
     #[must_use]
     pub fn count(&self) -> usize {
         self.lock().classes.len()
     }
 
-    /// The class of this index as it is described; see [`DynamicClasses::get`].
+    /// Returns the class of this index without compiling it; see [`DynamicClasses::get`].
     #[must_use]
     pub fn described(&self, index: usize) -> Option<Arc<EventRecordClass>> {
         let key = match self.lock().classes.get(index)? {
@@ -195,7 +193,7 @@ impl fmt::Debug for DynamicClasses {
 
 impl Inner {
     fn push(&mut self, key: &[u8], class: Class, size: u64) {
-        // There can be no more keys than there is memory for.
+        // Memory limits the number of keys.
         let Ok(index) = u32::try_from(self.classes.len()) else { return };
         let key: Arc<[u8]> = key.into();
         self.size = self.size.saturating_add(size + key.len() as u64 / KEY_BYTES);
@@ -204,7 +202,7 @@ impl Inner {
     }
 }
 
-/// A class that needs nothing of the scopes before it, compiled.
+/// Compiles a class that needs nothing from the scopes before it.
 fn compile(class: EventRecordClass, index: usize, limits: &Limits) -> Result<DynamicClass, PlanError> {
     let event_records = vec![Arc::new(class)];
     let stream = DataStreamClass { event_records, ..DataStreamClass::default() };
@@ -284,7 +282,7 @@ mod tests {
             dynamic.get(index).unwrap().unwrap().plans.payload.as_ref().unwrap().nodes().count() - 1
         };
         assert_eq!((members(0), members(1), members(2)), (1, 2, 4));
-        // It is the same as long as it is in use.
+        // It stays the same as long as it is in use.
         let one = dynamic.get(1).unwrap().unwrap();
         assert!(Arc::ptr_eq(&one, &dynamic.get(1).unwrap().unwrap()));
         assert_eq!(one.plans.index, Some(2));

@@ -1,4 +1,4 @@
-//! Events and packets as they are delivered: where they lie, and the plans to decode them.
+//! Delivered events and packets: the positions of their scopes, and the plans to decode them.
 
 use crate::decode::{
     DecodeError, DecodeLimits, PacketBits, Plans, Position, Slots, changed_since, decode_all, decode_joined,
@@ -12,30 +12,30 @@ use crate::{DataStream, EventRecordClass, EventValues, Scope, Visitor};
 pub struct ClockValue {
     /// Nanoseconds from the origin of the clock.
     pub nanoseconds: i128,
-    /// Cycles as the trace has them, without the offset of the clock class.
+    /// Cycles as recorded, without the offset of the clock class.
     pub cycles: u64,
 }
 
-/// Where the scopes of a packet and of an event record in it lie, or what their values are.
+/// Positions or values of the scopes of a packet and of an event record in it.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Scopes<'a> {
     /// The packet.
     pub bits: PacketBits<'a>,
-    /// Where each scope that can be decoded begins (before its alignment), by the number of the [`Scope`].
+    /// Start of each scope that can be decoded (before its alignment), by the number of the [`Scope`].
     pub begins: &'a [Position; 6],
     /// Values that fields of later scopes need from earlier ones.
     pub slots: &'a Slots,
     /// Limits of decoding.
     pub limits: &'a DecodeLimits,
-    /// The scopes that are values rather than bits, if there are any.
+    /// Values of the scopes that are values rather than bits, if there are any.
     pub values: Option<&'a EventValues>,
-    /// Where the event record ends, in bits from the beginning of the packet; 0 if that is not known.
+    /// End of the event record, in bits from the beginning of the packet; 0 if unknown.
     pub end: u64,
 }
 
 impl<'a> Scopes<'a> {
-    /// Scopes that are all bits.
+    /// Makes scopes that are all bits.
     #[inline(always)]
     #[must_use]
     pub fn new(
@@ -47,21 +47,21 @@ impl<'a> Scopes<'a> {
         Self { bits, begins, slots, limits, values: None, end: 0 }
     }
 
-    /// The same, of an event record that ends at this bit of the packet.
+    /// Sets the end of the event record, in bits from the beginning of the packet.
     #[inline(always)]
     #[must_use]
     pub fn with_end(self, end: u64) -> Self {
         Self { end, ..self }
     }
 
-    /// The same, but the scopes that are among these values are values.
+    /// Sets the values of scopes that are values.
     #[inline(always)]
     #[must_use]
     pub fn with_values(self, values: &'a EventValues) -> Self {
         Self { values: Some(values), ..self }
     }
 
-    /// Scopes that are all values.
+    /// Makes scopes that are all values.
     #[must_use]
     pub fn of_values(values: &'a EventValues) -> Self {
         const BEGINS: &[Position; 6] = &[Position::at(0); 6];
@@ -75,7 +75,7 @@ impl<'a> Scopes<'a> {
         {
             return values.visit(scope, plan, visitor);
         }
-        // What is never decoded begins nowhere.
+        // Scopes that are never decoded have no start.
         let Some(mut position) = self.begins.get(scope as usize).copied() else { return Ok(()) };
         plan.decode(self.bits, &mut position, self.slots, *self.limits, visitor)
     }
@@ -85,23 +85,22 @@ impl<'a> Scopes<'a> {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Event<'a> {
-    /// The stream that it is in.
+    /// Data stream of the event.
     pub stream: &'a DataStream,
-    /// Its class.
+    /// Its event record class.
     pub class: &'a EventRecordClass,
-    /// The decode plans of its class.
+    /// Decode plans of its class.
     pub plans: &'a EventRecordPlans,
-    /// When it was recorded, by the default clock of its stream.
+    /// Time of the event on the default clock of its stream.
     pub clock: Option<&'a ClockValue>,
-    /// Values of further clocks of the trace, by the index of the clock class (CTF 1.8 and
-    /// PROP-1.0 may have several).
+    /// Values of further clocks of the trace, by the index of the clock class (CTF 1.8 and PROP-1.0 may have several).
     pub other_clocks: &'a [(u16, u64)],
-    /// Where its fields are.
+    /// Positions or values of its fields.
     pub scopes: Scopes<'a>,
 }
 
 impl<'a> Event<'a> {
-    /// An event record of a data stream and of the class of these plans, with the value of the stream's
+    /// Makes an event record of a data stream and of the class of these plans, with the value of the stream's
     /// default clock if it has one.
     #[inline(always)]
     #[must_use]
@@ -114,28 +113,27 @@ impl<'a> Event<'a> {
         Self { stream, class: &plans.class, plans, clock, other_clocks: &[], scopes }
     }
 
-    /// The same with values of further clocks; see [`Event::other_clocks`].
+    /// Sets the values of further clocks; see [`Event::other_clocks`].
     #[inline(always)]
     #[must_use]
     pub fn with_other_clocks(self, other_clocks: &'a [(u16, u64)]) -> Self {
         Self { other_clocks, ..self }
     }
 
-    /// The name of its class; empty if that has none.
+    /// Returns the name of its class, or an empty text.
     #[must_use]
     pub fn name(&self) -> &'a str {
         self.class.name.as_deref().unwrap_or_default()
     }
 
-    /// When it was recorded, in nanoseconds from the origin of the default clock of its stream; None if that
-    /// has no clock.
+    /// Returns its time in nanoseconds from the origin of the default clock of its stream; `None` without a clock.
     #[must_use]
     pub fn nanoseconds(&self) -> Option<i128> {
         self.clock.map(|clock| clock.nanoseconds)
     }
 
-    /// Size of its record in bits, header and alignment before it included. None if the format does not know
-    /// it, as where a record is values.
+    /// Returns the size of its record in bits, including the header and the alignment before it. `None` if
+    /// unknown, as for a record of values.
     #[inline]
     #[must_use]
     pub fn size_in_bits(&self) -> Option<u64> {
@@ -143,16 +141,15 @@ impl<'a> Event<'a> {
         self.scopes.end.checked_sub(begin).filter(|bits| *bits > 0)
     }
 
-    /// Which of the event record classes of its data stream class it is of, for those who keep
-    /// something for each class: those that were declared come first, then those that are met while
-    /// reading. None if its plans are from elsewhere.
+    /// Returns the index of its class, for data kept by class: first the classes declared by its data stream
+    /// class, then those discovered while reading. `None` if its plans are from elsewhere.
     #[inline]
     #[must_use]
     pub fn class_index(&self) -> Option<usize> {
         self.plans.index
     }
 
-    /// The plan of a scope, if events of its class can have that.
+    /// Returns the plan of a scope, if events of its class can have it.
     #[must_use]
     pub fn plan(&self, scope: Scope) -> Option<&'a Plan> {
         let stream = self.stream.plans();
@@ -167,14 +164,14 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// Whether it has fields of its [resource](Scope::Resource).
+    /// Returns `true` if it has fields in the scope [resource](Scope::Resource).
     #[inline]
     #[must_use]
     pub fn has_resource(&self) -> bool {
         self.scopes.values.is_some_and(|values| values.has(Scope::Resource))
     }
 
-    /// The root node of a scope, if events of its class can have that.
+    /// Returns the root node of a scope, if events of its class can have it.
     #[must_use]
     pub fn root(&self, scope: Scope) -> Option<&'a Node> {
         Some(self.plan(scope)?.root())
@@ -183,8 +180,7 @@ impl<'a> Event<'a> {
     /// Passes all fields of a scope to `visitor`. Does nothing if the event has no such scope.
     ///
     /// # Errors
-    /// Readers only deliver events whose bits fit their class; the error is theirs to see when they
-    /// find out.
+    /// Only a reader validating its own data sees this error: delivered events fit their class.
     pub fn visit<V: Visitor>(&self, scope: Scope, visitor: &mut V) -> Result<(), DecodeError> {
         match self.plan(scope) {
             Some(plan) => self.scopes.visit(scope, plan, visitor),
@@ -192,9 +188,8 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// Passes the fields that are the event's own to `visitor`: those of the common context, the specific
-    /// context and the payload. Of the structures that these three are it may or may not be reported: for
-    /// visitors that want values, wherever they stand.
+    /// Passes all fields of the common context, the specific context and the payload to `visitor`. `begin_structure`
+    /// may be skipped for these three root structures: for visitors that want values, wherever they are.
     ///
     /// # Errors
     /// See [`Event::visit`].
@@ -221,10 +216,9 @@ impl<'a> Event<'a> {
     }
 }
 
-/// What the joined steps of an event record class are of.
+/// Plans of the joined steps of an event record class.
 impl<'a> Plans<'a> for &'a Event<'a> {
-    // Most visitors do not ask for all classes; as nothing can go wrong here, the compiler leaves it out
-    // then.
+    // Most visitors do not ask for all classes, and the lookup has no side effects, so the compiler drops it.
     #[inline(always)]
     fn get(self, plan: u8) -> &'a Plan {
         let plan = match plan {
@@ -236,20 +230,36 @@ impl<'a> Plans<'a> for &'a Event<'a> {
     }
 }
 
-/// The scopes that are an event's own.
+/// Scopes of the event record itself.
 const OWN: [Scope; 3] = [Scope::CommonContext, Scope::SpecificContext, Scope::Payload];
 
 impl Event<'_> {
-    /// [`Event::visit_all`] where some scopes are values.
+    /// Runs [`Event::visit_all`] if some scopes are values.
     #[inline(never)]
     fn visit_each<V: Visitor>(&self, visitor: &mut V) -> Result<(), DecodeError> {
-        OWN.into_iter().try_for_each(|scope| self.visit(scope, visitor))
+        let scopes = &self.scopes;
+        for scope in OWN {
+            let Some(plan) = self.plan(scope) else { continue };
+            if let Some(values) = scopes.values.filter(|values| values.has(scope)) {
+                values.visit(scope, plan, visitor)?;
+                continue;
+            }
+            let begin = scopes.begins.get(scope as usize).map_or(0, |begin| begin.bit);
+            let Some(steps) = plan.byte_steps().filter(|_| begin % 8 == 0) else {
+                scopes.visit(scope, plan, visitor)?;
+                continue;
+            };
+            let bytes = scopes.bits.bytes();
+            if !decode_joined(steps, plan, bytes, (begin / 8) as usize, scopes.slots, visitor) {
+                return changed_since(scopes.bits, begin);
+            }
+        }
+        Ok(())
     }
 }
 
 impl EventValues {
-    /// Takes over all scopes of an event, in place of what was here: a copy of the event that lasts longer
-    /// than the event itself.
+    /// Replaces its contents by all scopes of an event: a copy that outlives the event.
     ///
     /// # Errors
     /// See [`Event::visit`].
@@ -269,31 +279,31 @@ impl EventValues {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Packet<'a> {
-    /// The stream that it is in.
+    /// Data stream of the packet.
     pub stream: &'a DataStream,
-    /// Value of the default clock when it begins.
+    /// Value of the default clock at its beginning.
     pub begin: Option<ClockValue>,
-    /// Value of the default clock when it ends.
+    /// Value of the default clock at its end.
     pub end: Option<ClockValue>,
-    /// Whether it can have events after `end`, by a fault of the tracer: then it ends with the last of them.
+    /// `true` if a bug of the tracer may put events after `end`: the packet then ends with the last of them.
     pub has_late_events: bool,
-    /// True if its context says other times, or may, by a fault of the tracer: those of the packet are right, that of
-    /// its end once it has ended.
+    /// `true` if a bug of the tracer may put wrong times in its context: the times here are right, the end
+    /// only once the packet has ended.
     pub has_corrected_times: bool,
-    /// Index in the stream, as the packet says.
+    /// Recorded index of the packet in its stream.
     pub sequence_number: Option<u64>,
-    /// Snapshot of the counter of discarded event records when it ends.
+    /// Snapshot of the counter of discarded event records at its end.
     pub discarded_counter: Option<u64>,
     /// Size of the whole packet in bits.
     pub total_length: u64,
-    /// Size without the padding at its end in bits.
+    /// Size in bits without the padding at the end.
     pub content_length: u64,
-    /// Where its fields are; only the first two scopes count.
+    /// Positions of its fields; only the first two scopes are used.
     pub scopes: Scopes<'a>,
 }
 
 impl<'a> Packet<'a> {
-    /// A packet of these sizes in bits, of which no times and numbers are known.
+    /// Makes a packet of these sizes in bits, without times and counters.
     #[inline]
     #[must_use]
     pub fn new(stream: &'a DataStream, total_length: u64, content_length: u64, scopes: Scopes<'a>) -> Self {
@@ -311,21 +321,21 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// The same with the values of the default clock when it begins and ends.
+    /// Sets the values of the default clock at its beginning and end.
     #[inline]
     #[must_use]
     pub fn with_times(self, begin: Option<ClockValue>, end: Option<ClockValue>) -> Self {
         Self { begin, end, ..self }
     }
 
-    /// The same with its sequence number, and the counter of discarded event records at its end.
+    /// Sets its sequence number, and the counter of discarded event records at its end.
     #[inline]
     #[must_use]
     pub fn with_counters(self, sequence_number: Option<u64>, discarded_counter: Option<u64>) -> Self {
         Self { sequence_number, discarded_counter, ..self }
     }
 
-    /// The plan of the packet header or the packet context.
+    /// Returns the plan of the packet header or the packet context.
     #[must_use]
     pub fn plan(&self, scope: Scope) -> Option<&'a Plan> {
         match scope {

@@ -10,11 +10,11 @@ use crate::{
     MemberIndex, Scope, Scopes, StringLength, Text, Wide,
 };
 
-/// Makes events of one class from values, one after the other, and checks them against the class: for
-/// writers, for formats in text, for tests.
+/// Makes successive events of one class from values and checks them against the class: for writers, text
+/// formats and tests.
 ///
-/// Members keep their values from one event to the next until they are set again. Nothing is allocated for
-/// an event once the memory is large enough.
+/// Members keep their values from one event to the next until they are set again. No event allocates memory
+/// once the buffers are large enough.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -46,16 +46,16 @@ pub struct EventBuilder {
     stream: Arc<DataStream>,
     class: Class,
     clock: Option<ClockValue>,
-    /// By scope and member: whether it has a value, and that value.
+    /// Flag if set, and value, by scope and member.
     members: [Vec<(bool, EventValues)>; 7],
-    /// All of them in the order of the class.
+    /// All set values in the order of the class.
     values: EventValues,
 }
 
 /// The event record class of a builder.
 #[derive(Debug)]
 enum Class {
-    /// By its index among those that the data stream class declares.
+    /// Index among the classes that the data stream class declares.
     Declared(usize),
     Dynamic(Arc<DynamicClass>),
 }
@@ -69,7 +69,7 @@ impl Class {
     }
 }
 
-/// Why no event can be made of values.
+/// Reason why no event can be made of values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -79,7 +79,7 @@ pub enum BuildError {
     /// A member has no value.
     #[error("{scope} member `{member}`: expected a value, found none")]
     Missing {
-        /// The scope, in a word.
+        /// Name of the scope.
         scope: &'static str,
         /// Name of the member.
         member: String,
@@ -87,26 +87,26 @@ pub enum BuildError {
     /// A value does not fit its class.
     #[error("{scope} member `{member}`: expected {expected}, found {found}")]
     Value {
-        /// The scope, in a word.
+        /// Name of the scope.
         scope: &'static str,
-        /// Name of the member, or of what is in it.
+        /// Name of the member, or of a field in it.
         member: String,
-        /// What the class asks for.
+        /// Value that the class requires.
         expected: String,
-        /// What the value is.
+        /// Value found.
         found: String,
     },
 }
 
 impl EventBuilder {
-    /// A builder of events of a data stream and of the event record class of this index in its class;
-    /// None if there is none.
+    /// Makes a builder for a data stream and the event record class of this index; `None` if there is no such
+    /// class.
     #[must_use]
     pub fn new(stream: Arc<DataStream>, class: usize) -> Option<Self> {
         Self::of_class(stream, Class::Declared(class))
     }
 
-    /// A builder of events of a data stream and of a class that was met while reading or writing it.
+    /// Makes a builder for a data stream and a class discovered while reading or writing it.
     #[must_use]
     pub fn dynamic(stream: Arc<DataStream>, class: Arc<DynamicClass>) -> Option<Self> {
         Self::of_class(stream, Class::Dynamic(class))
@@ -132,14 +132,14 @@ impl EventBuilder {
         Some(Self { stream, class, clock: None, members, values: EventValues::default() })
     }
 
-    /// Sets the time in cycles of the stream's default clock; does nothing if it has none.
+    /// Sets the time in cycles of the stream's default clock, if it has one.
     pub fn set_cycles(&mut self, cycles: u64) {
         let clock = self.stream.clock();
         self.clock = clock.map(|clock| ClockValue { nanoseconds: clock.nanoseconds(cycles), cycles });
     }
 
-    /// The member of this name: of the payload, the contexts, the event record header or the resource, or of
-    /// one of them if its name has `payload.`, `ctx.`, `header.` or `resource.` before it.
+    /// Finds a member by name in the payload, the contexts, the event record header or the resource, or only
+    /// in one of them after the prefix `payload.`, `ctx.`, `header.` or `resource.`.
     #[must_use]
     pub fn member(&self, name: &str) -> Option<MemberIndex> {
         use Scope::{CommonContext, EventRecordHeader, Payload, Resource, SpecificContext};
@@ -162,7 +162,7 @@ impl EventBuilder {
         })
     }
 
-    /// The class of a member.
+    /// Returns the class of a member.
     #[must_use]
     pub fn class_of(&self, member: MemberIndex) -> Option<&FieldClass> {
         let plan = self.plan(member.scope)?;
@@ -185,7 +185,7 @@ impl EventBuilder {
         self.put_with(member, |values| values.push(value));
     }
 
-    /// Sets the value of a member to what `write` appends: one value, with all that is in it.
+    /// Sets a member to the value that `write` appends, with all fields in it.
     pub fn put_with(&mut self, member: MemberIndex, write: impl FnOnce(&mut EventValues)) {
         let members = &mut self.members[member.scope as usize];
         let Some((is_set, values)) = members.get_mut(member.index as usize) else { return };
@@ -195,22 +195,21 @@ impl EventBuilder {
         *is_set = true;
     }
 
-    /// Takes all values out.
+    /// Removes all values.
     pub fn clear(&mut self) {
         self.members.iter_mut().flatten().for_each(|(is_set, _)| *is_set = false);
     }
 
-    /// The event of the values that were set.
+    /// Returns the event of the values that were set.
     ///
     /// # Errors
-    /// If a member of the event record's own scopes (contexts and payload) has no value, or one that does
-    /// not fit its class.
+    /// If a member of the contexts or the payload has no value, or one that does not fit its class.
     pub fn event(&mut self) -> Result<Event<'_>, BuildError> {
         let mut values = std::mem::take(&mut self.values);
         let written = self.write(&mut values);
         self.values = values;
         written?;
-        // `of_class` has looked for it.
+        // `of_class` checked it.
         let Some(plans) = self.class.plans(&self.stream) else {
             return Err(BuildError::NoMember(String::new()));
         };
@@ -222,7 +221,7 @@ impl EventBuilder {
         for scope in Scope::ALL {
             let Some(plan) = self.plan(scope) else { continue };
             let members = &self.members[scope as usize];
-            // Headers, packet contexts and resources need not be there.
+            // Headers, packet contexts and resources are optional.
             let is_own = matches!(scope, Scope::CommonContext | Scope::SpecificContext | Scope::Payload);
             if !is_own && members.iter().all(|(is_set, _)| !is_set) {
                 continue;
@@ -273,7 +272,7 @@ impl EventBuilder {
     }
 }
 
-/// What a scope is called in errors.
+/// Name of a scope in errors.
 fn word(scope: Scope) -> &'static str {
     match scope {
         Scope::PacketHeader => "packet header",
@@ -286,7 +285,7 @@ fn word(scope: Scope) -> &'static str {
     }
 }
 
-/// The names that lead to a node of a plan, with `.` between them.
+/// Names on the path to a node of a plan, separated by `.`.
 fn path_of(plan: &Plan, node: usize) -> String {
     let mut names = Vec::new();
     let mut next = NodeId::try_from(node).ok();
@@ -299,10 +298,10 @@ fn path_of(plan: &Plan, node: usize) -> String {
     names.join(".")
 }
 
-/// Looks for values that are of the kind that the class asks for, but do not fit it.
+/// Finds values of the right kind that do not fit their class.
 #[derive(Debug, Default)]
 struct Check {
-    /// The node of the first one, what is expected and what was found.
+    /// Node of the first misfit, the expected and the actual value.
     problem: Option<(usize, String, String)>,
 }
 
@@ -314,7 +313,7 @@ impl Check {
         }
     }
 
-    /// Bits of a class of fixed length.
+    /// Requires that a value fits the bits of a class of fixed length.
     fn require_bits(&mut self, field: Field<'_>, used: u64, value: &dyn std::fmt::Display) {
         let length = match &field.class().kind {
             FieldKind::VariableLength { .. } => return,
@@ -366,7 +365,7 @@ impl Visitor for Check {
         if matches!(length, StringLength::NullTerminated) {
             let has_end = crate::bits::terminator(value.bytes, encoding.unit()).is_some();
             self.require(!has_end, field, || {
-                ("a string without U+0000".to_owned(), "one that has it".to_owned())
+                ("a string without U+0000".to_owned(), "one that contains it".to_owned())
             });
         }
     }
@@ -514,7 +513,7 @@ mod tests {
         });
         assert_eq!(
             error(&mut builder),
-            "payload member `text`: expected a string without U+0000, found one that has it"
+            "payload member `text`: expected a string without U+0000, found one that contains it"
         );
         builder.set("text", "").unwrap();
         assert!(builder.event().is_ok());

@@ -1,14 +1,13 @@
 //! Counts of event records.
 
-/// How many event records a data stream has, and when they come.
+/// Number and time range of event records of a data stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventCounts {
-    /// By index of the class; see [`Head::class_index`](crate::Head::class_index).
+    /// Counts by index of the class; see [`Head::class_index`](crate::Head::class_index).
     pub by_class: Vec<u64>,
-    /// Those of which the index is not known.
+    /// Number of event records without a known index.
     pub others: u64,
-    /// The first and the last time, in nanoseconds from the origin of the stream's clock; None if none
-    /// has one.
+    /// First and last time, in nanoseconds from the origin of the stream's clock; `None` without times.
     pub times: Option<(i128, i128)>,
 }
 
@@ -22,7 +21,7 @@ impl EventCounts {
         }
     }
 
-    /// Counts an event record of a class, whenever it comes.
+    /// Counts an event record of a class, regardless of its time.
     #[inline]
     pub fn add_class(&mut self, class_index: Option<usize>) {
         match class_index.map(|index| (index, self.by_class.get_mut(index))) {
@@ -32,11 +31,11 @@ impl EventCounts {
         }
     }
 
-    /// Notes when event records come.
+    /// Extends the time range.
     #[inline]
     pub fn add_time(&mut self, time: i128) {
         match &mut self.times {
-            // Nearly all events are later than those before.
+            // Nearly all events are later than the previous ones.
             Some((_, end)) if time > *end => *end = time,
             Some((begin, _)) => *begin = time.min(*begin),
             times @ None => *times = Some((time, time)),
@@ -49,7 +48,7 @@ impl EventCounts {
         self.by_class[index] += 1;
     }
 
-    /// Of all classes.
+    /// Returns the sum over all classes.
     #[must_use]
     pub fn sum(&self) -> u64 {
         self.by_class.iter().fold(self.others, |sum, count| sum.saturating_add(*count))

@@ -1,30 +1,29 @@
-//! What events are to who looks at a timeline.
+//! Roles of events on a timeline.
 
 use std::fmt;
 
-/// What the events of a class are to a viewer: something that happened at a time, one end of something that
-/// lasted, a sample of the call stack, or values of counters.
+/// The role of the events of a class for a viewer: an instant, one end of a span, a sample of the call stack,
+/// or values of counters.
 ///
-/// Readers say it where they know, once for each event record class. It decides how an event can be shown, not
-/// what it contains: sinks that show what records contain show all events alike.
+/// Readers set it, if they know it, once for each event record class. It decides how an event can be shown,
+/// not its contents: sinks that show records show all events alike.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum EventRole {
-    /// It happened at its time.
+    /// Happened at its time.
     #[default]
     Instant,
-    /// Something begins: what the members that mean [`Meaning::PairKey`](crate::Meaning::PairKey) identify, all
-    /// together. Without such members, what its thread ends next.
+    /// Begins the span that the members with [`Meaning::PairKey`](crate::Meaning::PairKey) identify together.
+    /// Without such members, the next end in its thread closes it.
     Begin,
-    /// What an event that is a [`EventRole::Begin`] began ends: one with the same values of the members that mean
-    /// [`Meaning::PairKey`](crate::Meaning::PairKey).
+    /// Ends the span that an [`EventRole::Begin`] with equal values of the members with
+    /// [`Meaning::PairKey`](crate::Meaning::PairKey) began.
     End,
-    /// The call stack that a member that means [`Meaning::Stack`](crate::Meaning::Stack) is was sampled: nothing
-    /// happened. It counts as much as the member that means [`Meaning::Weight`](crate::Meaning::Weight) says, or
-    /// once.
+    /// Sampled the call stack in the member with [`Meaning::Stack`](crate::Meaning::Stack); nothing happened.
+    /// Its weight is the member with [`Meaning::Weight`](crate::Meaning::Weight), or 1.
     Sample,
-    /// The members that mean [`Meaning::CounterValue`](crate::Meaning::CounterValue) are values of counters at
-    /// its time.
+    /// Recorded the values of counters at its time in the members with
+    /// [`Meaning::CounterValue`](crate::Meaning::CounterValue).
     Counter,
 }
 
@@ -32,7 +31,7 @@ impl EventRole {
     /// All roles.
     pub const ALL: [Self; 5] = [Self::Instant, Self::Begin, Self::End, Self::Sample, Self::Counter];
 
-    /// Its name in small letters, for instance `sample`.
+    /// Returns its name in lower case, for instance `sample`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,20 +1,19 @@
-//! Fields of an event as values, for what does not lie in its record as its class lays it out.
+//! Fields of an event as values, for data that is not in its record as its class lays it out.
 
 use std::ops::Range;
 
 use crate::decode::{DecodeError, DecodeErrorKind};
 use crate::plan::steps::{BitsKind, NodeId, Op, Plan, VariableOp};
 use crate::visitor::{Field, Visitor};
-use crate::{FieldValue, Real, Scope, StringEncoding, Text, Uuid, Wide};
+use crate::{FieldValue, Real, Scope, StringEncoding, Text, Uuid, ValueHash, Wide};
 
 /// The values of an event's scopes, in memory that is reused from one event to the next.
 ///
-/// A reader fills it with what a record does not hold itself: what it carries over from earlier records,
-/// looks up in tables, or parses out of text. Each scope is written as a whole, between
-/// [`EventValues::begin`] and the next scope: one value for each member of the structure that is the class
-/// of the scope, in their order. A scope that is not here is made of bits, or is not there.
+/// A reader fills it with data that a record does not contain itself: repeated from earlier records, looked up in
+/// tables, or parsed from text. Each scope is written as a whole, between [`EventValues::begin`] and the next scope:
+/// one value for each member of the scope's structure, in order. Scopes without values are bits, or absent.
 ///
-/// Nothing is allocated for an event once the memory is large enough.
+/// No event allocates memory once the buffers are large enough.
 ///
 /// ```
 /// use ichnos_model::{EventValues, FieldValue, Scope};
@@ -33,23 +32,23 @@ use crate::{FieldValue, Real, Scope, StringEncoding, Text, Uuid, Wide};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct EventValues {
-    /// The values of all scopes in the order of their class: what is in a value follows it.
+    /// Values of all scopes in the order of their class; the contents of a value follow it.
     cells: Vec<Cell>,
-    /// Of strings and BLOBs.
+    /// Bytes of strings and BLOBs.
     bytes: Vec<u8>,
-    /// Of numbers of more than 64 bits.
+    /// Words of numbers of more than 64 bits.
     words: Vec<u64>,
-    /// Where the cells of each scope are, by the number of the scope.
+    /// Range of the cells of each scope, by the number of the scope.
     scopes: [Option<Range<usize>>; 7],
-    /// The scope that is being written.
+    /// Scope being written.
     current: Option<Scope>,
-    /// The cells of what has begun and not ended.
+    /// Cells of open structures and arrays.
     open: Vec<usize>,
-    /// Whether the next value is that of the optional field or the variant before.
+    /// `true` if the next value is that of the optional field or the variant before.
     is_awaited: bool,
 }
 
-/// A value, or the beginning of what is in one.
+/// A value, or the beginning of a compound one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Cell {
     Null,
@@ -61,15 +60,14 @@ enum Cell {
     Single(f32),
     Double(f64),
     Guid(Uuid),
-    /// From an index in the words on: the size of the number in bits, and whether it is signed, or a
-    /// floating-point number.
+    /// A number in the words from index `begin` on, with its size in bits and its kind.
     Wide {
         begin: usize,
         length: u32,
         signed: bool,
         is_real: bool,
     },
-    /// From an index in the bytes on.
+    /// A text in the bytes from index `begin` on.
     Text {
         begin: usize,
         length: usize,
@@ -82,22 +80,22 @@ enum Cell {
     Structure {
         members: usize,
     },
-    /// The elements follow.
+    /// An array and the number of its elements, which follow.
     Array {
         elements: usize,
     },
-    /// The field follows if it is there.
+    /// An optional field, which follows if it is present.
     Optional {
         is_present: bool,
     },
-    /// The field of the option follows.
+    /// A variant; the field of the option follows.
     Variant {
         option: usize,
     },
 }
 
 impl EventValues {
-    /// Takes all values out, and keeps the memory.
+    /// Removes all values and keeps the memory.
     pub fn clear(&mut self) {
         self.cells.clear();
         self.bytes.clear();
@@ -108,8 +106,7 @@ impl EventValues {
         self.is_awaited = false;
     }
 
-    /// Begins the values of a scope; those of the one before are complete. Values that the scope had
-    /// before are taken out.
+    /// Begins the values of a scope, which completes the previous scope. Removes earlier values of the scope.
     pub fn begin(&mut self, scope: Scope) {
         self.open.clear();
         self.is_awaited = false;
@@ -118,14 +115,14 @@ impl EventValues {
         self.current = Some(scope);
     }
 
-    /// Whether the fields of a scope are values.
+    /// Returns `true` if the fields of a scope are values.
     #[must_use]
     pub fn has(&self, scope: Scope) -> bool {
         self.scopes[scope as usize].is_some()
     }
 
-    /// Returns `true` if the values of a scope are those of another event, as long as all of them are integers,
-    /// booleans and GUIDs: see [`EventValues::copy_numbers`]. True, too, if neither has any.
+    /// Returns `true` if a scope has the same values in both, or in neither. Only for integers, booleans and
+    /// GUIDs: see [`EventValues::copy_numbers`].
     #[inline]
     #[must_use]
     pub fn is_same(&self, scope: Scope, other: &Self) -> bool {
@@ -136,15 +133,14 @@ impl EventValues {
         }
     }
 
-    /// A number that is the same for the same values of a scope, and seldom for others, under the same condition.
+    /// Returns a number that is equal for equal values of a scope and rarely otherwise, under the same condition.
     #[inline]
     #[must_use]
     pub fn digest(&self, scope: Scope) -> u64 {
-        const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
         let range = self.scopes[scope as usize].clone().unwrap_or_default();
-        let cells = self.cells.get(range).unwrap_or_default();
-        cells.iter().fold(FACTOR, |digest, cell| {
-            let value = match *cell {
+        let mut hash = ValueHash::new(0);
+        for cell in self.cells.get(range).unwrap_or_default() {
+            hash.add(match *cell {
                 Cell::Unsigned(value) | Cell::Bits(value) => value,
                 Cell::Signed(value) => value as u64,
                 Cell::Boolean(value) => u64::from(value) | 1 << 32,
@@ -155,19 +151,18 @@ impl EventValues {
                 Cell::Optional { is_present } => u64::from(is_present) | 1 << 33,
                 Cell::Variant { option } => option as u64 | 1 << 34,
                 _ => 1 << 35,
-            };
-            let digest = (digest.rotate_left(23) ^ value).wrapping_mul(FACTOR);
-            digest ^ digest >> 32
-        })
+            });
+        }
+        hash.finish()
     }
 
-    /// Takes over the values of a scope of another event, if it has them. False: there are others among them than integers
-    /// of up to 64 bits, booleans and GUIDs, and they are not taken over.
+    /// Copies the values of a scope of another event, if it has them. Returns `false` and copies nothing if
+    /// they are not all integers of up to 64 bits, booleans and GUIDs.
     #[must_use]
     pub fn copy_numbers(&mut self, scope: Scope, other: &Self) -> bool {
         let Some(range) = other.scopes[scope as usize].clone() else { return true };
         let cells = other.cells.get(range).unwrap_or_default();
-        // Reals can be equal and have other bits.
+        // Equal reals can have different bits.
         let is_other = |cell: &Cell| {
             let has_bytes = matches!(cell, Cell::Text { .. } | Cell::Blob { .. } | Cell::Wide { .. });
             has_bytes || matches!(cell, Cell::Single(_) | Cell::Double(_))
@@ -212,10 +207,10 @@ impl EventValues {
         self.add(cell);
     }
 
-    /// Replaces an unsigned integer of a scope that was written. `index` counts what was appended to the scope, from
-    /// 0 on; that fields are there counts, too. Does nothing where there is no unsigned integer.
+    /// Replaces an unsigned integer of a scope that was written. `index` counts all appended cells of the
+    /// scope from 0 on, including presence flags. Does nothing if that cell is no unsigned integer.
     ///
-    /// This is for values that differ from one event to the next in nothing else.
+    /// For successive events that differ only in these values.
     #[inline(always)]
     pub fn replace_unsigned(&mut self, scope: Scope, index: usize, value: u64) {
         if let Some(range) = &self.scopes[scope as usize]
@@ -225,7 +220,7 @@ impl EventValues {
         }
     }
 
-    /// The same of a GUID.
+    /// Like [`replace_unsigned`](Self::replace_unsigned), for a GUID.
     #[inline(always)]
     pub fn replace_guid(&mut self, scope: Scope, index: usize, value: Uuid) {
         if let Some(range) = &self.scopes[scope as usize]
@@ -235,23 +230,58 @@ impl EventValues {
         }
     }
 
+    /// Returns the member of a scope that `before` others precede, if it is an unsigned integer, or optional and an
+    /// unsigned integer or absent, and those before it are plain values, too.
+    pub(crate) fn plain_member(&self, scope: Scope, before: usize) -> Option<FieldValue<'static>> {
+        let mut cells = self.cells.get(self.scopes[scope as usize].clone()?)?;
+        let mut left = before;
+        loop {
+            let is_found = left == 0;
+            let value = match cells {
+                [Cell::Optional { is_present: false }, rest @ ..] => {
+                    cells = rest;
+                    FieldValue::Null
+                }
+                [Cell::Unsigned(value), rest @ ..]
+                | [Cell::Optional { is_present: true }, Cell::Unsigned(value), rest @ ..] => {
+                    cells = rest;
+                    FieldValue::Unsigned(*value)
+                }
+                [Cell::Signed(_) | Cell::Boolean(_) | Cell::Guid(_) | Cell::Text { .. }, rest @ ..]
+                | [
+                    Cell::Optional { is_present: true },
+                    Cell::Signed(_) | Cell::Boolean(_) | Cell::Guid(_) | Cell::Text { .. },
+                    rest @ ..,
+                ] if !is_found => {
+                    cells = rest;
+                    FieldValue::Null
+                }
+                _ => return None,
+            };
+            if is_found {
+                return Some(value);
+            }
+            left -= 1;
+        }
+    }
+
     /// Begins a structure or a union: its members follow, then [`EventValues::end`].
     pub fn begin_structure(&mut self) {
         self.open(Cell::Structure { members: 0 });
     }
 
-    /// Begins an array: its elements follow, then [`EventValues::end`].
+    /// Begins an array; append its elements, then call [`EventValues::end`].
     pub fn begin_array(&mut self) {
         self.open(Cell::Array { elements: 0 });
     }
 
-    /// Appends an optional field; if it is present, its value has to follow.
+    /// Appends an optional field; if it is present, append its value next.
     pub fn push_optional(&mut self, is_present: bool) {
         self.add(Cell::Optional { is_present });
         self.is_awaited = is_present;
     }
 
-    /// Appends a variant; the value of its option of this index has to follow.
+    /// Appends a variant; append the value of the option with this index next.
     pub fn push_variant(&mut self, option: usize) {
         self.add(Cell::Variant { option });
         self.is_awaited = true;
@@ -268,7 +298,7 @@ impl EventValues {
         self.open.push(self.cells.len() - 1);
     }
 
-    /// Appends a cell, and counts it as a member or an element of what it is in.
+    /// Appends a cell and counts it as a member or an element of its parent.
     fn add(&mut self, cell: Cell) {
         let Some(scope) = self.current else { return };
         if !std::mem::take(&mut self.is_awaited)
@@ -300,11 +330,11 @@ impl EventValues {
         self.bytes.get(begin..begin + length).unwrap_or_default()
     }
 
-    /// Calls `visitor` for all fields of a scope of which these are the values.
+    /// Passes all fields of a scope with these values to `visitor`.
     ///
     /// # Errors
     /// If the values do not fit the class.
-    // What is bits, as most is, is visited where it is asked for.
+    // Most scopes are bits and are visited inline.
     #[inline(never)]
     pub(crate) fn visit<V: Visitor>(
         &self,
@@ -318,7 +348,7 @@ impl EventValues {
         })
     }
 
-    /// The same, with the field that does not fit.
+    /// Like [`visit`](Self::visit), but returns the field that does not fit.
     pub(crate) fn visit_checked<V: Visitor>(
         &self,
         scope: Scope,
@@ -340,7 +370,7 @@ impl EventValues {
         if visit.cells.is_empty() { Ok(()) } else { visit.mismatch("no further value", "more values") }
     }
 
-    /// The bytes of all strings and BLOBs.
+    /// Returns the bytes of all strings and BLOBs.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -365,16 +395,16 @@ impl EventValues {
     }
 }
 
-/// A value that is not of the kind that its class asks for.
+/// A value whose kind differs from that of its class.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mismatch {
-    /// The node of the plan.
+    /// Node of the plan.
     pub(crate) node: NodeId,
     pub(crate) expected: &'static str,
     pub(crate) found: &'static str,
 }
 
-/// Writes the fields of a scope that is made of bits as values.
+/// Records the fields of a scope of bits as values.
 pub(crate) struct Recorder<'v>(pub(crate) &'v mut EventValues);
 
 impl Visitor for Recorder<'_> {
@@ -460,13 +490,13 @@ impl Visitor for Recorder<'_> {
     }
 }
 
-/// Goes through the values of a scope and the plan of its class at the same time.
+/// Walks the values of a scope and the plan of its class together.
 struct ValueVisit<'a, V> {
     plan: &'a Plan,
     values: &'a EventValues,
-    /// Those that follow.
+    /// Remaining cells.
     cells: &'a [Cell],
-    /// The node of the current value.
+    /// Node of the current value.
     at: NodeId,
     visitor: &'a mut V,
 }
@@ -489,50 +519,62 @@ impl<'a, V: Visitor> ValueVisit<'a, V> {
     }
 
     fn members(&mut self, members: &'a [NodeId]) -> Result<(), Mismatch> {
-        members.iter().try_for_each(|id| if self.quick(*id) { Ok(()) } else { self.node(*id) })
+        let mut members = members.iter();
+        loop {
+            // Most values are unsigned integers, and optional fields that are absent or unsigned integers. They are
+            // visited here as `node` does: without it, reading all fields of a nettrace file takes a tenth longer.
+            let mut cells = self.cells;
+            let other = members.find(|id| match self.quick(**id, cells) {
+                Some(rest) => {
+                    cells = rest;
+                    false
+                }
+                None => true,
+            });
+            self.cells = cells;
+            let Some(other) = other else { return Ok(()) };
+            self.node(*other)?;
+        }
     }
 
-    /// Visits what most values are - unsigned integers, and optional fields that are absent or unsigned integers -
-    /// as [`Self::node`] does; false if it is something else. Without it, reading all fields of a nettrace file
-    /// takes a tenth longer.
+    /// Visits a field that is an unsigned integer, or optional and absent or an unsigned integer, and returns the cells
+    /// that follow; `None` if it is something else.
     #[inline(always)]
-    fn quick(&mut self, id: NodeId) -> bool {
+    fn quick(&mut self, id: NodeId, cells: &'a [Cell]) -> Option<&'a [Cell]> {
         let plan = self.plan;
         let length_of = |id: NodeId| match &plan.node(id).op {
             Op::Bits(bits) if bits.kind == BitsKind::Unsigned && bits.length <= 64 => Some(bits.length),
             _ => None,
         };
-        match (&plan.node(id).op, self.cells) {
+        let field = self.field(id);
+        match (&plan.node(id).op, cells) {
             (Op::Bits(_), [Cell::Unsigned(value), rest @ ..]) => {
-                let Some(length) = length_of(id) else { return false };
-                self.visitor.unsigned(self.field(id).with_length(length), *value);
-                self.cells = rest;
+                self.visitor.unsigned(field.with_length(length_of(id)?), *value);
+                Some(rest)
             }
             (Op::Optional { .. }, [Cell::Optional { is_present: false }, rest @ ..]) => {
-                self.visitor.begin_optional(self.field(id), false, 0);
-                self.visitor.end_optional(self.field(id));
-                self.cells = rest;
+                self.visitor.begin_optional(field, false, 0);
+                self.visitor.end_optional(field);
+                Some(rest)
             }
             (
                 Op::Optional { field: inner, .. },
                 [Cell::Optional { is_present: true }, Cell::Unsigned(value), rest @ ..],
             ) => {
-                let Some(length) = length_of(*inner) else { return false };
-                self.visitor.begin_optional(self.field(id), true, 1);
+                let length = length_of(*inner)?;
+                self.visitor.begin_optional(field, true, 1);
                 self.visitor.unsigned(self.field(*inner).with_length(length), *value);
-                self.visitor.end_optional(self.field(id));
-                self.cells = rest;
+                self.visitor.end_optional(field);
+                Some(rest)
             }
-            _ => return false,
+            _ => None,
         }
-        true
     }
 
     fn node(&mut self, id: NodeId) -> Result<(), Mismatch> {
         let plan = self.plan;
         let op = &plan.node(id).op;
-        if matches!(op, Op::Bits(bits) if bits.kind == BitsKind::Padding) {
-            // It has no value.
+        if plan.is_padding(id) {
             return Ok(());
         }
         self.at = id;
@@ -586,7 +628,8 @@ impl<'a, V: Visitor> ValueVisit<'a, V> {
                 if let Op::StaticArray { length, .. } = op
                     && *length != elements as u64
                 {
-                    return self.mismatch("as many elements as the class says", "another number of elements");
+                    return self
+                        .mismatch("the number of elements in the class", "another number of elements");
                 }
                 self.visitor.begin_array(field, elements as u64);
                 for _ in 0..elements {
@@ -605,7 +648,7 @@ impl<'a, V: Visitor> ValueVisit<'a, V> {
             }
             (Op::Variant(variant), Cell::Variant { option }) => {
                 let Some(inner) = variant.options.get(option) else {
-                    return self.mismatch("an option of the variant", "the index of none");
+                    return self.mismatch("an option of the variant", "an invalid index");
                 };
                 self.visitor.begin_variant(field, option, selector_of(field, option));
                 self.node(*inner)?;
@@ -625,7 +668,7 @@ impl<'a, V: Visitor> ValueVisit<'a, V> {
         self.visitor.text(field, Text { bytes, raw: bytes, encoding });
     }
 
-    /// A value of a class of `most` bits, fixed or variable.
+    /// Visits a value of a class of at most `most` bits, fixed or variable.
     fn bits(&mut self, field: Field<'_>, kind: BitsKind, most: u64, cell: Cell) -> Result<(), Mismatch> {
         match (kind, cell) {
             (BitsKind::Unsigned, Cell::Unsigned(value)) if most <= 64 => self.visitor.unsigned(field, value),
@@ -663,7 +706,7 @@ impl<'a, V: Visitor> ValueVisit<'a, V> {
     }
 }
 
-/// The value that selects an option of a variant: the first of those that do.
+/// Lowest selector value of an option of a variant.
 fn selector_of(field: Field<'_>, option: usize) -> i128 {
     match &field.class().kind {
         crate::FieldKind::Variant { options, .. } => {
@@ -675,7 +718,7 @@ fn selector_of(field: Field<'_>, option: usize) -> i128 {
 }
 
 impl Cell {
-    /// What kind of value it is, for errors.
+    /// Kind of the value, for errors.
     fn kind(self) -> &'static str {
         match self {
             Self::Null => "no value",
@@ -698,7 +741,7 @@ impl Cell {
         }
     }
 
-    /// How many bits the value has as a variable-length one: 7 for each byte.
+    /// Number of bits of the value as a variable-length integer: 7 for each byte.
     fn variable_length(self) -> u64 {
         let bits = match self {
             Self::Unsigned(value) | Self::Bits(value) => 64 - u64::from(value.leading_zeros()),
@@ -726,7 +769,7 @@ impl BitsKind {
 }
 
 impl Op {
-    /// What kind of value a field of it has, for errors.
+    /// Kind of a field's value, for errors.
     fn value_kind(&self) -> &'static str {
         match self {
             Self::Bits(bits) => bits.kind.value_kind(),
@@ -777,7 +820,7 @@ mod tests {
         assert!(!kept.is_same(Scope::CommonContext, &values(2, None)));
         assert!(!kept.is_same(Scope::Payload, &values(1, None)));
         assert!(!kept.is_same(Scope::CommonContext, &EventValues::default()));
-        // Where texts are, is no part of the values.
+        // Positions of texts do not count as values.
         assert!(!EventValues::default().copy_numbers(Scope::CommonContext, &values(1, Some("a"))));
     }
 }

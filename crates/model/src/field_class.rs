@@ -1,4 +1,4 @@
-//! Field classes: everything that CTF 2 can describe, and what the other formats add.
+//! Field classes: everything that CTF 2 can describe, and additions of the other formats.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -10,23 +10,23 @@ use crate::{
     StringEncoding, WallClock, Wide, WideRange,
 };
 
-/// Describes fields: sequences of bits in a packet, and what they mean.
+/// Describes fields: sequences of bits in a packet, with their meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldClass {
-    /// Which kind of field, with the properties of that kind.
+    /// Kind of field, with the properties of that kind.
     pub kind: FieldKind,
-    /// What the field means to decoding.
+    /// Roles of the field in decoding.
     pub roles: Roles,
-    /// Clocks that the field brings up to date besides the one of its roles.
+    /// Clocks that the field updates besides the one of its roles.
     pub clock_updates: Option<Arc<[ClockUpdate]>>,
-    /// What the producer adds.
+    /// Attributes that the producer adds.
     pub attributes: Attributes,
-    /// Whether sinks leave the field out where it is absent, and show it like any other one where it is there: of an
-    /// optional field that nothing in the record of its source says anything about.
+    /// `true` for an optional field that its source record does not describe: sinks hide it if it is absent,
+    /// and show it like any other field if it is present.
     pub hides_absence: bool,
-    /// Of GUIDs: sinks for people show the paths that some of them encode in place of them.
+    /// Encoding of paths in GUIDs: sinks for people show the path instead of the GUID.
     pub activity_paths: Option<ActivityPaths>,
-    /// Where it was declared.
+    /// Place of the declaration.
     pub declared_at: DeclaredAt,
 }
 
@@ -66,7 +66,7 @@ impl FieldClass {
         Self::new(FieldKind::Float(BitField::new(length, ByteOrder::LittleEndian, 8)))
     }
 
-    /// A string in UTF-8 that ends with a zero where it is bits.
+    /// A UTF-8 string; as bits, it ends with a zero.
     #[must_use]
     pub fn string() -> Self {
         let (encoding, length) = (StringEncoding::Utf8, StringLength::NullTerminated);
@@ -79,7 +79,7 @@ impl FieldClass {
         Self::new(FieldKind::Guid { alignment: 8 })
     }
 
-    /// An integer of 64 bits that is the time of a wall clock, little-endian, aligned to bytes.
+    /// A 64-bit integer that is the time of a wall clock, little-endian, aligned to bytes.
     #[must_use]
     pub fn wall_clock(signed: bool, clock: WallClock) -> Self {
         let bits = BitField::new(64, ByteOrder::LittleEndian, 8);
@@ -87,22 +87,22 @@ impl FieldClass {
         Self::new(FieldKind::Integer { bits, integer })
     }
 
-    /// A field that may be absent, in scopes of values: those alone say whether it is there, and no other field
-    /// selects it.
+    /// A field that may be absent, in scopes of values: only the values determine its presence, no other
+    /// field selects it.
     #[must_use]
     pub fn optional(field: impl Into<Arc<Self>>) -> Self {
         let selector = Box::new(FieldLocation::of_values());
         Self::new(FieldKind::Optional { field: field.into(), selector, ranges: None })
     }
 
-    /// Whether it is such a class as [`FieldClass::optional`] makes.
+    /// Returns `true` for classes that [`FieldClass::optional`] makes.
     #[must_use]
     pub fn is_optional_of_values(&self) -> bool {
         matches!(&self.kind, FieldKind::Optional { selector, .. } if selector.is_of_values())
     }
 
-    /// Whether it is such a class as [`FieldClass::optional`] makes, or one that
-    /// [hides its absence](Self::hides_absence).
+    /// Returns `true` for classes that [`FieldClass::optional`] makes, and those that [hide their
+    /// absence](Self::hides_absence).
     #[must_use]
     pub fn is_shown_if_present(&self) -> bool {
         matches!(&self.kind, FieldKind::Optional { selector, .. } if self.hides_absence || selector.is_of_values())
@@ -115,14 +115,14 @@ impl FieldClass {
         Self::new(FieldKind::Structure { members, minimum_alignment: 8 })
     }
 
-    /// Alignment of an instance's first bit in the packet, in bits: a power of two
+    /// Returns the alignment of an instance's first bit in the packet, in bits: a power of two
     /// (CTF2-SPEC-2.0, "Alignment procedure").
     #[must_use]
     pub fn alignment(&self) -> u64 {
         self.alignment_with(&mut HashMap::new())
     }
 
-    /// Classes may be shared: each is looked at once, however many ways lead to it.
+    /// Computes the alignment of shared classes once, however often they are used.
     fn alignment_with(&self, known: &mut HashMap<*const Self, u64>) -> u64 {
         let mut of = |class: &Arc<Self>| {
             if !matches!(class.kind, FieldKind::Structure { .. } | FieldKind::Array { .. }) {
@@ -159,13 +159,13 @@ impl FieldClass {
         }
     }
 
-    /// Clocks that the field brings up to date besides the one of its roles.
+    /// Returns the clocks that the field updates besides the one of its roles.
     #[must_use]
     pub fn clock_updates(&self) -> &[ClockUpdate] {
         self.clock_updates.as_deref().unwrap_or_default()
     }
 
-    /// Has the field bring one more clock up to date: the one of its roles if they name none yet.
+    /// Makes the field update one more clock: the clock of its roles, if they name none yet.
     pub fn add_clock_update(&mut self, update: ClockUpdate) {
         if self.roles.clock.is_none_or(|clock| clock == update.clock) {
             self.roles.insert(update.role);
@@ -176,7 +176,7 @@ impl FieldClass {
         }
     }
 
-    /// What the field means if it is an integer.
+    /// Returns the properties of an integer.
     #[must_use]
     pub fn integer(&self) -> Option<&IntegerProperties> {
         match &self.kind {
@@ -186,7 +186,7 @@ impl FieldClass {
         }
     }
 
-    /// What a person calls such a field, for instance "32-bit unsigned integer".
+    /// Describes such a field in words, for instance "32-bit unsigned integer".
     #[must_use]
     pub fn describe(&self) -> String {
         let sign = |signed: bool| if signed { "signed" } else { "unsigned" };
@@ -232,13 +232,13 @@ impl FieldClass {
     }
 }
 
-/// The kinds of field classes.
+/// Kinds of field classes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FieldKind {
     /// Bits without a meaning.
     BitArray(BitField),
-    /// Bits of which some have names (flags).
+    /// Bits, some of them named (flags).
     BitMap {
         /// Layout.
         bits: BitField,
@@ -256,36 +256,35 @@ pub enum FieldKind {
     },
     /// A number of IEEE 754-2008: 16, 32, 64, 128 bits, or more in steps of 32.
     Float(BitField),
-    /// Groups of 7 bits, least significant first, the top bit of each byte saying whether one
-    /// more follows (LEB128).
+    /// Groups of 7 bits, least significant first; the top bit of each byte is set if another byte follows (LEB128).
     VariableLength {
-        /// What the bits are.
+        /// Type of the value.
         value: VariableLengthValue,
         /// Alignment in bits, at least 8.
         alignment: u64,
     },
     /// Text.
     String {
-        /// How the characters are encoded.
+        /// Encoding of the characters.
         encoding: StringEncoding,
-        /// Where it ends.
+        /// End of the text.
         length: StringLength,
-        /// Alignment in bits, at least 8; only PROP-1.0 has less. The bytes of a text that begins
-        /// within a byte are in the byte order of the field before it.
+        /// Alignment in bits, at least 8; only PROP-1.0 has less. The bytes of a text that begins within a
+        /// byte are in the byte order of the field before it.
         alignment: u64,
     },
     /// Bytes.
     Blob {
-        /// How many bytes.
+        /// Number of bytes.
         length: Length,
         /// IANA media type.
         media_type: String,
         /// Alignment in bits, at least 8.
         alignment: u64,
     },
-    /// A globally unique identifier as Windows and .NET lay it out (MS-DTYP, 2.3.4.2 "GUID--Packet
-    /// Representation"): 16 bytes, of which the first three parts, of 4, 2 and 2 bytes, are little-endian, and
-    /// the last 8 bytes are as they are written. A UUID in the order of RFC 9562 is none: that is a BLOB.
+    /// A globally unique identifier in the layout of Windows and .NET (MS-DTYP, 2.3.4.2 "GUID--Packet
+    /// Representation"): 16 bytes, the first three parts, of 4, 2 and 2 bytes, in little-endian order, the
+    /// last 8 bytes in the order they are written. A UUID in the order of RFC 9562 is a BLOB instead.
     Guid {
         /// Alignment in bits; less than 8 counts as 8.
         alignment: u64,
@@ -294,43 +293,42 @@ pub enum FieldKind {
     Structure {
         /// The fields.
         members: Vec<Member>,
-        /// Least alignment in bits.
+        /// Minimum alignment in bits.
         minimum_alignment: u64,
     },
     /// Fields of one class, one after the other.
     Array {
-        /// Class of each.
+        /// Class of each element.
         element: Arc<FieldClass>,
-        /// How many.
+        /// Number of elements.
         length: Length,
-        /// Least alignment in bits.
+        /// Minimum alignment in bits.
         minimum_alignment: u64,
-        /// Whether the array is aligned at least like its elements. Not so in PROP-1.0: there
-        /// `minimum_alignment` is all, and the first element aligns itself after it, if there is
-        /// one.
+        /// `true` if the array is aligned at least like its elements. `false` in PROP-1.0: there only
+        /// `minimum_alignment` counts, and the first element, if any, aligns itself after it.
         element_aligns: bool,
     },
     /// A field that may be absent.
     Optional {
         /// Class of the field.
         field: Arc<FieldClass>,
-        /// Which field says whether it is there.
+        /// Location of the field that determines the presence.
         selector: Box<FieldLocation>,
-        /// Of which values of the selector it is there; None: the selector is a boolean.
+        /// Values of the selector for which the field is present; `None` for a boolean selector.
         ranges: Option<RangeSet>,
     },
     /// A field of one of several classes.
     Variant {
-        /// The classes.
+        /// Classes of the options.
         options: Vec<VariantOption>,
-        /// Which field selects the option.
+        /// Location of the field that selects the option.
         selector: Box<FieldLocation>,
-        /// Alignment in bits (1 but for PROP-1.0).
+        /// Alignment in bits (always 1 except in PROP-1.0).
         alignment: u64,
     },
     /// The same bits read as each of several classes (PROP-1.0).
     Union {
-        /// The classes; instances of all take the same number of bits.
+        /// Classes of the members; all instances take the same number of bits.
         members: Vec<Member>,
         /// Alignment in bits.
         alignment: u64,
@@ -340,15 +338,13 @@ pub enum FieldKind {
         /// Alignment in bits.
         alignment: u64,
     },
-    /// Bits that are part of the layout but not reported: names and sizes that a
-    /// format writes into each record and that are the same for all of a class. If there are no more
-    /// than 64, other fields can have their length in them, or be selected by them, as an unsigned
-    /// integer.
+    /// Bits that are part of the layout but not reported: names and sizes that a format repeats in each record of a
+    /// class. Up to 64 bits can serve as the length or the selector of other fields, as an unsigned integer.
     Padding(BitField),
 }
 
 impl FieldKind {
-    /// Whether there are neither other classes nor names in it.
+    /// Returns `true` if it contains neither other classes nor names.
     pub(crate) fn is_plain(&self) -> bool {
         match self {
             Self::BitArray(_)
@@ -383,13 +379,13 @@ pub struct BitField {
 }
 
 impl BitField {
-    /// Bits in the natural bit order of `byte_order`.
+    /// Makes bits in the natural bit order of `byte_order`.
     #[must_use]
     pub const fn new(length: u64, byte_order: ByteOrder, alignment: u64) -> Self {
         Self { length, byte_order, bit_order: byte_order.natural_bit_order(), alignment }
     }
 
-    /// Whether the bits come in the unusual order: the decoded value must be reversed.
+    /// Returns `true` if the bits are in the other than the natural order, so the decoded value must be reversed.
     #[must_use]
     pub fn is_reversed(self) -> bool {
         self.bit_order != self.byte_order.natural_bit_order()
@@ -406,7 +402,7 @@ pub enum ByteOrder {
 }
 
 impl ByteOrder {
-    /// The bit order that a field has if nothing is said.
+    /// Returns the default bit order of a field.
     #[must_use]
     pub const fn natural_bit_order(self) -> BitOrder {
         match self {
@@ -415,7 +411,7 @@ impl ByteOrder {
         }
     }
 
-    /// "little-endian" or "big-endian".
+    /// Returns "little-endian" or "big-endian".
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -425,7 +421,7 @@ impl ByteOrder {
     }
 }
 
-/// Which bit of the value the first decoded bit is (CTF2-SPEC-2.0, `bit-order`).
+/// Position in the value of the first decoded bit (CTF2-SPEC-2.0, `bit-order`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BitOrder {
     /// The least significant one.
@@ -435,7 +431,7 @@ pub enum BitOrder {
 }
 
 impl BitOrder {
-    /// "first-to-last" or "last-to-first".
+    /// Returns "first-to-last" or "last-to-first".
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -445,36 +441,36 @@ impl BitOrder {
     }
 }
 
-/// What an integer means.
+/// Properties of an integer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IntegerProperties {
     /// Two's complement.
     pub signed: bool,
-    /// How to show it.
+    /// Base in which it is shown.
     pub preferred_base: DisplayBase,
-    /// Names of values. None: a plain integer; some, even if empty: an enumeration.
+    /// Names of values. `None` for a plain integer; `Some`, even if empty, for an enumeration.
     pub mappings: Option<Mappings>,
-    /// The ranges of the mappings that reach beyond 128 bits with their sign, if there are any.
+    /// Ranges of the mappings that exceed 128 bits with their sign, if any.
     pub wide_ranges: Option<Arc<Vec<WideRange>>>,
-    /// If it counts from a known date: that date. Sinks then show a value of up to 64 bits as a date, unless it
-    /// is an enumeration.
+    /// Epoch, if the integer counts from a known date. Sinks then show a value of up to 64 bits as a date,
+    /// unless it is an enumeration.
     pub wall_clock: Option<WallClock>,
 }
 
 impl IntegerProperties {
-    /// The ranges of the mappings that reach beyond 128 bits with their sign.
+    /// Returns the ranges of the mappings that exceed 128 bits with their sign.
     #[must_use]
     pub fn wide_ranges(&self) -> &[WideRange] {
         self.wide_ranges.as_deref().map_or(&[], Vec::as_slice)
     }
 
-    /// The clock by which a value is a date: none if the integer is an enumeration.
+    /// Returns the clock by which a value is a date; `None` for an enumeration.
     #[must_use]
     pub fn date_clock(&self) -> Option<WallClock> {
         self.wall_clock.filter(|_| self.mappings.is_none())
     }
 
-    /// The names of a value of more than 64 bits, in the order of the mappings.
+    /// Returns the names of a value of more than 64 bits, in the order of the mappings.
     #[must_use]
     pub fn names_of_wide(&self, value: Wide<'_>) -> Vec<&str> {
         let mappings = self.mappings.as_ref();
@@ -482,7 +478,7 @@ impl IntegerProperties {
     }
 }
 
-/// Base to show an integer in.
+/// Base in which an integer is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum DisplayBase {
     /// 2
@@ -497,7 +493,7 @@ pub enum DisplayBase {
 }
 
 impl DisplayBase {
-    /// The base as a number.
+    /// Returns the base as a number.
     #[must_use]
     pub const fn radix(self) -> u32 {
         match self {
@@ -508,7 +504,7 @@ impl DisplayBase {
         }
     }
 
-    /// The base of this number, if it is 2, 8, 10 or 16.
+    /// Returns the base of this number, if it is 2, 8, 10 or 16.
     #[must_use]
     pub const fn from_radix(radix: u32) -> Option<Self> {
         Some(match radix {
@@ -521,7 +517,7 @@ impl DisplayBase {
     }
 }
 
-/// What the bits of a variable-length field are.
+/// Value of a variable-length field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VariableLengthValue {
     /// Bits without a meaning (PROP-1.0, PROP-2.0).
@@ -532,45 +528,44 @@ pub enum VariableLengthValue {
     Integer(IntegerProperties),
 }
 
-/// Where a string ends.
+/// End of a string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StringLength {
     /// At the first code unit that is zero.
     NullTerminated,
     /// After this many bytes; the text ends before the first U+0000, if any.
     Static(u64),
-    /// After as many bytes as another field says.
+    /// After the number of bytes in another field.
     Dynamic(Box<FieldLocation>),
-    /// After as many bytes as the field itself says in an unsigned integer that it begins with. A
-    /// U+0000 does not end the text.
+    /// After the number of bytes in an unsigned integer at the beginning of the field. A U+0000 does not end the text.
     Prefixed {
-        /// Layout of that integer: at most 64 bits. Its alignment does not count, but that of the string.
+        /// Layout of that integer: at most 64 bits. The alignment of the string counts instead of its own.
         length: BitField,
-        /// How many bits are between the integer and the text.
+        /// Number of bits between the integer and the text.
         gap: u64,
     },
 }
 
-/// How many elements or bytes.
+/// Number of elements or bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Length {
-    /// Always this many.
+    /// A fixed number.
     Static(u64),
-    /// As many as another field says.
+    /// The value of another field.
     Dynamic(Box<FieldLocation>),
 }
 
 /// A field of a structure or a union.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Name, as it is shown.
+    /// Displayed name.
     pub name: String,
-    /// Whether field locations spell the name with an underscore before it: CTF 1.8 producers put one
-    /// before names that could be reserved words, and readers take it away again.
+    /// `true` if field locations spell the name with a leading underscore: CTF 1.8 producers add one to names
+    /// that could be reserved words, and readers remove it.
     pub has_underscore: bool,
     /// Class of the field.
     pub class: Arc<FieldClass>,
-    /// What the producer adds.
+    /// Attributes that the producer adds.
     pub attributes: Attributes,
 }
 
@@ -585,13 +580,13 @@ impl Member {
         }
     }
 
-    /// The name that field locations use.
+    /// Returns the name that field locations use.
     #[must_use]
     pub fn location_name(&self) -> Cow<'_, str> {
         if self.has_underscore { Cow::Owned(format!("_{}", self.name)) } else { Cow::Borrowed(&self.name) }
     }
 
-    /// Whether field locations call it so.
+    /// Returns `true` if field locations use this name.
     #[must_use]
     pub fn is_called(&self, location_name: &str) -> bool {
         if self.has_underscore {
@@ -611,6 +606,6 @@ pub struct VariantOption {
     pub class: Arc<FieldClass>,
     /// Values of the selector that select it.
     pub ranges: RangeSet,
-    /// What the producer adds.
+    /// Attributes that the producer adds.
     pub attributes: Attributes,
 }

@@ -1,4 +1,4 @@
-//! Single fields of events, by their names.
+//! Single fields of events, by name.
 
 use crate::decode::{DecodeError, FixedField, Plans};
 use crate::plan::steps::{NodeId, Op, Plan};
@@ -6,14 +6,13 @@ use crate::{
     Event, EventValues, Field, FieldClass, FieldValue, MemberIndex, Real, Scope, Text, Uuid, Visitor, Wide,
 };
 
-/// A field of an event record class, found once by its path: to look at the same field of many events.
+/// A field of an event record class, found once by its path to read it from many events.
 ///
-/// A path is made of the names of structure members and of the indexes of array elements, with `.`
-/// between them: `next_tid`, `args.0.name`. Optional fields and variants take no step of their own. Before
-/// them may be a scope: `payload.`, `ctx.` (the specific, then the common context), `header.` (of the
-/// event record), `packet.` (the packet context), `resource.` (what is known of where the event comes from).
-/// Without one, the payload is looked at first, then the contexts, the header, the packet context and the
-/// resource.
+/// A path consists of names of structure members and indexes of array elements, separated by `.`: `next_tid`,
+/// `args.0.name`. Optional fields and variants have no step of their own. A path may begin with a scope:
+/// `payload.`, `ctx.` (the specific, then the common context), `header.` (of the event record), `packet.`
+/// (the packet context), `resource.` (the origin of the event). Without a scope, the payload is searched
+/// first, then the contexts, the header, the packet context and the resource.
 ///
 /// ```
 /// # use ichnos_model::{Event, FieldRef};
@@ -34,19 +33,21 @@ use crate::{
 pub struct FieldRef {
     class: ClassKey,
     scope: Scope,
-    /// The fields that it can be: of a variant, one of each option that has it.
+    /// Candidate fields: for a variant, one for each option that has it.
     targets: Vec<Target>,
-    /// Its step alone, if that is all it takes to decode it.
+    /// The field's own step, if that is enough to decode it.
     fixed: Option<FixedField>,
+    /// Number of values before it, if it is an unsigned integer, which may be optional, of the root structure.
+    values_before: Option<usize>,
 }
 
 /// A field of a plan.
 #[derive(Clone, Debug, Default)]
 struct Target {
     node: NodeId,
-    /// The optional field that it is the value of.
+    /// Optional field that contains it.
     optional: Option<NodeId>,
-    /// The arrays around it, the outermost first: the node of the elements, and which of them.
+    /// Enclosing arrays from the outside in: the node of the elements, and the index of the element.
     elements: Vec<(NodeId, u64)>,
 }
 
@@ -70,13 +71,13 @@ impl ClassKey {
 }
 
 impl FieldRef {
-    /// The field of this path in events of the class of `event`; None if the class has none.
+    /// Finds the field of this path in the class of `event`; `None` if there is none.
     #[must_use]
     pub fn new(event: &Event<'_>, path: &str) -> Option<Self> {
         use Scope::{CommonContext, EventRecordHeader, PacketContext, Payload, Resource, SpecificContext};
         const ALL: &[Scope] =
             &[Payload, SpecificContext, CommonContext, EventRecordHeader, PacketContext, Resource];
-        // The whole path may be names, too.
+        // The whole path may also consist of names.
         let find =
             |scopes: &[Scope], path: &str| scopes.iter().find_map(|scope| Self::within(event, *scope, path));
         let scoped = |(first, rest): (&str, &str)| {
@@ -93,7 +94,7 @@ impl FieldRef {
         find(ALL, path).or_else(|| path.split_once('.').and_then(scoped))
     }
 
-    /// The member of this index; None if the class has none.
+    /// Finds the member of this index; `None` if the class has none.
     #[must_use]
     pub fn of_member(event: &Event<'_>, member: MemberIndex) -> Option<Self> {
         let plan = event.plan(member.scope)?;
@@ -103,7 +104,7 @@ impl FieldRef {
         Self::of_targets(event, member.scope, plan, targets)
     }
 
-    /// The field of this path in a scope of events of the class of `event`; None if there is none.
+    /// Finds the field of this path in a scope of the class of `event`; `None` if there is none.
     #[must_use]
     pub fn within(event: &Event<'_>, scope: Scope, path: &str) -> Option<Self> {
         let plan = event.plan(scope)?;
@@ -112,10 +113,9 @@ impl FieldRef {
         Self::of_targets(event, scope, plan, targets)
     }
 
-    /// The field of a node of the plan of a scope, by its index in [`Plan::nodes`]; None if there is none.
+    /// Finds the field of a node of the plan of a scope, by its index in [`Plan::nodes`]; `None` if there is none.
     ///
-    /// It is a field that is not within an optional, a variant or an array; otherwise it is the first one that there
-    /// is.
+    /// The field should not be in an optional, a variant or an array; otherwise it is the first one present.
     #[must_use]
     pub fn of_node(event: &Event<'_>, scope: Scope, node: usize) -> Option<Self> {
         let plan = event.plan(scope)?;
@@ -124,8 +124,8 @@ impl FieldRef {
         Self::of_targets(event, scope, plan, vec![target])
     }
 
-    /// Whether [`Event::get`] runs a single step for it where its scope is bits, instead of decoding the scope: it is
-    /// an integer whose offset in its scope is always the same.
+    /// Returns `true` for an integer at a constant offset in its scope: [`Event::get`] then runs a single
+    /// step on bits instead of decoding the scope.
     #[must_use]
     pub fn is_direct(&self) -> bool {
         self.fixed.is_some()
@@ -139,17 +139,21 @@ impl FieldRef {
             }
             _ => None,
         };
-        Some(Self { class: ClassKey::of(event), scope, targets, fixed })
+        let values_before = match &targets[..] {
+            [only] => only.values_before(plan),
+            _ => None,
+        };
+        Some(Self { class: ClassKey::of(event), scope, targets, fixed, values_before })
     }
 
-    /// The scope that it is in.
+    /// Returns the scope of the field.
     #[must_use]
     pub fn scope(&self) -> Scope {
         self.scope
     }
 
-    /// The class of the field in events of the class of `event`; where several options of a variant have it,
-    /// that of the first one. None if it is a field of another class.
+    /// Returns the class of the field in events of the class of `event`, the first one if several options of
+    /// a variant have it. `None` for a field of another event record class.
     #[must_use]
     pub fn class<'a>(&self, event: &Event<'a>) -> Option<&'a FieldClass> {
         let plan = event.plan(self.scope).filter(|_| self.class == ClassKey::of(event))?;
@@ -158,6 +162,16 @@ impl FieldRef {
 }
 
 impl Target {
+    /// Number of values before it: see [`FieldRef::values_before`].
+    fn values_before(&self, plan: &Plan) -> Option<usize> {
+        let Op::Structure { members, .. } = &plan.root().op else { return None };
+        if !self.elements.is_empty() || !plan.is_unsigned(self.node) {
+            return None;
+        }
+        let member = self.optional.unwrap_or(self.node);
+        members.iter().filter(|id| !plan.is_padding(**id)).position(|id| *id == member)
+    }
+
     /// Takes a path from the node on, and adds the fields that it leads to.
     fn follow(&self, plan: &Plan, path: &str, found: &mut Vec<Self>) {
         let to = |node| Self { node, optional: None, elements: self.elements.clone() };
@@ -180,7 +194,7 @@ impl Target {
                     if let Some(rest) = rest {
                         to(*member).follow(plan, rest, found);
                     }
-                    // Of members with the same name, the first one.
+                    // Of members with the same name, take the first one.
                     if found.len() > before {
                         break;
                     }
@@ -200,18 +214,17 @@ impl Target {
 }
 
 impl<'a> Event<'a> {
-    /// The value of a field by its path; see [`FieldRef`] for paths. None if the class has no such field,
-    /// the field is not there in this event (an optional, an option that is not selected, an index beyond
-    /// the elements), has fields within it, or is a number of more than 128 bits.
+    /// Returns the value of a field by its path; see [`FieldRef`] for paths. `None` if the class has no such
+    /// field, the field is absent from this event (an optional, an unselected option, an index beyond the
+    /// elements), has fields in it, or is a number of more than 128 bits.
     ///
-    /// To look at the same field of many events, find it once by [`FieldRef::new`].
+    /// To read the same field of many events, find it once with [`FieldRef::new`].
     #[must_use]
     pub fn field(&self, path: &str) -> Option<FieldValue<'a>> {
         self.get(&FieldRef::new(self, path)?)
     }
 
-    /// The value of a field that was found before; None as for [`Event::field`], or if it is a field of
-    /// another class.
+    /// Returns the value of a field found before; `None` as for [`Event::field`], or for a field of another class.
     #[inline]
     #[must_use]
     pub fn get(&self, field: &FieldRef) -> Option<FieldValue<'a>> {
@@ -219,8 +232,14 @@ impl<'a> Event<'a> {
             return None;
         }
         let values = self.scopes.values.filter(|values| values.has(field.scope));
-        if let (Some(fixed), None) = (&field.fixed, values) {
-            return self.get_fixed(field.scope, fixed);
+        match (&field.fixed, field.values_before, values) {
+            (Some(fixed), _, None) => return self.get_fixed(field.scope, fixed),
+            (_, Some(before), Some(values)) => {
+                if let Some(value) = values.plain_member(field.scope, before) {
+                    return Some(value);
+                }
+            }
+            _ => {}
         }
         self.find(field, values)
     }
@@ -236,19 +255,19 @@ impl<'a> Event<'a> {
     #[inline(never)]
     fn find(&self, field: &FieldRef, values: Option<&'a EventValues>) -> Option<FieldValue<'a>> {
         let bytes = values.map_or(self.scopes.bits.data, EventValues::bytes);
-        // Most fields are no elements of arrays: nothing is counted, and nothing allocated.
+        // Most fields are not in arrays: nothing is counted or allocated.
         let at = match field.targets.iter().any(|target| !target.elements.is_empty()) {
             true => field.targets.iter().map(|target| vec![None; target.elements.len()]).collect(),
             false => Vec::new(),
         };
         let mut finder = Finder { targets: &field.targets, bytes, at, found: None };
-        // What cannot be decoded comes behind what was found, or it was not found.
+        // Undecodable data comes after the field, or the field was not found.
         let _: Result<(), DecodeError> = self.visit(field.scope, &mut finder);
         finder.found
     }
 }
 
-/// The plan of a scope, for fields that are visited there.
+/// Plan of a scope for the fields visited in it.
 #[derive(Clone, Copy)]
 struct ScopePlan<'e, 'a> {
     event: &'e Event<'a>,
@@ -280,16 +299,15 @@ impl Visitor for Integer<'_> {
 /// Keeps the value of one field.
 struct Finder<'f, 'a> {
     targets: &'f [Target],
-    /// What strings and BLOBs are within.
+    /// Bytes that contain strings and BLOBs.
     bytes: &'a [u8],
-    /// Of each array around each target, the index of the current element.
+    /// Index of the current element of each array around each target.
     at: Vec<Vec<Option<u64>>>,
     found: Option<FieldValue<'a>>,
 }
 
 impl<'a> Finder<'_, 'a> {
-    /// A field begins: counts elements, and says whether it is a target, or the optional field of which a
-    /// target is the value.
+    /// Begins a field: counts elements and returns if it is a target, or the optional field around a target.
     fn begin(&mut self, field: Field<'_>) -> (bool, bool) {
         let (mut is_target, mut is_optional) = (false, false);
         if self.at.is_empty() {
@@ -302,7 +320,7 @@ impl<'a> Finder<'_, 'a> {
             for i in 0..at.len() {
                 if target.elements[i].0 as usize == field.index() {
                     at[i] = Some(at[i].map_or(0, |index| index + 1));
-                    // Elements of arrays within it are counted anew.
+                    // Restart the counts of nested arrays.
                     at[i + 1..].fill(None);
                 }
             }
@@ -321,7 +339,7 @@ impl<'a> Finder<'_, 'a> {
         }
     }
 
-    /// The same bytes, for as long as those live that they are within.
+    /// Reborrows bytes with the lifetime of the data around them.
     fn borrowed(&self, bytes: &[u8]) -> Option<&'a [u8]> {
         if bytes.is_empty() {
             return Some(&[]);

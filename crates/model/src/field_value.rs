@@ -1,10 +1,10 @@
-//! A value of a field, apart from where it is stored.
+//! A value of a field, independent of its storage.
 
 use crate::{Real, Uuid, Wide};
 
-/// A value of a field that has no fields within it, borrowed from wherever it is.
+/// A borrowed value of a field that has no fields in it.
 ///
-/// It says what the value is, not how it is shown: that is up to the class of the field.
+/// The class of the field determines how it is shown.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum FieldValue<'a> {
@@ -33,7 +33,7 @@ pub enum FieldValue<'a> {
 }
 
 impl<'a> FieldValue<'a> {
-    /// The value as an unsigned integer, if it is an integer or bits, not negative and fits.
+    /// Returns the value as an unsigned integer, if it is an integer or bits, not negative and fits.
     #[must_use]
     pub fn as_u64(&self) -> Option<u64> {
         match *self {
@@ -45,7 +45,7 @@ impl<'a> FieldValue<'a> {
         }
     }
 
-    /// The value as a signed integer, if it is an integer or bits and fits.
+    /// Returns the value as a signed integer, if it is an integer or bits and fits.
     #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
         match *self {
@@ -57,7 +57,7 @@ impl<'a> FieldValue<'a> {
         }
     }
 
-    /// The value as an integer of 128 bits, if it is an integer or bits and fits.
+    /// Returns the value as an integer of 128 bits, if it is an integer or bits and fits.
     #[inline]
     #[must_use]
     pub fn as_i128(&self) -> Option<i128> {
@@ -70,7 +70,7 @@ impl<'a> FieldValue<'a> {
         }
     }
 
-    /// The value as a floating-point number of 64 bits, if it is a number; see [`Real::to_f64`].
+    /// Returns the value as a 64-bit floating-point number, if it is a number; see [`Real::to_f64`].
     #[must_use]
     pub fn as_f64(&self) -> Option<f64> {
         match *self {
@@ -81,7 +81,7 @@ impl<'a> FieldValue<'a> {
         }
     }
 
-    /// The value as a boolean, if it is one.
+    /// Returns the value as a boolean, if it is one.
     #[must_use]
     pub fn as_bool(&self) -> Option<bool> {
         match *self {
@@ -90,7 +90,7 @@ impl<'a> FieldValue<'a> {
         }
     }
 
-    /// The value as a string, if it is one and valid UTF-8 as it is stored.
+    /// Returns the value as a string, if it is one and stored as valid UTF-8.
     #[must_use]
     pub fn as_str(&self) -> Option<&'a str> {
         match *self {
@@ -99,7 +99,7 @@ impl<'a> FieldValue<'a> {
         }
     }
 
-    /// The value as a UUID, if it is a GUID.
+    /// Returns the value as a UUID, if it is a GUID.
     #[must_use]
     pub fn as_uuid(&self) -> Option<Uuid> {
         match *self {
@@ -108,7 +108,7 @@ impl<'a> FieldValue<'a> {
         }
     }
 
-    /// The bytes of a string or a BLOB.
+    /// Returns the bytes of a string or a BLOB.
     #[must_use]
     pub fn as_bytes(&self) -> Option<&'a [u8]> {
         match *self {

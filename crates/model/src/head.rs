@@ -1,6 +1,6 @@
-//! What is known of a message without borrowing it.
+//! Summary of a message, without borrowing it.
 
-/// The kinds of messages.
+/// Kinds of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs)]
 #[non_exhaustive]
@@ -15,22 +15,22 @@ pub enum MessageKind {
     Damage,
 }
 
-/// What the merge needs to know of a message, without borrowing it.
+/// Data of a message that the merge needs, without borrowing the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
-    // The halves of the time: what is stored at once and loaded in halves, or the other way round,
-    // takes long, and a head is loaded right after it was stored.
+    // Halves of the time, each stored and loaded by itself: a load right after a store of another width is
+    // slow, and a head is loaded right after it was stored.
     low: u64,
     high: u64,
     has_time: bool,
-    /// Which kind of message.
+    /// Kind of the message.
     pub kind: MessageKind,
     class: u32,
 }
 
 impl Head {
-    /// The head of a message of this time, in nanoseconds from the origin of the stream's clock;
-    /// None: at once.
+    /// Makes the head of a message of this time, in nanoseconds from the origin of the stream's clock;
+    /// `None`: immediately.
     #[inline(always)]
     #[must_use]
     pub fn new(kind: MessageKind, nanoseconds: Option<i128>) -> Self {
@@ -39,7 +39,7 @@ impl Head {
         Self { low: time as u64, high: (time >> 64) as u64, has_time, kind, class: Self::NO_CLASS }
     }
 
-    /// The head of an event record of the class with this index in its data stream class.
+    /// Makes the head of an event record of the class with this index in its data stream class.
     #[inline(always)]
     #[must_use]
     pub fn event(class: usize, nanoseconds: Option<i128>) -> Self {
@@ -49,24 +49,24 @@ impl Head {
 
     const NO_CLASS: u32 = u32::MAX;
 
-    /// Of an event record, the index of its class in its data stream class, if the cursor knows it: so
-    /// that counting needs no event.
+    /// Returns the index of an event record's class in its data stream class, if the cursor knows it, so that
+    /// counting needs no event.
     #[inline(always)]
     #[must_use]
     pub fn class_index(&self) -> Option<usize> {
         (self.class != Self::NO_CLASS).then_some(self.class as usize)
     }
 
-    /// A number that puts messages in the order of their times, which are cut to 64 bits for it: of two
-    /// with different numbers that of the lesser one comes first.
+    /// Returns a number that orders messages by their times cut to 64 bits: of two different numbers, the
+    /// smaller one comes first.
     #[inline(always)]
     #[must_use]
     pub fn sort_key(&self) -> u64 {
         sort_key(self.nanoseconds())
     }
 
-    /// When, in nanoseconds from the origin of the stream's clock; None: at once. An event that
-    /// says to be later than its packet comes at the end of the packet, whatever its own time.
+    /// Returns the time in nanoseconds from the origin of the stream's clock; `None`: immediately. An event
+    /// recorded later than the end of its packet has the time of that end.
     #[inline(always)]
     #[must_use]
     pub fn nanoseconds(&self) -> Option<i128> {
@@ -75,7 +75,7 @@ impl Head {
     }
 }
 
-/// The [`Head::sort_key`] of messages of this time.
+/// Returns the [`Head::sort_key`] of messages of this time.
 #[inline(always)]
 #[must_use]
 pub fn sort_key(nanoseconds: Option<i128>) -> u64 {

@@ -1,13 +1,13 @@
-//! Identifiers of tasks and operations, however a format writes them.
+//! Identifiers of tasks and operations, independent of how a format writes them.
 
 use std::fmt;
 
 use crate::{FieldValue, Uuid};
 
-/// The identifier of a task or an operation: up to 20 bytes, not all zero, in the order in which they are written.
+/// The identifier of a task or an operation: up to 20 bytes, not all zero, in the order they are written.
 ///
-/// The same identifier can be text in one format (hexadecimal digits, or a GUID), bytes or a number in another: all of
-/// them become the same bytes, so that they can be compared.
+/// The same identifier can be text in one format (hexadecimal digits, or a GUID), bytes or a number in
+/// another: all become the same bytes, so that they can be compared.
 ///
 /// ```
 /// use ichnos_model::{FieldValue, Identifier};
@@ -24,11 +24,11 @@ pub struct Identifier {
 }
 
 impl Identifier {
-    /// As many bytes as an identifier can have.
+    /// Maximum number of bytes of an identifier.
     pub const MOST: usize = 20;
 
-    /// That of these bytes; None if there are none or too many, or if all are 0, which stands for no identifier in all
-    /// formats.
+    /// Makes an identifier of bytes; `None` if there are no or too many bytes, or all are 0, which means no
+    /// identifier in all formats.
     #[must_use]
     pub fn new(bytes: &[u8]) -> Option<Self> {
         if bytes.iter().all(|byte| *byte == 0) {
@@ -39,8 +39,8 @@ impl Identifier {
         Some(Self { bytes: all, length: bytes.len() as u8 })
     }
 
-    /// That of a text: an even number of hexadecimal digits, also with the hyphens and the braces of a GUID; any other
-    /// text stands for its bytes.
+    /// Makes an identifier of a text: an even number of hexadecimal digits, also with the hyphens and the
+    /// braces of a GUID; otherwise the bytes of the text.
     #[must_use]
     pub fn of_text(text: &[u8]) -> Option<Self> {
         let digits = match text {
@@ -61,7 +61,7 @@ impl Identifier {
         if nibbles % 2 == 1 { Self::new(text) } else { Self::new(bytes.get(..nibbles / 2)?) }
     }
 
-    /// That of a value: of a number its 8 bytes, the highest one first.
+    /// Makes an identifier of a value; of a number, its 8 bytes, most significant first.
     #[must_use]
     pub fn of_value(value: &FieldValue<'_>) -> Option<Self> {
         match value {
@@ -70,27 +70,27 @@ impl Identifier {
             FieldValue::Guid(guid) => Self::of_guid(*guid),
             value => match (value.as_u64(), value.as_i64()) {
                 (Some(number), _) => Self::new(&number.to_be_bytes()),
-                // A signed field of 64 bits has the same identifiers.
+                // A signed 64-bit field has the same identifiers.
                 (None, Some(number)) => Self::new(&number.to_be_bytes()),
                 (None, None) => Self::new(&value.as_i128()?.to_be_bytes()),
             },
         }
     }
 
-    /// That of a GUID: its bytes in the order of its text.
+    /// Makes an identifier of a GUID: its bytes in the order of its text.
     #[must_use]
     pub fn of_guid(guid: Uuid) -> Option<Self> {
         Self::new(guid.as_bytes())
     }
 
-    /// Its bytes.
+    /// Returns its bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes.get(..self.length.into()).unwrap_or_default()
     }
 
-    /// The first 16 bytes, with zeros before them if there are fewer: what formats with identifiers of another size have
-    /// in common of the same task.
+    /// Returns the first 16 bytes, padded with zeros in front: the part that formats with identifiers of
+    /// different sizes share for the same task.
     #[must_use]
     pub fn common_part(&self) -> [u8; 16] {
         let bytes = self.as_bytes();
@@ -132,28 +132,28 @@ impl Chain {
         u32::try_from(number).map_or(Self::UNKNOWN, Self)
     }
 
-    /// Its number, if it has one.
+    /// Returns its number, if it has one.
     #[must_use]
     pub fn number(self) -> Option<u32> {
         (self.0 < Self::NONE.0).then_some(self.0)
     }
 }
 
-/// An operation that the text of an event names: the event belongs to it.
+/// An operation named in the text of an event, which belongs to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mention {
     /// The task.
     pub task: Identifier,
-    /// The operation, if it is not the task alone.
+    /// Operation, unless only the task is named.
     pub operation: Option<Identifier>,
     /// The chain of the operation.
     pub chain: Chain,
-    /// Whether nothing else is written like that. Otherwise it may be a number that happens to look like an identifier:
-    /// then it counts if the task is known from elsewhere.
+    /// `true` if nothing else is written like that. Otherwise it may be a number that happens to look like an
+    /// identifier, and counts only if the task is known from elsewhere.
     pub is_certain: bool,
 }
 
-/// Finds the operations that a text or bytes name.
+/// Finds the operations named in a text or in bytes.
 pub type FindMentions = fn(&[u8], &mut dyn FnMut(Mention));
 
 #[cfg(test)]
@@ -169,7 +169,7 @@ mod tests {
             assert_eq!(Identifier::of_text(text.as_bytes()), of_guid, "{text}");
         }
         assert_eq!(Identifier::of_text(b"0102").unwrap().as_bytes(), [1, 2]);
-        // Not digits, an odd number of them, too many.
+        // No digits, an odd number of them, too many.
         assert_eq!(Identifier::of_text(b"req-1").unwrap().as_bytes(), b"req-1");
         assert_eq!(Identifier::of_text(b"123").unwrap().as_bytes(), b"123");
         assert_eq!(Identifier::of_text(&[b'1'; 42]), None);

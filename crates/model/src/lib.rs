@@ -1,6 +1,7 @@
-//! The data model of ichnos: what readers of trace formats produce and sinks consume.
+//! The data model of ichnos, produced by readers of trace formats and consumed by sinks.
 //!
-//! Words are those of CTF 2 where it has them; the documentation of each format maps its own words to them.
+//! Terms are those of CTF 2, as far as it has them; the documentation of each format maps its own terms to
+//! them.
 //!
 //! - A [`Trace`] is described by a [`TraceClass`] and consists of [`DataStream`]s.
 //! - A reader makes a [`Cursor`] for each data stream, which delivers [`Message`]s: events, losses, damage.
@@ -51,6 +52,7 @@ mod text_position;
 mod trace_class;
 mod utf16;
 mod value;
+mod value_cache;
 mod visitor;
 mod wall_clock;
 mod wide_integer;
@@ -101,6 +103,7 @@ pub use text_position::{DeclaredAt, TextPosition};
 pub use trace_class::{DataStreamClass, EventRecordClass, TraceClass, UuidOf};
 pub use uuid::Uuid;
 pub use value::{Real, StringEncoding, Text, Wide};
+pub use value_cache::ValueCache;
 pub use visitor::{Field, Skip, Visitor};
 pub use wall_clock::WallClock;
 pub use wide_integer::{WideInteger, WideRange};

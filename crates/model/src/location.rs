@@ -1,10 +1,10 @@
-//! Field locations: how a class says which other field it needs to be decoded.
+//! Field locations: references from a class to the field it needs for decoding.
 
 use std::fmt;
 
 use crate::DeclaredAt;
 
-/// The root fields of packets and event records: six that are decoded, in that order, and one that never is.
+/// Root fields of packets and event records: six that are decoded, in this order, and one that never is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Scope {
@@ -20,9 +20,9 @@ pub enum Scope {
     SpecificContext,
     /// Event record payload.
     Payload,
-    /// What is known of the resource that an event record comes from - a component, a process - and is in none
-    /// of its fields: a reader looks it up in what came before. Described by the data stream class. Its fields
-    /// are always [values](crate::EventValues); an event without them does not have this scope.
+    /// Data on the resource that an event record comes from - a component, a process - that is in none of its
+    /// fields: a reader looks it up in earlier data. Described by the data stream class. Its fields are
+    /// always [values](crate::EventValues); an event without them does not have this scope.
     Resource,
 }
 
@@ -38,7 +38,7 @@ impl Scope {
         Self::Resource,
     ];
 
-    /// The scopes that can be decoded, in that order.
+    /// Scopes that can be decoded, in that order.
     pub const DECODED: [Self; 6] = [
         Self::PacketHeader,
         Self::PacketContext,
@@ -48,7 +48,7 @@ impl Scope {
         Self::Payload,
     ];
 
-    /// The name: of a decoded scope that of CTF2-SPEC-2.0 (`origin` of a field location).
+    /// Returns the name; for a decoded scope, that of CTF2-SPEC-2.0 (`origin` of a field location).
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -62,8 +62,8 @@ impl Scope {
         }
     }
 
-    /// A short name for people, for instance before the name of a field that was lost; both contexts of events
-    /// have the same.
+    /// Returns a short name for display, for instance before the name of a field that was lost; both contexts
+    /// of events have the same.
     #[must_use]
     pub const fn short_name(self) -> &'static str {
         match self {
@@ -76,7 +76,7 @@ impl Scope {
         }
     }
 
-    /// The decoded scope of that name.
+    /// Returns the decoded scope of that name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::DECODED.into_iter().find(|scope| scope.name() == name)
@@ -98,41 +98,40 @@ pub enum LocationStep {
     Parent,
 }
 
-/// Which field a class needs (CTF2-SPEC-2.0, "Field location").
+/// Location of the field that a class needs (CTF2-SPEC-2.0, "Field location").
 ///
-/// Arrays, optionals and variants on the way are passed through: to the element that is being
-/// decoded, to the field that is there, to the field that is selected.
+/// Arrays, optionals and variants on the path are transparent: it continues in the current element, the
+/// present field, the selected option.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FieldLocation {
-    /// Where to start; None: in the structure that immediately contains the field.
+    /// Root field to start at; `None` for the structure that immediately contains the field.
     pub origin: Option<Scope>,
-    /// Steps from there, at least one, the last one to a member; only PROP-1.0 allows none
-    /// (then the location is the root field itself).
+    /// Steps from there, at least one, the last one to a member; only PROP-1.0 allows no steps (the location
+    /// is then the root field itself).
     pub path: Vec<LocationStep>,
-    /// Whether the rules of PROP-1.0 hold, and of no other document: the path need not fit all
-    /// options of the variants it leads through, but at least one (if another one is selected,
-    /// decoding ends there); a length may be signed; and if the selector of a variant can be one of
-    /// several enumerations, each selects by its own labels.
+    /// `true` under the rules of PROP-1.0, which differ from all other documents: the path need not fit all options of
+    /// the variants on it, only one (if another one is selected, decoding ends there); a length may be signed; and if
+    /// the selector of a variant can be one of several enumerations, each selects by its own labels.
     pub any_option: bool,
-    /// Where it is written.
+    /// Place of the declaration.
     pub declared_at: DeclaredAt,
 }
 
 impl FieldLocation {
-    /// Of classes in scopes of values: there the values alone say how many elements there are and which fields are
-    /// there. Fields of such a class cannot be decoded from bits.
+    /// Makes the location for classes in scopes of values, in which only the values determine lengths and
+    /// presence. Fields of such a class cannot be decoded from bits.
     #[must_use]
     pub fn of_values() -> Self {
         Self { origin: None, path: Vec::new(), any_option: false, declared_at: DeclaredAt::default() }
     }
 
-    /// Whether it is [`FieldLocation::of_values`].
+    /// Returns `true` for [`FieldLocation::of_values`].
     #[must_use]
     pub fn is_of_values(&self) -> bool {
         self.origin.is_none() && self.path.is_empty() && !self.any_option
     }
 
-    /// The location of a member from a root field on.
+    /// Makes the location of a member, starting at a root field.
     pub fn absolute<S: Into<String>>(origin: Scope, path: impl IntoIterator<Item = S>) -> Self {
         Self {
             origin: Some(origin),

@@ -1,14 +1,13 @@
-//! The log role: what makes an event a line of a log, whichever format it comes from.
+//! The log role: makes an event a line of a log, in any format.
 //!
-//! Readers set it for the event record classes of which they know it; sinks that write logs use nothing
-//! else.
+//! Readers set it for event record classes, if they know it; sinks that write logs use only this role.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use crate::Event;
 
-/// How much a line of a log matters, in six steps; see [`LevelScale`] for the numbers of tracers.
+/// Importance of a line of a log, in six steps; see [`LevelScale`] for the numbers of tracers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs)]
 pub enum LogLevel {
@@ -21,10 +20,10 @@ pub enum LogLevel {
 }
 
 impl LogLevel {
-    /// All of them, the least one first.
+    /// All levels in ascending order.
     pub const ALL: [Self; 6] = [Self::Trace, Self::Debug, Self::Info, Self::Warn, Self::Error, Self::Fatal];
 
-    /// Its name in capitals, for instance `WARN`.
+    /// Returns its name in capitals, for instance `WARN`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -47,38 +46,36 @@ impl fmt::Display for LogLevel {
 /// A step of a [`LevelScale`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LevelStep {
-    /// The greatest number of the step: those between the step before and this one belong to it.
+    /// Largest number of the step, which begins after the previous step.
     pub up_to: i64,
-    /// What they count as.
+    /// Level of the step.
     pub level: LogLevel,
-    /// The number of the step that stands for just that level. Any other one of them is worth being
-    /// reported beside the level.
+    /// The number that means exactly that level. Any other number is worth reporting beside the level.
     pub exact: Option<i64>,
 }
 
 impl LevelStep {
-    /// A step whose greatest number is the one that stands for the level.
+    /// Makes a step whose largest number means exactly the level.
     #[must_use]
     pub const fn new(up_to: i64, level: LogLevel) -> Self {
         Self { up_to, level, exact: Some(up_to) }
     }
 }
 
-/// Which numbers of a format stand for which levels: steps in ascending order. What is above all of
-/// them belongs to the last one.
+/// Levels of the numbers of a format: steps in ascending order. Numbers above the last step belong to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LevelScale(pub &'static [LevelStep]);
 
-/// The scales that files have declared, each of them once.
+/// Scales that files declared, each of them once.
 static KEPT: Mutex<Vec<LevelScale>> = Mutex::new(Vec::new());
 
-/// Most scales that are kept, and most steps of each: as they are kept for good, files must not add to them
-/// without end.
+/// Maximum number of scales that are kept, and of steps of each: scales are never freed, so files must not
+/// add them without end.
 const MOST_KEPT: usize = 64;
 
 impl LevelScale {
-    /// A scale of these steps that a file has declared; None if it has too many, or if there are too many
-    /// scales. Equal scales are kept once, as long as the program runs.
+    /// Keeps a scale that a file declared; `None` if it has too many steps, or there are too many scales.
+    /// Equal scales are kept once, until the program ends.
     #[must_use]
     pub fn kept(steps: Vec<LevelStep>) -> Option<Self> {
         let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -93,41 +90,41 @@ impl LevelScale {
         Some(scale)
     }
 
-    /// The step that a number belongs to; None only if there are no steps.
+    /// Returns the step of a number; `None` only if there are no steps.
     #[must_use]
     pub fn step(&self, raw: i64) -> Option<LevelStep> {
         self.0.iter().find(|step| raw <= step.up_to).or(self.0.last()).copied()
     }
 
-    /// The level that a number counts as; a scale without steps only knows [`LogLevel::Info`].
+    /// Returns the level of a number; a scale without steps only has [`LogLevel::Info`].
     #[must_use]
     pub fn level(&self, raw: i64) -> LogLevel {
         self.step(raw).map_or(LogLevel::Info, |step| step.level)
     }
 
-    /// Whether a number stands for just the level that it counts as.
+    /// Returns `true` if a number means exactly its level.
     #[must_use]
     pub fn is_exact(&self, raw: i64) -> bool {
         self.step(raw).is_some_and(|step| step.exact == Some(raw))
     }
 }
 
-/// Where the severity of an event comes from.
+/// Source of an event's severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LogSeverity {
-    /// It is not said how much the events matter.
+    /// Unknown.
     Unknown,
-    /// All events of the class have this number.
+    /// A number that all events of the class have.
     Constant(i64),
-    /// It is in the member with [`Meaning::Severity`](crate::Meaning::Severity).
+    /// The member with [`Meaning::Severity`](crate::Meaning::Severity).
     Member,
 }
 
-/// Writes the message of an event that is more than a field: a format string with its arguments.
+/// Writes the message of an event that is not just a field: a format string with its arguments.
 #[derive(Clone, Copy)]
 pub struct LogText {
-    /// Writes the text for people; what is not UTF-8 in it as U+FFFD.
+    /// Writes the text for display, with U+FFFD for invalid UTF-8.
     pub write: fn(&Event<'_>, &mut dyn fmt::Write) -> fmt::Result,
 }
 
@@ -136,7 +133,7 @@ impl LogText {
     pub const NAME: Self = Self { write: write_name };
 }
 
-// One function wherever it is compared.
+// Not inlined, so that comparisons see a single address.
 #[inline(never)]
 fn write_name(event: &Event<'_>, out: &mut dyn fmt::Write) -> fmt::Result {
     out.write_str(event.class.name.as_deref().unwrap_or("<unknown>"))
@@ -156,19 +153,18 @@ impl PartialEq for LogText {
 
 impl Eq for LogText {}
 
-/// What makes the events of a class lines of a log, beside what the members of the class
-/// [mean](crate::Meanings).
+/// Makes the events of a class lines of a log, together with the [meanings](crate::Meanings) of the class's
+/// members.
 ///
-/// Members of the payload that mean nothing are the pairs of name and value of the line, in order; members
-/// of contexts that mean nothing are not part of it.
+/// Payload members without a meaning are the name-value pairs of the line, in order; context members without
+/// a meaning are not part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogRole {
-    /// Where the severity comes from.
+    /// Source of the severity.
     pub severity: LogSeverity,
-    /// What its numbers stand for.
+    /// Levels of its numbers.
     pub scale: LevelScale,
-    /// How to write the message, if it is not just the member with
-    /// [`Meaning::Message`](crate::Meaning::Message).
+    /// Writes the message, unless it is just the member with [`Meaning::Message`](crate::Meaning::Message).
     pub text: Option<LogText>,
 }
 

@@ -1,25 +1,25 @@
-//! What members of event record classes mean, whichever format they come from.
+//! Meanings of members of event record classes, independent of the format.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::Scope;
 
-/// A member of the structure that a scope of an event is.
+/// A member of the root structure of a scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct MemberIndex {
     /// The scope.
     pub scope: Scope,
-    /// Which of the members of its structure, from 0 on; [`Plan::member`](crate::plan::Plan::member)
-    /// gives the node of the plan.
+    /// Index of the member in its structure, from 0 on; [`Plan::member`](crate::plan::Plan::member) returns
+    /// the node of the plan.
     pub index: u32,
 }
 
-/// What a member means.
+/// The meaning of a member.
 ///
-/// Readers say it where they know, once for each event record class; sinks use nothing else. Several
-/// members of a class may mean the same: then each of them counts, unless it says otherwise here.
+/// Readers set it, if they know it, once for each event record class; sinks use nothing else. Several members
+/// of a class may have the same meaning: each of them counts, unless stated otherwise here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Meaning {
@@ -31,16 +31,15 @@ pub enum Meaning {
     Thread,
     /// Name of the thread, beside its number: a string. The first one counts.
     ThreadName,
-    /// The machine that the event happened on, where it is not that of the trace: its name, or a number. The
-    /// first one counts.
+    /// The machine of the event, if it differs from that of the trace: its name, or a number. The first one counts.
     Machine,
-    /// The processor that the event happened on: a number. The first one counts.
+    /// The processor of the event: a number. The first one counts.
     Processor,
     /// The number of the severity, on the scale of the [log role](crate::LogRole).
     Severity,
     /// The message: a string.
     Message,
-    /// Part of what [`LogRole::text`](crate::LogRole::text) renders: not shown by itself in a log.
+    /// A part of the text that [`LogRole::text`](crate::LogRole::text) renders: not shown by itself in a log.
     Rendered,
     /// A tag, a category, the name of a logger: a string.
     Tag,
@@ -50,65 +49,62 @@ pub enum Meaning {
     Line,
     /// The function in the source: a string.
     Function,
-    /// Where the component that the event comes from is in the system (its moniker): a string.
+    /// Place of the event's component in the system (its moniker): a string.
     Component,
-    /// Which component it is: a string.
+    /// URL of the event's component: a string.
     ComponentUrl,
-    /// How many events of its source were dropped before this one by the source: a number. The sum
-    /// counts.
+    /// Number of events that the source dropped before this one. The sum counts.
     Dropped,
-    /// How many events of the same component were thrown away before this one by the service that keeps
-    /// the log: a number. The sum counts.
+    /// Number of events of the same component that the log service discarded before this one. The sum counts.
     RolledOut,
     /// The call stack: a number in the [stack table](crate::StackTable) of the trace.
     Stack,
-    /// The identifier of the task that the operation is part of, which OpenTelemetry calls a trace: as for
-    /// [`Meaning::OperationId`], which is then unique within the task only.
+    /// The identifier of the task that the operation is part of, in OpenTelemetry a trace: like
+    /// [`Meaning::OperationId`], which is then unique only within the task.
     TaskId,
     /// The title of the task: a string. The first one counts.
     TaskTitle,
     /// The identifier of the operation that the event belongs to or begins: a number, a string, a GUID, or
     /// bytes. If several members have one, the last of them counts.
     OperationId,
-    /// The identifier of an operation that caused this one: as for [`Meaning::OperationId`]. Several
-    /// causes are the normal case; elements of an array are one cause each.
+    /// The identifier of an operation that caused this one: like [`Meaning::OperationId`]. Several causes are
+    /// normal; each element of an array is a cause.
     Cause(CauseKind),
-    /// The chain of events that the operation is in, within which its identifier is unique: a number. Without
-    /// it, the identifier is unique within the task.
+    /// The chain of events of the operation, within which its identifier is unique: a number. Without it, the
+    /// identifier is unique within the task.
     ChainId,
-    /// The chains of the causes: an integer for each of them, in the order of the members and elements that are
-    /// causes. A negative number stands for the chain of the event itself.
+    /// The chains of the causes: an integer for each, in the order of the members and elements that are
+    /// causes. A negative number means the chain of the event itself.
     CauseChain,
-    /// The value of a counter: a number. Its name is that of the member, unless a member means
-    /// [`Meaning::CounterName`].
+    /// The value of a counter: a number. The name of the member is the name of the counter, unless another
+    /// member is a [`Meaning::CounterName`].
     CounterValue,
-    /// The name of the counter: a string. The first one counts, in place of the names of the members that are
+    /// The name of the counter: a string. The first one counts, instead of the names of the members that are
     /// values.
     CounterName,
-    /// How much a sample or any other event counts, in place of once: a number. The first one counts.
+    /// The weight of a sample or any other event, 1 by default: a number. The first one counts.
     Weight,
-    /// What an event that begins something and the event that ends it have in common: all such members
-    /// together are the key.
+    /// The value shared by the events that begin and end a span: all such members together are the key.
     PairKey,
-    /// State of the thread of a sample: an enumeration. The thread ran on a processor if the name of its value is one of
-    /// [`ON_PROCESSOR`](Self::ON_PROCESSOR); with any other value, it waited, or it ran code that the profiler does not
-    /// look into. The first one counts.
+    /// State of the thread of a sample: an enumeration. The thread ran on a processor if the name of the
+    /// value is in [`ON_PROCESSOR`](Self::ON_PROCESSOR); otherwise, it waited or ran code that the profiler
+    /// does not inspect. The first one counts.
     ThreadState,
     /// Serves decoding or merging only, and need not be shown.
     Hidden,
 }
 
-/// How an operation causes another one.
+/// Relation between a cause and its effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum CauseKind {
-    /// It contains the other one: a call, the parent of a span, an edge "down".
+    /// The cause contains the effect: a call, the parent of a span, an edge "down".
     Parent,
-    /// The other one follows it: an edge "next", a message that was sent.
+    /// The effect follows the cause: an edge "next", a message that was sent.
     Predecessor,
-    /// It was contained in the other one, which goes on: the end of a call, an edge "up".
+    /// The effect, which continues, contained the cause: the end of a call, an edge "up".
     Return,
-    /// They are related, and it is not known how: a related activity, a link, a flow.
+    /// Related in an unknown way: a related activity, a link, a flow.
     Related,
 }
 
@@ -153,7 +149,7 @@ impl Meaning {
     /// Names of the values of a [`Meaning::ThreadState`] of threads that ran on a processor.
     pub const ON_PROCESSOR: [&'static str; 2] = ["Managed", "running"];
 
-    /// Its name in small letters with `-` between words, for instance `operation-id`.
+    /// Returns its name in lower case with `-` between words, for instance `operation-id`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -200,9 +196,9 @@ impl fmt::Display for Meaning {
     }
 }
 
-/// There is no [`Meaning`] of this name.
+/// No [`Meaning`] has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no meaning called `{0}`")]
+#[error("unknown meaning `{0}`")]
 pub struct UnknownMeaning(pub String);
 
 impl FromStr for Meaning {
@@ -214,7 +210,7 @@ impl FromStr for Meaning {
     }
 }
 
-/// What the members of an event record class mean.
+/// Meanings of the members of an event record class.
 ///
 /// ```
 /// use ichnos_model::{Meaning, Meanings, Scope};
@@ -227,13 +223,13 @@ impl FromStr for Meaning {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meanings {
-    /// By scope and index in ascending order. Most classes have none, and there can be millions of them.
+    /// Members by scope and index in ascending order. Most classes have none, and there can be millions of them.
     #[allow(clippy::box_collection)]
     members: Option<Box<Vec<(MemberIndex, Meaning)>>>,
 }
 
 impl Meanings {
-    /// Says what a member means, in place of what was said before.
+    /// Sets the meaning of a member.
     pub fn insert(&mut self, scope: Scope, index: usize, meaning: Meaning) {
         let Ok(index) = u32::try_from(index) else { return };
         let member = MemberIndex { scope, index };
@@ -245,24 +241,24 @@ impl Meanings {
         }
     }
 
-    /// What a member means; None if nothing.
+    /// Returns the meaning of a member, if it has one.
     #[must_use]
     pub fn of(&self, scope: Scope, index: usize) -> Option<Meaning> {
         let at = self.find(MemberIndex { scope, index: u32::try_from(index).ok()? }).ok()?;
         Some(self.as_slice().get(at)?.1)
     }
 
-    /// The members that mean this, in the order of decoding.
+    /// Returns the members with this meaning, in the order of decoding.
     pub fn members(&self, meaning: Meaning) -> impl Iterator<Item = MemberIndex> + '_ {
         self.as_slice().iter().filter(move |(_, other)| *other == meaning).map(|(member, _)| *member)
     }
 
-    /// All members that mean something, in the order of decoding.
+    /// Returns all members with a meaning, in the order of decoding.
     pub fn iter(&self) -> impl Iterator<Item = (MemberIndex, Meaning)> + '_ {
         self.as_slice().iter().copied()
     }
 
-    /// Whether no member means anything.
+    /// Returns `true` if no member has a meaning.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.as_slice().is_empty()

@@ -1,21 +1,21 @@
-//! Estimates of memory: what a description takes counts against
+//! Estimates of memory: the size of a description counts against
 //! [`Limits::description_bytes`](crate::Limits::description_bytes).
 
-/// The memory in bytes that an allocation of `bytes` takes: common allocators need 8 more for themselves,
-/// round up to a multiple of 16, and give no less than 32.
+/// Memory in bytes that an allocation of `bytes` takes: common allocators add 8 bytes, round up to a multiple
+/// of 16, and return at least 32.
 #[must_use]
 pub const fn allocated(bytes: usize) -> u64 {
     let rounded = bytes.saturating_add(8 + 15) as u64 & !15;
     if rounded < 32 { 32 } else { rounded }
 }
 
-/// The size of a type in bytes.
+/// Size of a type in bytes.
 #[must_use]
 pub const fn size<T>() -> usize {
     size_of::<T>()
 }
 
-/// Counts down how much memory may still be taken.
+/// Counts down the memory that may still be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     most: u64,
@@ -23,13 +23,13 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// A budget of `most` bytes.
+    /// Makes a budget of `most` bytes.
     #[must_use]
     pub const fn new(most: u64) -> Self {
         Self { most, left: most }
     }
 
-    /// Takes bytes; false if fewer are left, and then none are left.
+    /// Takes bytes. Returns `false` if fewer are left, and empties the budget then.
     #[inline]
     pub fn take(&mut self, bytes: u64) -> bool {
         match self.left.checked_sub(bytes) {
@@ -44,18 +44,18 @@ impl Budget {
         }
     }
 
-    /// Gives back bytes that were taken.
+    /// Gives back bytes.
     pub fn give_back(&mut self, bytes: u64) {
         self.left = self.left.saturating_add(bytes).min(self.most);
     }
 
-    /// How many bytes may be taken in all.
+    /// Returns the size of the whole budget in bytes.
     #[must_use]
     pub const fn most(&self) -> u64 {
         self.most
     }
 
-    /// How many bytes may still be taken.
+    /// Returns the number of bytes left.
     #[must_use]
     pub const fn left(&self) -> u64 {
         self.left

@@ -1,22 +1,22 @@
-//! Messages: what readers deliver, one after the other, per data stream.
+//! Messages, which readers deliver in order for each data stream.
 
 use std::ops::ControlFlow;
 
 use crate::{ClockValue, Damage, DataStream, Event, Packet};
 
-/// What happens next in a data stream.
+/// The next item of a data stream.
 ///
 /// Loss and damage are messages like any other: they can be printed, counted and converted.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Message<'a> {
-    /// A data stream begins: the first message of it.
+    /// Beginning of a data stream: its first message.
     StreamBegin(&'a DataStream),
-    /// A data stream has ended: the last message of it.
+    /// End of a data stream: its last message.
     StreamEnd(&'a DataStream),
-    /// A packet begins.
+    /// Beginning of a packet.
     PacketBegin(Packet<'a>),
-    /// A packet has ended.
+    /// End of a packet.
     PacketEnd(Packet<'a>),
     /// An event record.
     Event(Event<'a>),
@@ -24,12 +24,12 @@ pub enum Message<'a> {
     DiscardedEvents(Discarded<'a>),
     /// Packets are missing.
     DiscardedPackets(Discarded<'a>),
-    /// Something cannot be read.
+    /// Unreadable data.
     Damage(&'a Damage),
 }
 
 impl<'a> Message<'a> {
-    /// When, as far as the message itself says, in nanoseconds from the origin of the stream's clock.
+    /// Returns the time in the message itself, in nanoseconds from the origin of the stream's clock.
     #[must_use]
     pub fn nanoseconds(&self) -> Option<i128> {
         let value = match self {
@@ -42,7 +42,7 @@ impl<'a> Message<'a> {
         value.map(|value| value.nanoseconds)
     }
 
-    /// The data stream that it is about; None for damage outside of any.
+    /// Returns the data stream of the message; `None` for damage outside of any.
     #[must_use]
     pub fn stream(&self) -> Option<&'a DataStream> {
         match self {
@@ -55,37 +55,37 @@ impl<'a> Message<'a> {
     }
 }
 
-/// Event records or packets that are missing.
+/// Missing event records or packets.
 #[derive(Clone, Copy, Debug)]
 pub struct Discarded<'a> {
-    /// The stream they are missing from.
+    /// Data stream they are missing from.
     pub stream: &'a DataStream,
-    /// How many, if that is known.
+    /// Number, if known.
     pub count: Option<u64>,
-    /// The thread that made them, if the format counts them by thread.
+    /// Thread that made them, if the format counts them by thread.
     pub thread: Option<u64>,
-    /// After when, if that is known.
+    /// Time after which they are missing, if known.
     pub begin: Option<ClockValue>,
-    /// Before when, if that is known.
+    /// Time before which they are missing, if known.
     pub end: Option<ClockValue>,
 }
 
-/// Takes messages: what writes, counts or converts a trace.
+/// Consumes messages: writes, counts or converts a trace.
 ///
 /// # For implementations
 /// The messages of a data stream come in its order, from [`Message::StreamBegin`] to [`Message::StreamEnd`];
-/// those of several data streams are merged by time. Everything in a message is borrowed for the call. Keep the
-/// state of a data stream in a list by [`DataStream::key`], which is small and used again after its trace is
-/// closed. Ignore messages that are unknown: [`Message`] grows. Do not look at the format: what a member says
-/// is in [`Meanings`](crate::Meanings).
+/// those of several data streams are merged by time. Everything in a message is borrowed for the call. Keep
+/// the state of a data stream in a list by [`DataStream::key`], which is small and used again after its trace
+/// is closed. Ignore unknown messages: [`Message`] grows. Do not look at the format: the meanings of members
+/// are in [`Meanings`](crate::Meanings).
 pub trait Sink {
-    /// Takes one message; [`ControlFlow::Break`] if it wants no more.
+    /// Takes one message; returns [`ControlFlow::Break`] to stop.
     ///
     /// # Errors
     /// If it cannot write.
     fn message(&mut self, message: &Message<'_>) -> std::io::Result<ControlFlow<()>>;
 
-    /// Writes what was kept back, so that a reader sees it now: more messages may come.
+    /// Writes buffered output, so that a reader sees it now. More messages may follow.
     ///
     /// # Errors
     /// If it cannot write.
@@ -93,7 +93,7 @@ pub trait Sink {
         Ok(())
     }
 
-    /// There are no more messages: writes what is left.
+    /// Ends the output: no more messages follow, and buffered output is written.
     ///
     /// # Errors
     /// If it cannot write.

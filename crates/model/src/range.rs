@@ -1,4 +1,4 @@
-//! Integer ranges, and the names that map onto them.
+//! Integer ranges, and the names of their values.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,26 +8,26 @@ use crate::Wide;
 /// A closed range of integers (CTF2-SPEC-2.0, "Integer range set").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct IntegerRange {
-    /// The smallest value.
+    /// Smallest value.
     pub lower: i128,
-    /// The greatest value, at least `lower`.
+    /// Largest value, at least `lower`.
     pub upper: i128,
 }
 
 impl IntegerRange {
-    /// The range of a single value.
+    /// Makes the range of a single value.
     #[must_use]
     pub const fn single(value: i128) -> Self {
         Self { lower: value, upper: value }
     }
 
-    /// Whether `value` lies within.
+    /// Returns `true` if the range contains `value`.
     #[must_use]
     pub const fn contains(self, value: i128) -> bool {
         self.lower <= value && value <= self.upper
     }
 
-    /// Whether the two have a value in common.
+    /// Returns `true` if both ranges share a value.
     #[must_use]
     pub const fn intersects(self, other: Self) -> bool {
         self.lower <= other.upper && other.lower <= self.upper
@@ -49,13 +49,13 @@ impl fmt::Display for IntegerRange {
 pub struct RangeSet(pub Vec<IntegerRange>);
 
 impl RangeSet {
-    /// Whether `value` lies in any of the ranges.
+    /// Returns `true` if any of the ranges contains `value`.
     #[must_use]
     pub fn contains(&self, value: i128) -> bool {
         self.0.iter().any(|range| range.contains(value))
     }
 
-    /// Whether the two sets have a value in common.
+    /// Returns `true` if both sets share a value.
     #[must_use]
     pub fn intersects(&self, other: &Self) -> bool {
         self.0.iter().any(|a| other.0.iter().any(|b| a.intersects(*b)))
@@ -74,13 +74,13 @@ impl fmt::Display for RangeSet {
     }
 }
 
-/// A name for a set of values: a mapping of an integer field class, or a flag of a bit map
-/// (then the ranges are of bit indexes).
+/// A name for a set of values: a mapping of an integer field class, or a flag of a bit map, whose ranges are
+/// of bit indexes.
 #[derive(Clone, Copy, Debug)]
 pub struct Mapping<'a> {
-    /// The name.
+    /// Name.
     pub name: &'a str,
-    /// The values, or bit indexes, that it names.
+    /// Named values, or bit indexes.
     pub ranges: Ranges<'a>,
 }
 
@@ -95,7 +95,7 @@ enum Slice<'a> {
 }
 
 impl<'a> Ranges<'a> {
-    /// The ranges.
+    /// Returns the ranges in order.
     pub fn iter(self) -> impl Iterator<Item = IntegerRange> + 'a {
         let (narrow, wide): (&[_], &[_]) = match self.0 {
             Slice::Narrow(ranges) => (ranges, &[]),
@@ -108,7 +108,7 @@ impl<'a> Ranges<'a> {
         narrow.iter().map(widened).chain(wide.iter().copied())
     }
 
-    /// How many there are.
+    /// Returns the number of ranges.
     #[must_use]
     pub fn len(self) -> usize {
         match self.0 {
@@ -117,13 +117,13 @@ impl<'a> Ranges<'a> {
         }
     }
 
-    /// Whether there is none.
+    /// Returns `true` if there are no ranges.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
 
-    /// Whether `value` lies in any of the ranges.
+    /// Returns `true` if any of the ranges contains `value`.
     #[inline]
     #[must_use]
     pub fn contains(self, value: i128) -> bool {
@@ -134,7 +134,7 @@ impl<'a> Ranges<'a> {
         }
     }
 
-    /// A set of the same ranges.
+    /// Returns a set of the same ranges.
     #[must_use]
     pub fn to_set(self) -> RangeSet {
         RangeSet(self.iter().collect())
@@ -161,14 +161,14 @@ impl fmt::Display for Ranges<'_> {
     }
 }
 
-/// The mappings of an integer field class, or the flags of a bit map, in the order they were
-/// written. Those of two names may overlap.
+/// The mappings of an integer field class, or the flags of a bit map, in the order they were written. Ranges
+/// of different names may overlap.
 ///
-/// Clones share their memory. There can be millions of names: each takes its length and, mostly, 24 bytes.
+/// Clones share their memory. There can be millions of names: each takes its length and usually 24 bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Mappings(Arc<Table>);
 
-/// All names one after the other, and all ranges one after the other.
+/// Concatenated names and ranges of all mappings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Table {
     names: String,
@@ -176,14 +176,14 @@ struct Table {
     ranges: Numbers,
 }
 
-/// Where a mapping ends, among all names and all ranges.
+/// End of a mapping in the names and the ranges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct End {
     name: u32,
     ranges: u32,
 }
 
-/// Ranges, in half of the memory as long as all of them have bounds of 64 bits.
+/// Ranges, in half of the memory if all bounds have 64 bits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Numbers {
     Narrow(Vec<(i64, i64)>),
@@ -219,31 +219,31 @@ impl Numbers {
 }
 
 impl Mappings {
-    /// How many names there are.
+    /// Returns the number of names.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.ends.len()
     }
 
-    /// Whether there is none.
+    /// Returns `true` if there are no names.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.ends.is_empty()
     }
 
-    /// How many ranges all names have together.
+    /// Returns the number of ranges of all names.
     #[must_use]
     pub fn ranges(&self) -> usize {
         self.0.ranges.len()
     }
 
-    /// Whether the two are the same in memory: clones of one.
+    /// Returns `true` if both share their memory, because one is a clone of the other.
     #[must_use]
     pub fn is_clone_of(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// The mapping of this index.
+    /// Returns the mapping of this index.
     #[inline]
     #[must_use]
     pub fn get(&self, index: usize) -> Option<Mapping<'_>> {
@@ -265,7 +265,7 @@ impl Mappings {
         }))
     }
 
-    /// Where the mapping of this index begins, and where it ends.
+    /// Beginning and end of the mapping of this index.
     #[inline]
     fn bounds(&self, index: usize) -> Option<[End; 2]> {
         let end = *self.0.ends.get(index)?;
@@ -273,25 +273,25 @@ impl Mappings {
         Some([begin.copied().unwrap_or_default(), end])
     }
 
-    /// The mappings.
+    /// Returns the mappings in order.
     pub fn iter(&self) -> impl Iterator<Item = Mapping<'_>> {
         (0..self.len()).filter_map(|index| self.get(index))
     }
 
-    /// The names of `value`, in order.
+    /// Returns the names of `value`, in order.
     pub fn names_of(&self, value: i128) -> impl Iterator<Item = &str> {
         let is_of = move |index: &usize| self.ranges_at(*index).is_some_and(|ranges| ranges.contains(value));
         (0..self.len()).filter(is_of).filter_map(|index| self.name_at(index))
     }
 
-    /// The names of the flags that are set in `bits` (bit 0 is the least significant one): a flag
-    /// is set if any of its bits is (CTF2-SPEC-2.0, "Fixed-length bit map field class").
+    /// Returns the names of the flags that are set in `bits` (bit 0 is the least significant one): a flag is
+    /// set if any of its bits is (CTF2-SPEC-2.0, "Fixed-length bit map field class").
     pub fn flags_of(&self, bits: u64) -> impl Iterator<Item = &str> {
         let is_set = move |flag: &Mapping<'_>| flag.ranges.iter().any(|range| has_bit_in(bits, range, 0));
         self.iter().filter(is_set).map(|flag| flag.name)
     }
 
-    /// The same for a bit map of more than 64 bits.
+    /// Like [`flags_of`](Self::flags_of), for a bit map of more than 64 bits.
     pub fn flags_of_wide<'a>(&'a self, bits: Wide<'a>) -> impl Iterator<Item = &'a str> {
         let set = SetBits::of(bits.words);
         self.iter()
@@ -299,7 +299,7 @@ impl Mappings {
             .map(|flag| flag.name)
     }
 
-    /// The ranges of the first mapping called `name`.
+    /// Returns the ranges of the first mapping called `name`.
     #[must_use]
     pub fn ranges_of(&self, name: &str) -> Option<Ranges<'_>> {
         self.iter().find(|mapping| mapping.name == name).map(|mapping| mapping.ranges)
@@ -307,7 +307,7 @@ impl Mappings {
 }
 
 impl<N: AsRef<str>> FromIterator<(N, RangeSet)> for Mappings {
-    /// Each name with its ranges.
+    /// Makes a mapping of each name and its ranges.
     fn from_iter<I: IntoIterator<Item = (N, RangeSet)>>(mappings: I) -> Self {
         let mut builder = MappingsBuilder::default();
         for (name, ranges) in mappings {
@@ -319,7 +319,7 @@ impl<N: AsRef<str>> FromIterator<(N, RangeSet)> for Mappings {
     }
 }
 
-/// Makes [`Mappings`], one name after the other.
+/// Builds [`Mappings`], one name after the other.
 #[derive(Debug, Default)]
 pub struct MappingsBuilder {
     table: Table,
@@ -328,19 +328,19 @@ pub struct MappingsBuilder {
 }
 
 impl MappingsBuilder {
-    /// How many names there are.
+    /// Returns the number of names.
     #[must_use]
     pub fn len(&self) -> usize {
         self.table.ends.len()
     }
 
-    /// Whether there is no name yet.
+    /// Returns `true` if there are no names yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.table.ends.is_empty()
     }
 
-    /// The name of this index.
+    /// Returns the name of this index.
     #[must_use]
     pub fn name(&self, index: usize) -> Option<&str> {
         let end = self.table.ends.get(index)?;
@@ -348,8 +348,7 @@ impl MappingsBuilder {
         self.table.names.get(begin.map_or(0, |begin| begin.name as usize)..end.name as usize)
     }
 
-    /// Adds a name without ranges. False: there is no room for it, since all names together would
-    /// have 4 GiB.
+    /// Adds a name without ranges. Returns `false` if the names would exceed 4 GiB in total.
     pub fn add_name(&mut self, name: &str) -> bool {
         let end = self.table.names.len().checked_add(name.len()).and_then(|end| u32::try_from(end).ok());
         let (Some(end), Ok(ranges)) = (end, u32::try_from(self.table.ranges.len())) else { return false };
@@ -358,7 +357,7 @@ impl MappingsBuilder {
         true
     }
 
-    /// Adds a range to the name that was added last, if there is one.
+    /// Adds a range to the last name, if there is one.
     pub fn add_range(&mut self, range: IntegerRange) {
         if let Some(end) = self.table.ends.last_mut()
             && let Some(ranges) = end.ranges.checked_add(1)
@@ -368,7 +367,7 @@ impl MappingsBuilder {
         }
     }
 
-    /// Adds a range to the name of this index, behind those that it has.
+    /// Adds a range to the name of this index, after its other ranges.
     pub fn add_range_to(&mut self, index: usize, range: IntegerRange) {
         if index + 1 == self.len() {
             self.add_range(range);
@@ -377,12 +376,12 @@ impl MappingsBuilder {
         }
     }
 
-    /// The mappings.
+    /// Returns the mappings.
     #[must_use]
     pub fn finish(mut self) -> Mappings {
         if !self.late.is_empty() {
             let mut late = std::mem::take(&mut self.late);
-            // Stable: those of one name stay in order.
+            // The sort is stable: ranges of one name stay in order.
             late.sort_by_key(|(index, _)| *index);
             let mut late = late.into_iter().peekable();
             let before = Mappings(Arc::new(std::mem::take(&mut self.table)));
@@ -404,11 +403,11 @@ impl MappingsBuilder {
     }
 }
 
-/// Which bits of a wide value are 1. Made so that a range is looked up in a few steps, since there can be many
+/// Set bits of a wide value, indexed so that a range is looked up in a few steps, since there can be many
 /// ranges for many bits.
 struct SetBits<'w> {
     words: &'w [u64],
-    /// Which of the first words are not 0, a bit each.
+    /// One bit for each of the first words: 1 if the word is not 0.
     not_zero: [u64; 16],
 }
 
@@ -434,7 +433,7 @@ impl<'w> SetBits<'w> {
         if has(first) || has(last) {
             return true;
         }
-        // Of the words between, all bits are in the range.
+        // All bits of the words between are in the range.
         let known = self.not_zero.len() * 64;
         let between = IntegerRange { lower: first as i128 + 1, upper: last as i128 - 1 };
         let masks = self.not_zero.iter().enumerate().skip(first / 64).take(last / 64 + 1 - first / 64);
@@ -444,7 +443,7 @@ impl<'w> SetBits<'w> {
     }
 }
 
-/// Whether a bit of a word is 1 and in the range; the first bit of the word has the number `begin`.
+/// Returns `true` if a bit of a word is 1 and in the range; the first bit of the word has the number `begin`.
 fn has_bit_in(word: u64, range: IntegerRange, begin: i128) -> bool {
     let lower = range.lower.saturating_sub(begin).clamp(0, 64) as u32;
     let upper = range.upper.saturating_sub(begin).clamp(-1, 63);
@@ -530,7 +529,7 @@ mod tests {
 
     #[test]
     fn flags_of_very_wide_bit_maps() {
-        // More words than are known by masks.
+        // More words than the masks cover.
         let length = 1200;
         let bounds = [
             0,

@@ -1,4 +1,4 @@
-//! From "the next record" to a data stream: for formats whose files are one record after the other.
+//! Data streams for formats whose files are a sequence of records.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -10,42 +10,42 @@ use crate::{
     Limits, Message, MessageKind, Scope, Scopes, Window,
 };
 
-/// Reads the records of a data stream, one after the other.
+/// Reads the records of a data stream, in order.
 ///
 /// # For implementations
-/// This is all that a simple format has to do: [`RecordCursor`] makes a cursor of it, with the messages at
-/// the begin and the end, the window of time, and everything that is not an event in its place.
+/// A simple format needs nothing else: [`RecordCursor`] makes a cursor of it, with the messages at the
+/// beginning and the end, the time window, and the losses and damage in their places.
 pub trait RecordSource: Send {
-    /// Reads what comes next. An event is written to `record`, which is empty before.
+    /// Reads the next record. An event is written to `record`, which is empty before.
     fn next_record(&mut self, record: &mut Record) -> NextRecord;
 
-    /// The bytes that the scopes of the last event lie in, if they are bits: see [`Record::set_bits`].
+    /// Returns the bytes that contain the scopes of the last event, if they are bits: see [`Record::set_bits`].
     fn bytes(&self) -> &[u8] {
         &[]
     }
 
-    /// Whether the times of records never go back in a sound file. Then a time that does is damage, and
-    /// nothing is read behind the end of a window.
+    /// Returns `true` if times never go back in a sound file. A time that does is then damage, and nothing is
+    /// read after the end of a window.
     fn is_ordered(&self) -> bool {
         true
     }
 }
 
-/// What a [`RecordSource`] has read.
+/// Result of reading from a [`RecordSource`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NextRecord {
-    /// An event: it is in the [`Record`].
+    /// An event, stored in the [`Record`].
     Event,
-    /// Event records are missing between the event before and the next one: how many, if that is known.
+    /// Missing event records between the previous event and the next one, with their number, if known.
     Discarded(Option<u64>),
-    /// Something cannot be read. The next call continues behind it.
+    /// Unreadable data. The next call continues after it.
     Damage(Damage),
-    /// There is no more.
+    /// The end of the data.
     End,
 }
 
-/// An event as a [`RecordSource`] has read it.
+/// An event read by a [`RecordSource`].
 #[derive(Debug, Default)]
 pub struct Record {
     class: Class,
@@ -67,12 +67,12 @@ impl Default for Class {
 }
 
 impl Record {
-    /// Sets the event record class: its index in the data stream class. The first one is the default.
+    /// Sets the event record class by its index in the data stream class. Default: the first one.
     pub fn set_class(&mut self, index: usize) {
         self.class = Class::Declared(index);
     }
 
-    /// Sets an event record class that was met while reading.
+    /// Sets an event record class that was discovered while reading.
     pub fn set_dynamic_class(&mut self, class: &Arc<DynamicClass>) {
         self.class = Class::Dynamic(Arc::clone(class));
     }
@@ -82,13 +82,13 @@ impl Record {
         self.cycles = Some(cycles);
     }
 
-    /// The values of the event: for scopes that are not bits.
+    /// Returns the values of the event, for scopes that are not bits.
     pub fn values(&mut self) -> &mut EventValues {
         &mut self.values
     }
 
-    /// A scope is bits: it begins at this bit of the [bytes](RecordSource::bytes) of the source. Does nothing for
-    /// [`Scope::Resource`], which never is.
+    /// Makes a scope bits that begin at this bit of the [bytes](RecordSource::bytes) of the source. Does
+    /// nothing for [`Scope::Resource`], which never is bits.
     pub fn set_bits(&mut self, scope: Scope, begin: u64) {
         if let Some(position) = self.begins.get_mut(scope as usize) {
             *position = Position::at(begin);
@@ -120,19 +120,19 @@ pub struct RecordCursor<R> {
     slots: Vec<Cell<i128>>,
     record: Record,
     clock: Option<ClockValue>,
-    /// Of the event before.
+    /// Clock value of the previous event.
     before: Option<ClockValue>,
     current: Current,
 }
 
-/// What the current message is.
+/// Kind of the current message.
 #[derive(Debug)]
 enum Current {
     /// The cursor has not moved yet.
     Before,
     StreamBegin,
     Event,
-    /// The event comes after this damage.
+    /// Damage that precedes the event.
     Early(Damage),
     Discarded(Option<u64>),
     Damage(Damage),
@@ -141,7 +141,7 @@ enum Current {
 }
 
 impl<R: RecordSource> RecordCursor<R> {
-    /// A cursor over the events of `window`.
+    /// Makes a cursor for the events of `window`.
     #[must_use]
     pub fn new(stream: Arc<DataStream>, source: R, window: Window, limits: &Limits) -> Self {
         let slots = vec![Cell::new(UNKNOWN); stream.trace.plans.slots()];
@@ -198,7 +198,7 @@ impl<R: RecordSource> RecordCursor<R> {
         }
     }
 
-    /// What does not fit the class of the record, if something does not: sinks rely on that it does.
+    /// Finds data that does not fit the class of the record: sinks rely on events that fit.
     fn misfit(&self, plans: &EventRecordPlans) -> Option<Damage> {
         let event = Event::new(&self.stream, plans, None, self.scopes());
         let scopes = [Scope::CommonContext, Scope::SpecificContext, Scope::Payload];
@@ -276,7 +276,7 @@ mod tests {
         TraceInput,
     };
 
-    /// Records of two bytes: a kind or a time, and a number.
+    /// Reads records of two bytes: a kind or a time, and a number.
     struct Pairs {
         bytes: &'static [u8],
         at: usize,
@@ -325,7 +325,7 @@ mod tests {
         }
     }
 
-    /// All messages in words.
+    /// Describes all messages in words.
     fn messages(bytes: &'static [u8], is_ordered: bool, as_values: bool, window: Window) -> Vec<String> {
         let event = EventRecordClass::new("pair", [Member::new("number", FieldClass::unsigned(8))]);
         let stream = DataStreamClass::new(Some(0), [event]);
@@ -387,7 +387,7 @@ mod tests {
         assert_eq!(messages(&[], true, false, window), ["begin", "end"]);
     }
 
-    /// Of many data streams, one is read without the others.
+    /// Reads one of many data streams without the others.
     #[test]
     fn a_cursor_alone_is_made_alone() {
         let made = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));

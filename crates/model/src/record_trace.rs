@@ -1,4 +1,4 @@
-//! Traces of formats whose files are one record after the other.
+//! Traces of formats whose files are a sequence of records.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use crate::{
     StreamSummary, Trace, TraceInput, TracerQuirk, Window,
 };
 
-/// Makes the cursor of a data stream from its first record on.
+/// Makes the cursor of a data stream at its first record.
 type MakeCursor = Box<dyn Fn(Window) -> BoxedCursor + Send + Sync>;
 
-/// A trace whose data streams are read by [`RecordSource`]s: what a simple format opens.
+/// A trace whose data streams are read by [`RecordSource`]s, for simple formats.
 pub struct RecordTrace {
     format: &'static str,
     trace: Arc<Trace>,
@@ -28,7 +28,7 @@ impl std::fmt::Debug for RecordTrace {
 }
 
 impl RecordTrace {
-    /// A trace of a format, without data streams.
+    /// Makes a trace of a format, without data streams.
     #[must_use]
     pub fn new(format: &'static str, trace: impl Into<Arc<Trace>>, limits: &Limits) -> Self {
         Self {
@@ -42,9 +42,8 @@ impl RecordTrace {
         }
     }
 
-    /// Adds a data stream of the class of this index, which is named like its file and has this number of bytes.
-    /// `make` makes what reads it, from its first record on, each time that it is read. Does nothing if
-    /// there is no such class.
+    /// Adds a data stream of the class of this index, named like its file and with this number of bytes. `make` makes a
+    /// reader at its first record, each time the stream is read. Does nothing if there is no such class.
     #[must_use]
     pub fn with_stream<R: RecordSource + 'static>(
         mut self,
@@ -64,21 +63,21 @@ impl RecordTrace {
         self
     }
 
-    /// Adds something that cannot be read and belongs to no data stream.
+    /// Adds unreadable data that belongs to no data stream.
     #[must_use]
     pub fn with_damage(mut self, damage: Damage) -> Self {
         self.damage.push(damage);
         self
     }
 
-    /// Adds a note, a warning or an error about a file that describes the trace.
+    /// Adds a note, a warning or an error on a file that describes the trace.
     #[must_use]
     pub fn with_diagnostic(mut self, diagnostic: FileDiagnostic) -> Self {
         self.diagnostics.push(diagnostic);
         self
     }
 
-    /// Event record classes are met while reading: see [`Trace::dynamic_classes`].
+    /// Declares that event record classes are discovered while reading: see [`Trace::dynamic_classes`].
     #[must_use]
     pub fn with_dynamic_classes(mut self) -> Self {
         self.has_dynamic_classes = true;

@@ -1,35 +1,35 @@
-//! Special fields: what a field means to the decoding of the packets around it.
+//! Special fields: roles of fields in decoding packets.
 
 use std::fmt;
 
-/// What a field is for, beyond its value (CTF2-SPEC-2.0, "Roles"; CTF 1.8 has special names and
-/// clock maps, PROP-1.0 has tags, for the same).
+/// Purpose of a field beyond its value (CTF2-SPEC-2.0, "Roles"; CTF 1.8 has special names and clock maps,
+/// PROP-1.0 has tags for the same).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Role {
     /// Packet header: the magic number 0xc1fc1fc1.
     PacketMagicNumber,
-    /// Packet header: the UUID of the metadata stream (of the trace class in PROP-2.0, of the
-    /// trace in CTF 1.8 and PROP-1.0).
+    /// Packet header: the UUID of the metadata stream (of the trace class in PROP-2.0, of the trace in CTF
+    /// 1.8 and PROP-1.0).
     MetadataStreamUuid,
-    /// Packet header: which data stream class the packet is an instance of.
+    /// Packet header: id of the packet's data stream class.
     DataStreamClassId,
-    /// Packet header: which data stream the packet belongs to.
+    /// Packet header: id of the packet's data stream.
     DataStreamId,
-    /// Packet context: size of the whole packet in bits, padding included.
+    /// Packet context: size of the whole packet in bits, including padding.
     PacketTotalLength,
     /// Packet context: size of the packet in bits without the padding at its end.
     PacketContentLength,
-    /// Packet context: value of the clock when the packet ends.
+    /// Packet context: value of the clock at the end of the packet.
     PacketEndTimestamp,
-    /// Packet context: snapshot of the counter of discarded event records when the packet ends.
+    /// Packet context: snapshot of the counter of discarded event records at the end of the packet.
     DiscardedEventCounter,
     /// Packet context: index of the packet in its data stream.
     PacketSequenceNumber,
-    /// Event record header: which event record class the record is an instance of.
+    /// Event record header: id of the record's event record class.
     EventRecordClassId,
-    /// Packet context (beginning of the packet) and event record header: value of the clock, or
-    /// its lower bits.
+    /// Packet context (beginning of the packet) and event record header: value of the clock, or its lower
+    /// bits.
     Timestamp,
 }
 
@@ -49,7 +49,7 @@ impl Role {
         Self::Timestamp,
     ];
 
-    /// The name of CTF2-SPEC-2.0.
+    /// Returns the name in CTF2-SPEC-2.0.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -72,16 +72,16 @@ impl Role {
     }
 }
 
-/// The bit of [`Roles`] that no role has: the field class has [`ClockUpdate`]s.
+/// Bit of [`Roles`] that is set if the field class has [`ClockUpdate`]s; no role has it.
 const FURTHER_CLOCKS: u16 = 1 << 15;
 
-/// A clock that a field brings up to date besides the one of its [`Roles`]: in PROP-1.0, one field
-/// can be tagged for several clocks.
+/// A clock that a field updates besides the one of its [`Roles`]: in PROP-1.0, one field can be tagged for
+/// several clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ClockUpdate {
-    /// [`Role::Timestamp`], or [`Role::PacketEndTimestamp`]: when the packet ends.
+    /// [`Role::Timestamp`], or [`Role::PacketEndTimestamp`] for the end of the packet.
     pub role: Role,
-    /// The clock class, as an index into the clock classes of the trace.
+    /// Clock class: an index into the clock classes of the trace.
     pub clock: u16,
 }
 
@@ -91,13 +91,13 @@ impl fmt::Display for Role {
     }
 }
 
-/// The roles of a field class, and which clock its timestamp roles are about.
+/// Roles of a field class, and the clock of its timestamp roles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Roles {
     bits: u16,
-    /// The clock class, as an index into the clock classes of the trace, that
-    /// [`Role::Timestamp`] and [`Role::PacketEndTimestamp`] are about. None: the default clock of
-    /// the data stream. Only CTF 1.8 and PROP-1.0 can name a clock per field.
+    /// Clock class of [`Role::Timestamp`] and [`Role::PacketEndTimestamp`]: an index into the clock classes
+    /// of the trace. `None` for the default clock of the data stream. Only CTF 1.8 and PROP-1.0 can name a
+    /// clock per field.
     pub clock: Option<u16>,
 }
 
@@ -105,19 +105,19 @@ impl Roles {
     /// No role.
     pub const NONE: Self = Self { bits: 0, clock: None };
 
-    /// Just this role.
+    /// Only this role.
     #[must_use]
     pub const fn only(role: Role) -> Self {
         Self { bits: role.bit(), clock: None }
     }
 
-    /// Whether there is none.
+    /// Returns `true` if there are no roles.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.bits == 0
     }
 
-    /// Whether `role` is one of them.
+    /// Returns `true` if `role` is one of them.
     #[must_use]
     pub const fn has(self, role: Role) -> bool {
         self.bits & role.bit() != 0
@@ -128,7 +128,7 @@ impl Roles {
         self.bits |= role.bit();
     }
 
-    /// Whether the field class has further clock updates; see
+    /// Returns `true` if the field class has further clock updates; see
     /// [`FieldClass::clock_updates`](crate::FieldClass::clock_updates).
     #[inline]
     #[must_use]
@@ -136,17 +136,17 @@ impl Roles {
         self.bits & FURTHER_CLOCKS != 0
     }
 
-    /// Notes that the field class has further clock updates.
+    /// Marks that the field class has further clock updates.
     pub(crate) const fn note_further_clocks(&mut self) {
         self.bits |= FURTHER_CLOCKS;
     }
 
-    /// Takes a role away.
+    /// Removes a role.
     pub const fn remove(&mut self, role: Role) {
         self.bits &= !role.bit();
     }
 
-    /// The roles in the order of [`Role::ALL`].
+    /// Returns the roles in the order of [`Role::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Role> {
         Role::ALL.into_iter().filter(move |role| self.has(*role))
     }

@@ -1,18 +1,18 @@
-//! Which option of a variant a selector selects, found without a look at each.
+//! Selection of variant options without testing each of them.
 
 use crate::RangeSet;
 
 /// The options of a variant by the values that select them.
 #[derive(Clone, Debug)]
 pub struct Selectors {
-    /// All ranges with their options, in order; if some overlap, the first option wins, and they
-    /// are searched one by one.
+    /// All ranges with their options, in order. If some overlap, the first option wins, and they are searched
+    /// one by one.
     ranges: Vec<(i128, i128, u32)>,
     are_disjoint: bool,
 }
 
 impl Selectors {
-    /// For options with these ranges.
+    /// Indexes options with these ranges.
     pub fn new<'a>(options: impl IntoIterator<Item = &'a RangeSet>) -> Self {
         let all = options.into_iter().zip(0u32..);
         let mut ranges: Vec<(i128, i128, u32)> = all
@@ -26,7 +26,7 @@ impl Selectors {
         Self { ranges, are_disjoint }
     }
 
-    /// The option that a value selects.
+    /// Returns the option that a value selects.
     #[must_use]
     pub fn select(&self, value: i128) -> Option<usize> {
         let contains = |(lower, upper, _): &&(i128, i128, u32)| *lower <= value && value <= *upper;

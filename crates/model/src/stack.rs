@@ -1,49 +1,49 @@
-//! Call stacks: each of them once, however many events have it.
+//! Call stacks, each stored once for all events that have it.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A frame of a call stack: where a function was when it was interrupted or called the next one.
+/// A frame of a call stack: a position at which a function was interrupted or called the next one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Frame {
     /// Address of the instruction.
     pub address: Option<u64>,
-    /// Name of the function, as far as it is known at the time of the events that have the stack.
+    /// Name of the function, as far as known at the time of the events that have the stack.
     pub symbol: Option<Arc<str>>,
-    /// Name of the module that has the function: a library, an executable, an assembly.
+    /// Name of the module that contains the function: a library, an executable, an assembly.
     pub module: Option<Arc<str>>,
-    /// The address space that the address is in, a process for instance; 0 if there is only one.
+    /// Address space of the address, for instance a process; 0 if there is only one.
     pub address_space: u32,
 }
 
 impl Frame {
-    /// A frame of which the address is known.
+    /// Makes a frame with a known address.
     #[must_use]
     pub fn at(address: u64) -> Self {
         Self { address: Some(address), ..Self::default() }
     }
 
-    /// A frame of which the function is known.
+    /// Makes a frame with a known function.
     #[must_use]
     pub fn named(symbol: impl Into<Arc<str>>) -> Self {
         Self { symbol: Some(symbol.into()), ..Self::default() }
     }
 
-    /// The same in this address space.
+    /// Sets the address space.
     #[must_use]
     pub fn in_space(self, address_space: u32) -> Self {
         Self { address_space, ..self }
     }
 
-    /// The same with the name of its function.
+    /// Sets the name of the function.
     #[must_use]
     pub fn with_symbol(self, symbol: impl Into<Arc<str>>) -> Self {
         Self { symbol: Some(symbol.into()), ..self }
     }
 
-    /// The same with the name of its module.
+    /// Sets the name of the module.
     #[must_use]
     pub fn with_module(self, module: impl Into<Arc<str>>) -> Self {
         Self { module: Some(module.into()), ..self }
@@ -53,8 +53,8 @@ impl Frame {
 /// The call stacks of a trace: a prefix tree that only grows, shared by all cursors.
 ///
 /// A stack is a number: that of its innermost frame in the tree. Equal stacks have the same number, and
-/// stacks with the same callers share them. A field with the meaning
-/// [`Stack`](crate::Meaning::Stack) has such a number.
+/// stacks with the same callers share them. A field with the meaning [`Stack`](crate::Meaning::Stack)
+/// contains such a number.
 ///
 /// ```
 /// use ichnos_model::{Frame, StackTable};
@@ -76,13 +76,13 @@ pub struct StackTable {
 #[derive(Debug, Default)]
 struct Inner {
     frames: Vec<Frame>,
-    /// The frames that are an address space and an address, and nothing else.
+    /// Frames that consist only of an address space and an address.
     by_address: HashMap<(u32, u64), u32, MixState>,
-    /// The others.
+    /// All other frames.
     by_frame: HashMap<Frame, u32>,
     /// Caller, or [`NO_CALLER`], and frame of each stack.
     stacks: Vec<(u32, u32)>,
-    /// The same as keys: the caller in the upper half.
+    /// Stacks by caller (upper half) and frame.
     by_top: HashMap<u64, u32, MixState>,
 }
 
@@ -95,17 +95,17 @@ impl Default for StackTable {
 }
 
 impl StackTable {
-    /// The number of stacks and frames that a table has room for by default.
+    /// Default maximum number of stacks and of frames.
     pub const DEFAULT_LIMIT: u32 = 1 << 24;
 
-    /// A table of at most this number of stacks.
+    /// Makes a table of at most this number of stacks.
     #[must_use]
     pub fn new(limit: u32) -> Self {
         Self { limit, inner: Mutex::default() }
     }
 
-    /// The stack of a frame above a caller's stack; `None` as the caller: the frame is the outermost one.
-    /// None if the table is full, or has no such caller.
+    /// Returns the stack of a frame above a caller's stack; without a caller, the frame is the outermost one.
+    /// `None` if the table is full, or has no such caller.
     pub fn push(&self, caller: Option<u32>, frame: Frame) -> Option<u32> {
         let mut inner = self.lock();
         let caller = match caller {
@@ -122,7 +122,8 @@ impl StackTable {
         inner.push(caller, frame, self.limit)
     }
 
-    /// The stack of these frames, the outermost one first. None if there are none, or the table is full.
+    /// Returns the stack of these frames, the outermost one first. `None` if there are no frames, or the
+    /// table is full.
     pub fn intern(&self, frames: impl IntoIterator<Item = Frame>) -> Option<u32> {
         let mut stack = None;
         for frame in frames {
@@ -131,9 +132,9 @@ impl StackTable {
         stack
     }
 
-    /// The stack of the frames at these addresses, the innermost one first, of an address space (0 if
-    /// there is only one): what [`StackTable::intern`] gives for them, but faster. None if there are none,
-    /// or the table is full.
+    /// Returns the stack of the frames at these addresses, the innermost one first, in an address space (0 if
+    /// there is only one): like [`StackTable::intern`], but faster. `None` if there are no frames, or the
+    /// table is full.
     pub fn intern_addresses(&self, space: u32, addresses: &[u64]) -> Option<u32> {
         let mut inner = self.lock();
         let mut stack = None;
@@ -144,32 +145,32 @@ impl StackTable {
         stack
     }
 
-    /// The frames of a stack, the innermost one first; none if there is no such stack.
+    /// Returns the frames of a stack, the innermost one first; empty if there is no such stack.
     #[must_use]
     pub fn frames(&self, stack: u32) -> Vec<Frame> {
         self.view().frames(stack).map(|(_, frame)| frame.clone()).collect()
     }
 
-    /// The stack of the caller of the innermost frame; None if it has none.
+    /// Returns the stack of the caller of the innermost frame, if there is one.
     #[must_use]
     pub fn caller(&self, stack: u32) -> Option<u32> {
         self.view().caller(stack)
     }
 
-    /// How many stacks there are, those of callers included: their numbers are those below this.
+    /// Returns the number of stacks, including those of callers: stack numbers are below this.
     #[must_use]
     pub fn len(&self) -> usize {
         self.lock().stacks.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no stacks.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// All stacks, to look at many of them without waiting for each. As long as this exists, all others who
-    /// use the table wait: do not keep it, and do not use the table in the meantime.
+    /// Returns all stacks, to read many of them without locking for each. All other users of the table wait
+    /// while the view exists: do not keep it, and do not use the table meanwhile.
     #[must_use]
     pub fn view(&self) -> StackView<'_> {
         StackView { inner: self.lock() }
@@ -180,26 +181,26 @@ impl StackTable {
     }
 }
 
-/// All stacks of a [`StackTable`] at a time.
+/// All stacks of a [`StackTable`], locked.
 #[derive(Debug)]
 pub struct StackView<'a> {
     inner: MutexGuard<'a, Inner>,
 }
 
 impl StackView<'_> {
-    /// How many stacks there are, those of callers included: their numbers are those below this.
+    /// Returns the number of stacks, including those of callers: stack numbers are below this.
     #[must_use]
     pub fn stack_count(&self) -> usize {
         self.inner.stacks.len()
     }
 
-    /// How many different frames they consist of: their numbers are those below this.
+    /// Returns the number of different frames in them: frame numbers are below this.
     #[must_use]
     pub fn frame_count(&self) -> usize {
         self.inner.frames.len()
     }
 
-    /// The number of the innermost frame of a stack, and the stack of its caller, which is less than
+    /// Returns the number of the innermost frame of a stack, and the stack of its caller, which is less than
     /// the number of the stack.
     #[inline]
     #[must_use]
@@ -208,24 +209,25 @@ impl StackView<'_> {
         Some((frame, (caller != NO_CALLER).then_some(caller)))
     }
 
-    /// The stack of the caller of the innermost frame; None if it has none.
+    /// Returns the stack of the caller of the innermost frame, if there is one.
     #[inline]
     #[must_use]
     pub fn caller(&self, stack: u32) -> Option<u32> {
         self.top(stack)?.1
     }
 
-    /// The frame of a number.
+    /// Returns the frame of a number.
     #[inline]
     #[must_use]
     pub fn frame(&self, number: u32) -> Option<&Frame> {
         self.inner.frames.get(number as usize)
     }
 
-    /// The frames of a stack with their numbers, the innermost one first; none if there is no such stack.
+    /// Returns the frames of a stack with their numbers, the innermost one first; empty if there is no such
+    /// stack.
     pub fn frames(&self, stack: u32) -> impl Iterator<Item = (u32, &Frame)> {
         let mut next = Some(stack);
-        // Callers come before those that they call, so this ends.
+        // Callers have lower numbers than the stacks above them, so this ends.
         std::iter::from_fn(move || {
             let (number, caller) = self.top(next?)?;
             next = caller;
@@ -235,7 +237,7 @@ impl StackView<'_> {
 }
 
 impl Inner {
-    /// The number of the frame at an address.
+    /// Number of the frame at an address.
     #[inline]
     fn address(&mut self, space: u32, address: u64, limit: u32) -> Option<u32> {
         if let Some(number) = self.by_address.get(&(space, address)) {
@@ -247,7 +249,7 @@ impl Inner {
         Some(number)
     }
 
-    /// The number of a frame that is more than an address.
+    /// Number of a frame that is more than an address.
     fn frame(&mut self, frame: Frame, limit: u32) -> Option<u32> {
         if let Some(number) = self.by_frame.get(&frame) {
             return Some(*number);
@@ -258,7 +260,7 @@ impl Inner {
         Some(number)
     }
 
-    /// The number of the stack of a frame above a caller's stack.
+    /// Number of the stack of a frame above a caller's stack.
     #[inline]
     fn push(&mut self, caller: u32, frame: u32, limit: u32) -> Option<u32> {
         let top = u64::from(caller) << 32 | u64::from(frame);
@@ -273,12 +275,12 @@ impl Inner {
 }
 
 fn next(len: usize, limit: u32) -> Option<u32> {
-    // So the greatest number is none: it stands for no caller.
+    // This excludes the largest number, which means no caller.
     u32::try_from(len).ok().filter(|number| *number < limit)
 }
 
-/// Hashes integers in a few steps: each of them is mixed in with a multiplication to twice the width, of
-/// which both halves count. The keys are random, so that nobody can choose integers whose hashes collide.
+/// Hashes integers in a few steps: each is mixed in with a multiplication to twice the width, and both halves
+/// are used. The keys are random, so that nobody can choose integers with colliding hashes.
 #[derive(Clone, Copy, Debug)]
 struct MixState {
     keys: [u64; 2],
@@ -287,7 +289,7 @@ struct MixState {
 impl Default for MixState {
     fn default() -> Self {
         let random = RandomState::new();
-        // A factor is odd, so that nothing of the other one is lost.
+        // The factor is odd, so that the multiplication loses nothing.
         Self { keys: [random.hash_one(0), random.hash_one(1) | 1] }
     }
 }
@@ -370,7 +372,7 @@ mod tests {
     fn many_stacks_are_interned_quickly() {
         let mut random = Random::new(1);
         let addresses: Vec<u64> = (0..3_000).map(|_| random.number()).collect();
-        // Like those of a program: most callers are shared.
+        // As in a program, most callers are shared.
         let mut stack = vec![0; 30];
         let stacks: Vec<Vec<u64>> = (0..12_000)
             .map(|_| {

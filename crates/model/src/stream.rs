@@ -1,4 +1,4 @@
-//! What is being read: traces and their data streams.
+//! Traces and their data streams.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -12,33 +12,33 @@ use crate::{
     TraceClass,
 };
 
-/// A trace: its class, compiled, and what it is called.
+/// A trace: its compiled class, its name and its path.
 #[derive(Debug)]
 pub struct Trace {
     /// Class.
     pub class: TraceClass,
     /// Decode plans of the class.
     pub plans: TracePlans,
-    /// What people call the trace, if its class has no name; empty if there is nothing to call it.
+    /// Display name of the trace, if its class has no name; may be empty.
     pub name: String,
-    /// Where the trace lies, for instance the path of its directory; empty if nowhere.
+    /// Location of the trace, for instance the path of its directory; may be empty.
     pub path: String,
-    /// By data stream class: the classes that are met while reading.
+    /// Classes discovered while reading, by data stream class.
     dynamic: Vec<DynamicClasses>,
-    /// Its call stacks: fields with the meaning [`Stack`](crate::Meaning::Stack) have their numbers.
+    /// Call stacks: fields with the meaning [`Stack`](crate::Meaning::Stack) contain their numbers.
     pub stacks: StackTable,
-    /// What the addresses of these stacks stand for.
+    /// Names of the addresses of these stacks.
     symbols: SymbolSource,
-    /// The call stacks of data stream classes that have numbers of their own.
+    /// Call stacks of data stream classes that have numbers of their own.
     own_stacks: Vec<OwnStacks>,
-    /// By data stream class: the index of its call stacks, if it has its own.
+    /// Index of the own call stacks, if any, by data stream class.
     own_stacks_of: Vec<Option<usize>>,
-    /// Of its data streams.
+    /// Keys of its data streams.
     keys: StreamKeys,
 }
 
 impl Trace {
-    /// A trace of this class that lies nowhere.
+    /// Makes a trace of this class without a path.
     ///
     /// # Errors
     /// If the class cannot be compiled; see [`TracePlans::compile`].
@@ -55,15 +55,15 @@ impl Trace {
         Ok(Self { class, plans, name, path, dynamic, stacks, symbols, own_stacks, own_stacks_of, keys })
     }
 
-    /// The event record classes of a data stream class that are met while reading, by the index of the
-    /// latter; None if there is no such data stream class.
+    /// Returns the event record classes of a data stream class that are discovered while reading; `None` if
+    /// there is no data stream class of this index.
     #[must_use]
     pub fn dynamic_classes(&self, data_stream_class: usize) -> Option<&DynamicClasses> {
         self.dynamic.get(data_stream_class)
     }
 
-    /// All event record classes of a data stream class: those that were declared, then those that have
-    /// been met up to now. Their order is that of [`Event::class_index`](crate::Event::class_index).
+    /// Returns all event record classes of a data stream class, those declared and then those discovered so
+    /// far, in the order of [`Event::class_index`](crate::Event::class_index).
     pub fn event_records(
         &self,
         data_stream_class: usize,
@@ -75,10 +75,10 @@ impl Trace {
         declared.unwrap_or_default().iter().cloned().chain(dynamic)
     }
 
-    /// The class of the trace with all event record classes that have been met up to now, those by id.
+    /// Returns the class of the trace with all event record classes discovered so far, ordered by id.
     #[must_use]
     pub fn class_with_dynamic(&self) -> Cow<'_, TraceClass> {
-        // A class can be large: it is only copied to add something to it.
+        // A class can be large: copy it only to extend it.
         if self.dynamic.iter().all(|dynamic| dynamic.count() == 0) {
             return Cow::Borrowed(&self.class);
         }
@@ -92,21 +92,20 @@ impl Trace {
         Cow::Owned(class)
     }
 
-    /// Sets what finds out the names of its code addresses, which can mean to read the whole trace. It is
-    /// called once, at the first call of [`Trace::symbols`]. Only the first call of `set_symbols` counts.
+    /// Sets the function that loads the names of its code addresses, which may read the whole trace. It is
+    /// called once, by the first call of [`Trace::symbols`]. Only the first call of `set_symbols` counts.
     pub fn set_symbols(&self, load: impl Fn() -> Symbols + Send + Sync + 'static) {
-        // A second one is dropped.
+        // Later functions are dropped.
         let _ = self.symbols.load.set(Box::new(load));
     }
 
-    /// The names of its code addresses; none if its reader knows none.
+    /// Returns the names of its code addresses; empty if its reader knows no names.
     pub fn symbols(&self) -> &Symbols {
         self.symbols.symbols()
     }
 
-    /// Gives data stream classes, by their indexes, call stacks of their own: the fields of their events have the
-    /// numbers of these in place of those of [`Trace::stacks`]. So it is where several traces were made one.
-    /// `load`: see [`Trace::set_symbols`].
+    /// Gives data stream classes, by their indexes, their own call stacks: fields of their events contain numbers of
+    /// these instead of [`Trace::stacks`]. For several traces that were joined. `load`: see [`Trace::set_symbols`].
     pub fn add_stacks(
         &mut self,
         data_stream_classes: impl IntoIterator<Item = usize>,
@@ -114,7 +113,7 @@ impl Trace {
         load: impl Fn() -> Symbols + Send + Sync + 'static,
     ) {
         let symbols = SymbolSource::default();
-        // It is empty.
+        // The new source is empty, so this cannot fail.
         let _ = symbols.load.set(Box::new(load));
         for class in data_stream_classes {
             if let Some(own) = self.own_stacks_of.get_mut(class) {
@@ -124,7 +123,7 @@ impl Trace {
         self.own_stacks.push(OwnStacks { table, symbols });
     }
 
-    /// The call stacks of a data stream class, by its index.
+    /// Returns the call stacks of a data stream class, by its index.
     #[must_use]
     pub fn stacks_of(&self, data_stream_class: usize) -> CallStacks<'_> {
         let own = self.own_stacks_of.get(data_stream_class).copied().flatten();
@@ -134,9 +133,8 @@ impl Trace {
         }
     }
 
-    /// The frames of a stack of its stack table, the innermost one first, with the names of functions and
-    /// modules at a time, in nanoseconds from the origin of the clock; None as the time: at the end
-    /// of the trace.
+    /// Returns the frames of a stack of its stack table, the innermost one first, with the names of functions and
+    /// modules at a time, in nanoseconds from the origin of the clock, or at the end of the trace without a time.
     #[must_use]
     pub fn frames(&self, stack: u32, time: Option<i128>) -> Vec<Frame> {
         let mut frames = self.stacks.frames(stack);
@@ -158,7 +156,7 @@ impl Trace {
     }
 }
 
-/// Finds out symbols when they are needed.
+/// Loads symbols on demand.
 #[derive(Default)]
 struct SymbolSource {
     load: OnceLock<Box<dyn Fn() -> Symbols + Send + Sync>>,
@@ -178,16 +176,16 @@ struct OwnStacks {
     symbols: SymbolSource,
 }
 
-/// The call stacks that fields of a data stream have the numbers of.
+/// Call stacks of a data stream, to which its fields refer by number.
 #[derive(Clone, Copy, Debug)]
 pub struct CallStacks<'a> {
-    /// The stacks.
+    /// Stacks.
     pub table: &'a StackTable,
     symbols: &'a SymbolSource,
 }
 
 impl<'a> CallStacks<'a> {
-    /// What their addresses stand for; see [`Trace::symbols`].
+    /// Returns the names of their addresses; see [`Trace::symbols`].
     #[must_use]
     pub fn symbols(&self) -> &'a Symbols {
         self.symbols.symbols()
@@ -200,11 +198,11 @@ impl fmt::Debug for SymbolSource {
     }
 }
 
-/// The keys of the data streams of a trace; they are free again when it is gone.
+/// Keys of the data streams of a trace, freed with it.
 #[derive(Debug, Default)]
 struct StreamKeys(Mutex<Vec<u32>>);
 
-/// Which keys are free: those that were given back, and all from a number on.
+/// Free keys: those given back, and all from a number on.
 struct FreeKeys {
     given_back: BinaryHeap<Reverse<u32>>,
     next: u32,
@@ -213,7 +211,7 @@ struct FreeKeys {
 static FREE_KEYS: Mutex<FreeKeys> = Mutex::new(FreeKeys { given_back: BinaryHeap::new(), next: 0 });
 
 impl StreamKeys {
-    /// The least key that is free.
+    /// Takes the lowest free key.
     fn next(&self) -> u32 {
         let mut free = FREE_KEYS.lock().unwrap_or_else(PoisonError::into_inner);
         let key = match free.given_back.pop() {
@@ -241,23 +239,23 @@ impl Drop for StreamKeys {
 /// A data stream: packets, or events without packets, in the order of their clock.
 #[derive(Debug)]
 pub struct DataStream {
-    /// The trace that it belongs to.
+    /// Trace that it belongs to.
     pub trace: Arc<Trace>,
-    /// Its class, as an index into [`TraceClass::data_streams`].
+    /// Index of its class in [`TraceClass::data_streams`].
     pub class_index: usize,
-    /// Its id within its class, if it has one.
+    /// Id within its class, if it has one.
     pub id: Option<u128>,
-    /// What the stream is called where it lies, for instance the path of its (first) file.
+    /// Name of the stream in its location, for instance the path of its (first) file.
     pub name: Arc<str>,
-    /// A small number that no other data stream of an open trace has: for callers that keep something for each data
-    /// stream. It is free to be used again once the trace is gone, so keep an [`Arc`] of the trace with it.
+    /// Small number that is unique among data streams of open traces, for data kept by data stream. It is
+    /// reused after the trace is closed, so keep an [`Arc`] of the trace with it.
     pub key: u32,
-    /// The plans of its class: those of the trace, where each event finds them at once.
+    /// Plans of its class, copied from the trace for direct access.
     plans: Arc<DataStreamPlans>,
 }
 
 impl DataStream {
-    /// A data stream; None if the trace has no class of this index.
+    /// Makes a data stream; `None` if the trace has no class of this index.
     #[must_use]
     pub fn new(
         trace: Arc<Trace>,
@@ -271,27 +269,27 @@ impl DataStream {
         Some(Self { trace, class_index, id, name: name.into(), key, plans })
     }
 
-    /// Its class.
+    /// Returns its class.
     #[must_use]
     pub fn class(&self) -> &DataStreamClass {
-        // `new` checked the index, and classes never go away.
+        // `new` checked the index, and classes are never removed.
         &self.trace.class.data_streams[self.class_index]
     }
 
-    /// The decode plans of its class.
+    /// Returns the decode plans of its class.
     #[inline]
     #[must_use]
     pub fn plans(&self) -> &DataStreamPlans {
         &self.plans
     }
 
-    /// The call stacks that fields of its events have the numbers of.
+    /// Returns the call stacks to which fields of its events refer by number.
     #[must_use]
     pub fn stacks(&self) -> CallStacks<'_> {
         self.trace.stacks_of(self.class_index)
     }
 
-    /// The class of its default clock.
+    /// Returns the class of its default clock.
     #[must_use]
     pub fn clock(&self) -> Option<&ClockClass> {
         self.trace.class.clocks.get(usize::from(self.class().default_clock?))
@@ -359,7 +357,7 @@ mod tests {
         let kept = trace();
         let mine = [key(&kept), key(&kept)];
         assert_ne!(mine[0], mine[1]);
-        // Other tests use some, too.
+        // Other tests use keys, too.
         for _ in 0..10_000 {
             let other = key(&trace());
             assert!(!mine.contains(&other) && other < 5_000, "{other}");

@@ -4,73 +4,72 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a range of addresses is, during a time.
+/// The name and kind of a range of addresses during a time range.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Symbol {
-    /// The first address.
+    /// First address.
     pub begin: u64,
-    /// The address behind the last one.
+    /// Address after the last one.
     pub end: u64,
-    /// Since when, in nanoseconds from the origin of the clock of the trace; `i128::MIN`: since before the
-    /// trace, or it is not known since when.
+    /// Beginning of the time range, in nanoseconds from the origin of the clock of the trace; `i128::MIN` if
+    /// before the trace, or unknown.
     pub from: i128,
-    /// Until when, exclusive; None: to the end of the trace, or until something else is loaded there.
+    /// Exclusive end of the time range. `None`: the end of the trace, or until something else is loaded there.
     pub until: Option<i128>,
-    /// Name of the function; None if it is a module, of whose functions nothing is said here.
+    /// Name of the function; `None` for a module without details on its functions.
     pub name: Option<Arc<str>>,
-    /// Name of the module that has it.
+    /// Name of the module that contains it.
     pub module: Option<Arc<str>>,
-    /// What kind of code it is.
+    /// Kind of code.
     pub kind: CodeKind,
 }
 
-/// What kind of code a range of addresses is.
+/// Kind of code in a range of addresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum CodeKind {
-    /// It is not known.
+    /// Unknown.
     #[default]
     Unknown,
     /// Machine code of a program or a library, compiled before it ran.
     Native,
-    /// Code of a virtual machine's program, whether it was compiled before it ran or while it ran.
+    /// Code of a virtual machine's program, compiled before or while it ran.
     Managed,
     /// Code of the operating system's kernel.
     Kernel,
 }
 
-/// What is known of an address at a time.
+/// Symbols of an address at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Resolved<'a> {
-    /// The function, or the module if the function is not known.
+    /// Function, or the module if the function is unknown.
     pub symbol: &'a Symbol,
-    /// The module: that of the function, or the one that is loaded at the address.
+    /// Module of the function, or the module loaded at the address.
     pub module: Option<&'a Arc<str>>,
-    /// The kind of code: that of the function, or of the module that is loaded at the address.
+    /// Kind of code of the function, or of the module loaded at the address.
     pub kind: CodeKind,
-    /// When the same address has the same answer.
+    /// Time range in which the same address has the same symbols.
     pub validity: Validity,
 }
 
-/// A time range in which an address stands for the same.
+/// Time range in which the symbols of an address stay the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Validity {
-    /// When it begins, in nanoseconds from the origin of the clock; `i128::MIN`: since ever.
+    /// Beginning in nanoseconds from the origin of the clock; `i128::MIN` if unbounded.
     pub from: i128,
-    /// When it ends, exclusive; None: never.
+    /// Exclusive end; `None` if unbounded.
     pub until: Option<i128>,
 }
 
-/// The names of a trace's code addresses: which function and which module an address is in, at a time.
+/// Names of a trace's code addresses: the function and the module at an address at a time.
 ///
-/// A place in memory has one content at a time. So of all ranges that hold an address, the one that was
-/// loaded last counts, and where that is unloaded, none of the earlier ones comes back. Of ranges that
-/// were loaded at the same time (`i128::MIN`, for instance: before the trace), the one that is unloaded
-/// first counts until then; if they last equally long, the narrowest; then the last one given.
-/// Functions and modules (symbols without a name) are two layers: functions lie in modules and do
-/// not end them, nor the other way round.
+/// A place in memory has one content at a time. So of all ranges that contain an address, the one loaded last
+/// counts, and after it is unloaded, no earlier one comes back. Of ranges loaded at the same time (for
+/// instance before the trace, `i128::MIN`), the one unloaded first counts until then; of equally long ones
+/// the narrowest, then the last one given. Functions and modules (symbols without a name) are two layers:
+/// functions are in modules and do not end them, nor the other way round.
 ///
 /// ```
 /// use ichnos_model::{Symbol, Symbols};
@@ -88,9 +87,9 @@ pub struct Validity {
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Symbols {
-    /// By address space.
+    /// Symbols by address space.
     spaces: BTreeMap<u32, Space>,
-    /// By process, if it is known, and thread.
+    /// Names by process, if known, and thread.
     threads: BTreeMap<(Option<u64>, u64), Arc<str>>,
 }
 
@@ -102,9 +101,8 @@ struct Space {
 }
 
 impl Symbols {
-    /// Symbols with the number of the address space that each of them is in: 0 if there is only one.
-    /// Those without an address or without a time are left out. For `n` symbols, this takes
-    /// O(n log n) steps and at most as much memory.
+    /// Indexes symbols with the number of their address space: 0 if there is only one. Symbols with an empty range of
+    /// addresses or times are ignored. For `n` symbols, this takes O(n log n) steps and at most as much memory.
     #[must_use]
     pub fn new(symbols: impl IntoIterator<Item = (u32, Symbol)>) -> Self {
         let mut spaces: BTreeMap<u32, [Vec<Symbol>; 2]> = BTreeMap::new();
@@ -122,39 +120,37 @@ impl Symbols {
         Self { spaces, threads: BTreeMap::new() }
     }
 
-    /// The same with names of threads that other events of the trace reveal, by process, if it is known, and thread.
+    /// Adds names of threads that other events of the trace reveal, by process, if known, and thread.
     #[must_use]
     pub fn with_thread_names(self, names: impl IntoIterator<Item = ((Option<u64>, u64), Arc<str>)>) -> Self {
         Self { threads: names.into_iter().collect(), ..self }
     }
 
-    /// Name of a thread of a process, where its own events have none.
+    /// Returns the name of a thread of a process, for events that do not contain it.
     #[must_use]
     pub fn thread_name(&self, process: Option<u64>, thread: u64) -> Option<&Arc<str>> {
         self.threads.get(&(process, thread))
     }
 
-    /// All names of threads.
+    /// Returns all names of threads.
     pub fn thread_names(&self) -> impl Iterator<Item = ((Option<u64>, u64), &Arc<str>)> {
         self.threads.iter().map(|(thread, name)| (*thread, name))
     }
 
-    /// What an address is at a time, in nanoseconds from the origin of the clock; None if nothing is known
-    /// of it. For `n` symbols, this takes O(log n) steps where functions do not overlap, and never
-    /// more than O(log² n).
+    /// Returns the symbols of an address at a time, in nanoseconds from the origin of the clock; `None` if unknown. For
+    /// `n` symbols, this takes O(log n) steps if functions do not overlap, and never more than O(log² n).
     #[must_use]
     pub fn resolve(&self, space: u32, address: u64, time: i128) -> Option<Resolved<'_>> {
         self.find(space, address, time).0
     }
 
-    /// When [`Symbols::resolve`] gives the same answer for this address as at this time, even if that
-    /// is None.
+    /// Returns the time range in which [`Symbols::resolve`] returns the same for this address, even if that is `None`.
     #[must_use]
     pub fn validity(&self, space: u32, address: u64, time: i128) -> Validity {
         self.find(space, address, time).1
     }
 
-    /// All of them with the numbers of their address spaces: [`Symbols::new`] makes the same of them.
+    /// Returns all symbols with the numbers of their address spaces, as [`Symbols::new`] takes them.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Symbol)> {
         self.spaces.iter().flat_map(|(number, space)| {
             let symbols = space.functions.symbols.iter().chain(&space.modules.symbols);
@@ -162,13 +158,13 @@ impl Symbols {
         })
     }
 
-    /// How many there are.
+    /// Returns the number of symbols.
     #[must_use]
     pub fn len(&self) -> usize {
         self.spaces.values().map(|space| space.functions.symbols.len() + space.modules.symbols.len()).sum()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no symbols.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.spaces.is_empty()
@@ -213,13 +209,13 @@ impl Validity {
     /// All times.
     pub const EVER: Self = Self { from: i128::MIN, until: None };
 
-    /// Whether it has this time.
+    /// Returns `true` if it contains this time.
     #[must_use]
     pub fn contains(&self, time: i128) -> bool {
         self.from <= time && self.until.is_none_or(|until| time < until)
     }
 
-    /// The times that are in both.
+    /// Returns the intersection of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let until = [self.until, other.until].into_iter().flatten().min();
@@ -227,25 +223,23 @@ impl Validity {
     }
 }
 
-/// Symbols of which one counts at each address and time: a segment tree over the addresses where any of
-/// them begins or ends. The list of a node has the symbols that cover all its addresses, but not all
-/// those of its parent: each symbol is in O(log n) lists, and in a single one if no other overlaps it.
+/// Symbols of which one counts at each address and time: a segment tree over the bounds of their addresses.
+/// The list of a node has the symbols that cover all its addresses, but not all those of its parent: each
+/// symbol is in O(log n) lists, and in a single one if no other overlaps it.
 #[derive(Clone, Debug, Default)]
 struct Layer {
-    /// In the order of [`loading_order`].
+    /// Symbols in the order of [`loading_order`].
     symbols: Vec<Symbol>,
-    /// Where any of them begins or ends, in order; leaf `i` of the tree lies between the bounds `i` and
-    /// `i + 1`.
+    /// Sorted bounds of all symbols; leaf `i` of the tree is between the bounds `i` and `i + 1`.
     bounds: Vec<u64>,
-    /// By node: where its list begins in `lists`, and one more for the end of the last one. Node 1 is the
-    /// root, and `2 * i` and `2 * i + 1` are the children of node `i`.
+    /// Beginning of each node's list in `lists`, followed by the end of the last one. Node 1 is the root, and
+    /// `2 * i` and `2 * i + 1` are the children of node `i`.
     begins: Vec<usize>,
     /// Indexes of symbols, in order within each list.
     lists: Vec<u32>,
 }
 
-/// Those that were loaded later come later; of those loaded at the same time, those that are
-/// unloaded earlier, then the narrower ones.
+/// Orders symbols by the time of loading, then those unloaded later first, then the wider ones first.
 fn loading_order(a: &Symbol, b: &Symbol) -> Ordering {
     let end = |symbol: &Symbol| symbol.until.unwrap_or(i128::MAX);
     let key = |symbol: &Symbol| (symbol.from, Reverse(end(symbol)), Reverse(symbol.end - symbol.begin));
@@ -254,7 +248,7 @@ fn loading_order(a: &Symbol, b: &Symbol) -> Ordering {
 
 impl Layer {
     fn new(mut symbols: Vec<Symbol>) -> Self {
-        // Indexes have 32 bits: more than these do not fit into memory anyway.
+        // Indexes have 32 bits: more symbols would not fit into memory.
         symbols.truncate(u32::MAX as usize);
         symbols.sort_by(loading_order);
         let mut bounds: Vec<u64> = symbols.iter().flat_map(|symbol| [symbol.begin, symbol.end]).collect();
@@ -262,7 +256,7 @@ impl Layer {
         bounds.dedup();
         bounds.shrink_to_fit();
         let leaves = bounds.len().saturating_sub(1);
-        // How long each list is, then where it begins, then (while it is filled) where its next index goes.
+        // First the length of each list, then its beginning, then (while filling) the place of its next index.
         let mut begins = vec![0; 2 * leaves + 1];
         for symbol in &symbols {
             nodes_of(symbol, &bounds, |node| begins[node + 1] += 1);
@@ -283,7 +277,7 @@ impl Layer {
         Self { symbols, bounds, begins, lists }
     }
 
-    /// The symbol that counts, and how long it does; the latter as well if there is none.
+    /// Symbol that counts, and its validity, which is also returned without a symbol.
     fn find(&self, address: u64, time: i128) -> (Option<&Symbol>, Validity) {
         let behind = self.bounds.partition_point(|bound| *bound <= address);
         if behind == 0 || behind == self.bounds.len() {
@@ -310,7 +304,7 @@ impl Layer {
                     validity.from = from;
                 }
             }
-            // Those that were loaded at that time: first those that are still there, then those that are not.
+            // Symbols loaded at that time: first those still loaded, then those unloaded.
             let group = &list[list[..loaded].partition_point(|index| self.at(*index).from < from)..loaded];
             let there = group.partition_point(|index| self.at(*index).until.is_none_or(|until| time < until));
             if let Some(until) = group.get(there).and_then(|index| self.at(*index).until) {
@@ -331,7 +325,7 @@ impl Layer {
     }
 
     fn at(&self, index: u32) -> &Symbol {
-        // Lists have indexes of symbols only.
+        // Lists contain only valid indexes.
         &self.symbols[index as usize]
     }
 }
@@ -441,7 +435,7 @@ mod tests {
         assert!(symbols.is_empty());
     }
 
-    /// What [`Symbols::find`] gives, by its description and slowly.
+    /// Computes the result of [`Symbols::find`] directly from its description, slowly.
     fn naive(symbols: &[Symbol], address: u64, time: i128) -> Option<usize> {
         let loaded = || {
             symbols.iter().enumerate().filter(move |(_, symbol)| {

@@ -1,21 +1,21 @@
-//! Positions in a text: where a class was declared, where a problem is.
+//! Positions in a text, for declarations and problems.
 
 use std::fmt;
 
-/// A position in a text file, as people count: lines and columns from 1, columns in characters of
-/// one byte (a tab is one column). Line 0 means "nowhere in particular".
+/// A position in a text file: lines and columns from 1, columns in bytes (a tab is one column). Line 0 means
+/// unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TextPosition {
-    /// Line, from 1; 0 when unknown.
+    /// Line, from 1; 0 if unknown.
     pub line: u32,
-    /// Column in bytes, from 1; 0 when unknown.
+    /// Column in bytes, from 1; 0 if unknown.
     pub column: u32,
     /// Offset in bytes from the beginning of the text.
     pub offset: u64,
 }
 
 impl TextPosition {
-    /// The position of the byte `offset` of `text`.
+    /// Returns the position of the byte `offset` of `text`.
     ///
     /// ```
     /// use ichnos_model::TextPosition;
@@ -30,7 +30,7 @@ impl TextPosition {
         Self { line, column: (before.len() - start) as u32 + 1, offset: before.len() as u64 }
     }
 
-    /// Whether this position says nothing.
+    /// Returns `true` if the position is unknown.
     #[must_use]
     pub fn is_unknown(self) -> bool {
         self.line == 0
@@ -43,8 +43,7 @@ impl fmt::Display for TextPosition {
     }
 }
 
-/// Where a class was declared. It takes no part in comparisons: two classes that say the same at
-/// different positions are the same class.
+/// Place of a class's declaration. Comparisons ignore it: equal classes at different positions are equal.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DeclaredAt(pub TextPosition);
 

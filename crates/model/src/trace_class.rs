@@ -1,4 +1,4 @@
-//! The classes of a trace: of its data streams and of their event records.
+//! Classes of a trace, its data streams and their event records.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,60 +10,59 @@ use crate::{
     Member, Role, Value,
 };
 
-/// A whole description of a trace: what a CTF metadata stream says, or what a reader of another
-/// format found out.
+/// A whole description of a trace, from a CTF metadata stream or a reader of another format.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceClass {
-    /// What the trace was written as, for instance "CTF 1.8".
+    /// Dialect in which the trace was written, for instance "CTF 1.8".
     pub dialect: String,
     /// Namespace of the name.
     pub namespace: Option<String>,
-    /// Namespace that the tracer is known to use, where the metadata language has no way to state one. It
-    /// serves to show the trace; the metadata does not contain it.
+    /// Namespace that the tracer is known to use, if the metadata language cannot state one. For display; the
+    /// metadata does not contain it.
     pub implied_namespace: Option<String>,
     /// Name.
     pub name: Option<String>,
     /// Unique identifier within namespace and name (SPEC-2.0).
     pub uid: Option<String>,
-    /// UUID of what [`Self::uuid_of`] says.
+    /// UUID of the object in [`Self::uuid_of`].
     pub uuid: Option<Uuid>,
-    /// What the UUID identifies.
+    /// Object that the UUID identifies.
     pub uuid_of: UuidOf,
-    /// Byte order of what does not say one itself (CTF 1.8 and PROP-1.0 only).
+    /// Default byte order (CTF 1.8 and PROP-1.0 only).
     pub default_byte_order: Option<ByteOrder>,
-    /// What the producer said about where the trace was recorded, in order.
+    /// Environment of the recording, as stated by the producer, in order.
     pub environment: Vec<(String, Value)>,
     /// Class of packet headers: a structure.
     pub packet_header: Option<Arc<FieldClass>>,
     /// Clock classes in the order they were declared.
     pub clocks: Vec<ClockClass>,
-    /// Precision, in cycles, of the clock classes that do not state theirs; `None` if it is unknown then.
+    /// Precision, in cycles, of the clock classes that do not state theirs, if known.
     pub default_clock_precision: Option<u64>,
     /// Data stream classes in the order they were declared.
     pub data_streams: Vec<DataStreamClass>,
-    /// What the producer adds.
+    /// Attributes that the producer adds.
     pub attributes: Attributes,
-    /// Call sites (CTF 1.8 `callsite` blocks), one map each; nothing decodes with them.
+    /// Call sites (CTF 1.8 `callsite` blocks), one map each; not used for decoding.
     pub call_sites: Vec<Value>,
-    /// Where it was declared.
+    /// Place of the declaration.
     pub declared_at: DeclaredAt,
 }
 
-/// What the UUID of a trace class identifies.
+/// Object that the UUID of a trace class identifies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum UuidOf {
     /// The trace (CTF 1.8, PROP-1.0).
     #[default]
     Trace,
-    /// The trace class: traces of other runs can have the same (PROP-2.0).
+    /// The trace class: traces of other runs can have the same UUID (PROP-2.0).
     TraceClass,
     /// The metadata stream (SPEC-2.0).
     MetadataStream,
 }
 
 impl TraceClass {
-    /// A class of a dialect, with these clocks and data stream classes, whose ids are their numbers.
+    /// Makes a class of a dialect with these clocks and data stream classes, whose ids are their indexes.
     #[must_use]
     pub fn new(
         dialect: impl Into<String>,
@@ -79,13 +78,13 @@ impl TraceClass {
         }
     }
 
-    /// The data stream class of this id.
+    /// Returns the data stream class of this id.
     #[must_use]
     pub fn data_stream(&self, id: u128) -> Option<&DataStreamClass> {
         self.data_streams.iter().find(|class| class.id == id)
     }
 
-    /// The value of an environment entry.
+    /// Returns the value of an environment entry.
     #[must_use]
     pub fn environment(&self, name: &str) -> Option<&Value> {
         self.environment.iter().find(|(key, _)| key == name).map(|(_, value)| value)
@@ -111,22 +110,21 @@ pub struct DataStreamClass {
     pub packet_context: Option<Arc<FieldClass>>,
     /// Class of event record headers: a structure.
     pub event_record_header: Option<Arc<FieldClass>>,
-    /// Class of the contexts that all event records have: a structure.
+    /// Class of the context common to all event records: a structure.
     pub common_context: Option<Arc<FieldClass>>,
-    /// Class of what is known of the [resources](crate::Scope::Resource) that event records come from: a
-    /// structure.
+    /// Class of the [resource](crate::Scope::Resource) data of event records: a structure.
     pub resource: Option<Arc<FieldClass>>,
     /// Event record classes in the order they were declared.
     pub event_records: Vec<Arc<EventRecordClass>>,
-    /// What the producer adds.
+    /// Attributes that the producer adds.
     pub attributes: Attributes,
-    /// Where it was declared.
+    /// Place of the declaration.
     pub declared_at: DeclaredAt,
 }
 
 impl DataStreamClass {
-    /// A class of these event record classes, whose ids are their numbers, with a default clock: an index
-    /// into [`TraceClass::clocks`].
+    /// Makes a class of these event record classes, whose ids are their indexes, with a default clock: an
+    /// index into [`TraceClass::clocks`].
     #[must_use]
     pub fn new(
         default_clock: Option<u16>,
@@ -137,13 +135,14 @@ impl DataStreamClass {
         Self { default_clock, event_records, ..Self::default() }
     }
 
-    /// The event record classes by id.
+    /// Returns the event record classes by id.
     #[must_use]
     pub fn event_records_by_id(&self) -> HashMap<u128, &Arc<EventRecordClass>> {
         self.event_records.iter().map(|class| (class.id, class)).collect()
     }
 
-    /// Length in bits of the last integer in event record headers that is the id of the class; `None` without one.
+    /// Returns the length in bits of the last integer in event record headers that is the id of the class, if
+    /// there is one.
     #[must_use]
     pub fn class_id_length(&self) -> Option<u64> {
         let root = self.event_record_header.as_deref().map(|root| &root.kind);
@@ -157,7 +156,7 @@ impl DataStreamClass {
 }
 
 impl EventRecordClass {
-    /// A class of this name, whose payload is a structure of these members.
+    /// Makes a class of this name, whose payload is a structure of these members.
     #[must_use]
     pub fn new(name: impl Into<String>, members: impl IntoIterator<Item = Member>) -> Self {
         Self {
@@ -181,13 +180,13 @@ pub struct EventRecordClass {
     pub uid: Option<String>,
     /// Log level of the tracer, as a number (CTF 1.8 `loglevel`).
     pub log_level: Option<i64>,
-    /// What its events are to a viewer.
+    /// Role of its events on a timeline.
     pub role: EventRole,
-    /// What members of its scopes mean.
+    /// Meanings of the members of its scopes.
     pub meanings: Meanings,
-    /// Whether nothing describes its payload, which is shown as bytes.
+    /// `true` if its payload is undescribed and shown as bytes.
     pub is_undescribed: bool,
-    /// What makes its events lines of a log, if they are.
+    /// Log role, if its events are lines of a log.
     pub log: Option<Arc<LogRole>>,
     /// Eclipse Modeling Framework URI (CTF 1.8 `model.emf.uri`).
     pub emf_uri: Option<String>,
@@ -195,8 +194,8 @@ pub struct EventRecordClass {
     pub specific_context: Option<Arc<FieldClass>>,
     /// Class of the payload: a structure.
     pub payload: Option<Arc<FieldClass>>,
-    /// What the producer adds.
+    /// Attributes that the producer adds.
     pub attributes: Attributes,
-    /// Where it was declared.
+    /// Place of the declaration.
     pub declared_at: DeclaredAt,
 }

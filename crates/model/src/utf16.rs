@@ -1,9 +1,9 @@
-//! UTF-16 as UTF-8.
+//! Conversion of UTF-16 to UTF-8.
 
-/// Appends a text in UTF-16 as UTF-8, with U+FFFD for each code unit that is not valid, and for half of one at the
-/// end; false if there is such.
+/// Appends a UTF-16 text as UTF-8, with U+FFFD for each invalid code unit, and for half of one at the end.
+/// Returns `false` if there are any.
 ///
-/// Nearly all text is ASCII, of which eight characters are written at once.
+/// Nearly all text is ASCII, which is written eight characters at a time.
 pub(crate) fn push_utf8<const BIG_ENDIAN: bool>(out: &mut Vec<u8>, text: &[u8]) -> bool {
     let mut is_valid = true;
     out.reserve(text.len() / 2);
@@ -15,7 +15,7 @@ pub(crate) fn push_utf8<const BIG_ENDIAN: bool>(out: &mut Vec<u8>, text: &[u8]) 
             Some([_, ..]) => (rest.get(count * 16..).unwrap_or_default(), false),
             _ => (tail, true),
         };
-        // What is not ASCII comes in runs, too.
+        // Other characters also come in runs.
         let mut units = Units::<BIG_ENDIAN> { rest: others };
         let mut ascii = 0;
         while let Some(unit) = units.next() {
@@ -60,7 +60,7 @@ fn push_replacement(out: &mut Vec<u8>) {
     out.extend_from_slice("\u{fffd}".as_bytes());
 }
 
-/// Appends eight code units if all are ASCII; false if they are not.
+/// Appends eight code units if all are ASCII; otherwise returns `false`.
 #[inline(always)]
 fn push_ascii<const BIG_ENDIAN: bool>(out: &mut Vec<u8>, block: &[u8; 16]) -> bool {
     let (low, high) = if BIG_ENDIAN { (1, 0) } else { (0, 1) };
@@ -76,9 +76,9 @@ fn push_ascii<const BIG_ENDIAN: bool>(out: &mut Vec<u8>, block: &[u8; 16]) -> bo
     others == 0
 }
 
-/// Code units one after the other.
+/// Iterator over code units.
 struct Units<'a, const BIG_ENDIAN: bool> {
-    /// What follows; at the end this may be a single byte.
+    /// Remaining bytes; possibly a single byte at the end.
     rest: &'a [u8],
 }
 
@@ -96,7 +96,7 @@ impl<const BIG_ENDIAN: bool> Units<'_, BIG_ENDIAN> {
         Some(unit)
     }
 
-    /// The character that a surrogate and the code unit behind it are. That one is only taken if they are one.
+    /// Returns the character of a surrogate and the next code unit, which is taken only if they are a pair.
     fn after_surrogate(&mut self, first: u16) -> Option<char> {
         let second = self.peek().filter(|unit| first < 0xdc00 && (0xdc00..0xe000).contains(unit))?;
         self.next();

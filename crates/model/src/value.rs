@@ -1,4 +1,4 @@
-//! Values of fields as a visitor gets them.
+//! Values of fields, as passed to a visitor.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ pub enum StringEncoding {
 }
 
 impl StringEncoding {
-    /// Bytes of a code unit: 1, 2 or 4.
+    /// Returns the size of a code unit in bytes: 1, 2 or 4.
     #[must_use]
     pub const fn unit(self) -> usize {
         match self {
@@ -27,7 +27,7 @@ impl StringEncoding {
         }
     }
 
-    /// The name of CTF2-SPEC-2.0, for instance "utf-16be".
+    /// Returns the name in CTF2-SPEC-2.0, for instance "utf-16be".
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -40,19 +40,19 @@ impl StringEncoding {
     }
 }
 
-/// A string as it lies in the packet.
+/// A string as stored in the packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Text<'a> {
-    /// The bytes before the first U+0000.
+    /// Bytes before the first U+0000.
     pub bytes: &'a [u8],
-    /// All bytes of the field: with the terminating U+0000 and the garbage after it.
+    /// All bytes of the field, including the terminating U+0000 and the garbage after it.
     pub raw: &'a [u8],
-    /// How the characters are encoded.
+    /// Encoding of the characters.
     pub encoding: StringEncoding,
 }
 
 impl<'a> Text<'a> {
-    /// The text, without a copy, if it is valid UTF-8 as it lies there.
+    /// Returns the text without a copy, if it is stored as valid UTF-8.
     #[must_use]
     pub fn as_str(&self) -> Option<&'a str> {
         match self.encoding {
@@ -61,7 +61,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// The text in UTF-8; what is not valid becomes U+FFFD.
+    /// Returns the text in UTF-8, with U+FFFD for invalid parts.
     #[must_use]
     pub fn to_str_lossy(&self) -> Cow<'a, str> {
         match self.encoding {
@@ -74,7 +74,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Appends the text in UTF-8; what is not valid becomes U+FFFD. False if there is such.
+    /// Appends the text in UTF-8, with U+FFFD for invalid parts. Returns `false` if there are any.
     pub fn write_utf8(&self, out: &mut Vec<u8>) -> bool {
         match self.encoding {
             StringEncoding::Utf8 => {
@@ -102,7 +102,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Whether the text is valid in its encoding.
+    /// Returns `true` if the text is valid in its encoding.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         match self.encoding {
@@ -111,14 +111,14 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// The characters of a text in UTF-16 or UTF-32; None for what is not valid.
+    /// Characters of a UTF-16 or UTF-32 text; `None` for invalid ones.
     fn characters(&self) -> impl Iterator<Item = Option<char>> + 'a {
         let (bytes, encoding) = (self.bytes, self.encoding);
         let big = matches!(encoding, StringEncoding::Utf16Be | StringEncoding::Utf32Be);
         let unit = encoding.unit();
         let units = bytes.chunks(unit).map(move |chunk| {
             if chunk.len() < unit {
-                // Half a code unit at the end: a value that is no character in either encoding.
+                // Half a code unit at the end: a value that is invalid in both encodings.
                 return 0xdfff;
             }
             let fold = |value: u32, byte: &u8| value << 8 | u32::from(*byte);
@@ -153,22 +153,22 @@ impl<I: Iterator<Item = u32>> Iterator for Characters<I> {
 /// A value of more than 64 bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Wide<'a> {
-    /// The bits, 64 at a time, least significant first. If signed, the sign fills the last word.
+    /// Bits, 64 at a time, least significant first. If signed, the sign fills the last word.
     pub words: &'a [u64],
-    /// How many bits were in the packet.
+    /// Number of bits in the packet.
     pub length: u64,
-    /// Whether it is two's complement.
+    /// `true` if it is two's complement.
     pub signed: bool,
 }
 
 impl Wide<'_> {
-    /// Whether it is below 0.
+    /// Returns `true` if it is negative.
     #[must_use]
     pub fn is_negative(&self) -> bool {
         self.signed && self.words.last().is_some_and(|word| word >> 63 == 1)
     }
 
-    /// The value if it fits.
+    /// Returns the value if it fits.
     #[must_use]
     pub fn as_i128(&self) -> Option<i128> {
         let fill = if self.is_negative() { u64::MAX } else { 0 };
@@ -180,7 +180,7 @@ impl Wide<'_> {
         ((value < 0) == (fill != 0)).then_some(value)
     }
 
-    /// The value if it is not below 0 and fits.
+    /// Returns the value if it is not negative and fits.
     #[must_use]
     pub fn as_u128(&self) -> Option<u128> {
         let word = |i: usize| u128::from(self.words.get(i).copied().unwrap_or(0));
@@ -191,7 +191,7 @@ impl Wide<'_> {
     /// Appends the value in decimal.
     pub fn write_decimal(&self, out: &mut Vec<u8>) {
         let mut words = self.magnitude(out);
-        // Divide by 10^19 again and again: each rest is 19 digits, from the right.
+        // Divide by 10^19 repeatedly: each remainder is 19 digits, from the right.
         const CHUNK: u64 = 10_000_000_000_000_000_000;
         let mut chunks = Vec::new();
         while !words.is_empty() {
@@ -213,8 +213,8 @@ impl Wide<'_> {
         out.extend_from_slice(if digits.is_empty() { b"0" } else { digits.as_bytes() });
     }
 
-    /// Appends the value in a base of 2, 8 or 16, in lower case, with a minus sign if it is
-    /// below 0.
+    /// Appends the value in a base of 2, 8 or 16, in lower case, with a minus sign if
+    /// negative.
     pub fn write_radix(&self, bits_per_digit: u32, out: &mut Vec<u8>) {
         let words = self.magnitude(out);
         let total = words.len() as u32 * 64;
@@ -237,8 +237,7 @@ impl Wide<'_> {
         out.extend(digits.iter().rev());
     }
 
-    /// Writes a minus sign if one is needed and gives the words of the magnitude without leading
-    /// zeros.
+    /// Writes a minus sign if needed and returns the words of the magnitude without leading zeros.
     fn magnitude(&self, out: &mut Vec<u8>) -> Vec<u64> {
         let mut words = self.words.to_vec();
         if self.is_negative() {
@@ -269,8 +268,8 @@ pub enum Real<'a> {
 }
 
 impl Real<'_> {
-    /// The nearest binary64 number; exact for binary16 and binary32. A wider one is cut, not
-    /// rounded, and becomes infinite where its exponent does not fit.
+    /// Returns the nearest binary64 number; exact for binary16 and binary32. A wider one is truncated, not
+    /// rounded, and becomes infinite if its exponent does not fit.
     #[must_use]
     pub fn to_f64(&self) -> f64 {
         match *self {
@@ -314,7 +313,7 @@ fn wide_to_f64(wide: Wide<'_>) -> f64 {
     match exponent {
         -1022..=1023 => f64::from_bits(sign | ((exponent + 1023) as u64) << 52 | fraction),
         1024.. => f64::from_bits(sign | 0x7ff << 52),
-        // Below binary64's normal numbers: shift the fraction, with its hidden bit, out to the right.
+        // Subnormal in binary64: shift the fraction, with its hidden bit, to the right.
         _ => {
             let shift = -1022 - exponent;
             let significand = 1u64 << 52 | fraction;

@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 
 const BILLION: i128 = 1_000_000_000;
 
-/// What an integer counts that is the time of a wall clock.
+/// The epoch and the unit of an integer that is the time of a wall clock.
 ///
 /// ```
 /// use ichnos_model::WallClock;
@@ -17,7 +17,7 @@ const BILLION: i128 = 1_000_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WallClock {
     epoch_seconds: i64,
-    /// Not 0: a time is never divided by 0, and a class without a clock takes no more memory for it.
+    /// Not 0: prevents divisions by 0, and an optional clock takes no more memory.
     frequency: NonZeroU64,
 }
 
@@ -35,13 +35,13 @@ impl WallClock {
     /// Nanoseconds since the Unix epoch.
     pub const UNIX_NANOSECONDS: Self = Self::of(0, 1_000_000_000);
 
-    /// Of a frequency that is not 0.
+    /// Makes a clock with a frequency that is not 0.
     const fn of(epoch_seconds: i64, frequency: u64) -> Self {
         Self { epoch_seconds, frequency: NonZeroU64::MIN.saturating_add(frequency.saturating_sub(1)) }
     }
 
-    /// A clock whose 0 is this many seconds after the Unix epoch, and which counts this often in a second; None
-    /// if it never does.
+    /// Makes a clock whose 0 is this many seconds after the Unix epoch, with a frequency in counts per
+    /// second; `None` if the frequency is 0.
     #[must_use]
     pub const fn new(epoch_seconds: i64, frequency: u64) -> Option<Self> {
         match NonZeroU64::new(frequency) {
@@ -50,20 +50,20 @@ impl WallClock {
         }
     }
 
-    /// When the clock was 0, in seconds since the Unix epoch.
+    /// Returns the epoch of the clock, in seconds since the Unix epoch.
     #[must_use]
     pub const fn epoch_seconds(self) -> i64 {
         self.epoch_seconds
     }
 
-    /// How often it counts in a second.
+    /// Returns the frequency in counts per second.
     #[must_use]
     pub const fn frequency(self) -> u64 {
         self.frequency.get()
     }
 
-    /// A value in nanoseconds since the Unix epoch; what is less than a nanosecond is left out, towards the past.
-    /// None if that does not fit, which no value of up to 64 bits is.
+    /// Converts a value to nanoseconds since the Unix epoch, rounded towards the past. `None` if the result
+    /// does not fit, which values of up to 64 bits always do.
     #[must_use]
     pub fn nanoseconds(self, value: i128) -> Option<i128> {
         let frequency = i128::from(self.frequency.get());
@@ -97,7 +97,7 @@ mod tests {
                     assert!(clock.nanoseconds(value).is_some());
                 }
                 for value in [i128::MIN, i128::MAX] {
-                    // Whatever it is, it is no panic.
+                    // Any result, but no panic.
                     let _ = clock.nanoseconds(value);
                 }
             }

@@ -1,4 +1,4 @@
-//! Integers of any size, as bounds of the values that names stand for.
+//! Integers of any size, as bounds of named values.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -9,13 +9,12 @@ use crate::{Mappings, Wide};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct WideInteger {
     is_negative: bool,
-    /// Its distance from 0, 64 bits at a time, the lowest first; the last word is not 0.
+    /// Absolute value, 64 bits at a time, the lowest first; the last word is not 0.
     words: Box<[u64]>,
 }
 
 impl WideInteger {
-    /// The integer that some digits of a base from 2 to 16 spell, with a minus sign before them if
-    /// it is below 0. None: they spell none.
+    /// Parses digits of a base from 2 to 16, with a minus sign if negative. `None` if they are invalid.
     #[must_use]
     pub fn parse(text: &str, base: u32) -> Option<Self> {
         let (is_negative, digits) = match text.strip_prefix('-') {
@@ -25,7 +24,7 @@ impl WideInteger {
         if digits.is_empty() {
             return None;
         }
-        // Several digits at once, as many as fit 32 bits: that is a fraction of the steps.
+        // Take as many digits at once as fit in 32 bits: that takes a fraction of the steps.
         let most = (1..).take_while(|count| u64::from(base).pow(*count) <= 1 << 32).last()? as usize;
         let mut words: Vec<u64> = Vec::new();
         for chunk in digits.as_bytes().chunks(most) {
@@ -47,14 +46,14 @@ impl WideInteger {
         Some(Self { is_negative: is_negative && !words.is_empty(), words: words.into() })
     }
 
-    /// How many bits it takes without its sign.
+    /// Returns the number of bits without the sign.
     #[must_use]
     pub fn bits(&self) -> u64 {
         let last = self.words.last().map_or(0, |word| u64::from(word.leading_zeros()));
         (self.words.len() as u64 * 64).saturating_sub(last)
     }
 
-    /// The value, if it fits.
+    /// Returns the value if it fits.
     #[must_use]
     pub fn as_i128(&self) -> Option<i128> {
         let word = |i: usize| u128::from(self.words.get(i).copied().unwrap_or(0));
@@ -65,14 +64,14 @@ impl WideInteger {
         if self.is_negative { 0i128.checked_sub_unsigned(magnitude) } else { i128::try_from(magnitude).ok() }
     }
 
-    /// The value, if it is not below 0 and fits.
+    /// Returns the value if it is not negative and fits.
     #[must_use]
     pub fn as_u128(&self) -> Option<u128> {
         let word = |i: usize| u128::from(self.words.get(i).copied().unwrap_or(0));
         (!self.is_negative && self.words.len() <= 2).then(|| word(0) | word(1) << 64)
     }
 
-    /// The nearest integer that an `i128` can be.
+    /// Returns the nearest integer in the range of `i128`.
     #[must_use]
     pub fn clamped(&self) -> i128 {
         self.as_i128().unwrap_or(if self.is_negative { i128::MIN } else { i128::MAX })
@@ -140,15 +139,15 @@ impl fmt::Display for WideInteger {
     }
 }
 
-/// A range of values beyond those of an `i128` that a [mapping](crate::Mapping) names. What of it an
-/// `i128` can be is among the ranges of the mapping, too.
+/// A range of values beyond those of an `i128` that a [mapping](crate::Mapping) names. Its part within `i128`
+/// is also among the ranges of the mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WideRange {
-    /// Which of the mappings of the integer field class.
+    /// Index of the mapping in the integer field class.
     pub mapping: usize,
-    /// The smallest value.
+    /// Smallest value.
     pub lower: WideInteger,
-    /// The greatest value, at least `lower`.
+    /// Largest value, at least `lower`.
     pub upper: WideInteger,
 }
 
@@ -162,7 +161,7 @@ impl fmt::Display for WideRange {
     }
 }
 
-/// The names that mappings and wide ranges give a value, in the order of the mappings.
+/// Names of a value in mappings and wide ranges, in the order of the mappings.
 pub(crate) fn names_of<'m>(mappings: &'m Mappings, wide: &[WideRange], value: Wide<'_>) -> Vec<&'m str> {
     if let Some(value) = value.as_i128() {
         return mappings.names_of(value).collect();

@@ -1,4 +1,4 @@
-//! What it takes to read a file: its headers in the order of time, and all fields of all events.
+//! Cost of reading a file: its headers in the order of time, and all fields of all events.
 //!
 //! `ICHNOS_NETTRACE=FILE cargo bench -p ichnos-nettrace`; without a file, nothing is measured.
 #![allow(missing_docs, clippy::unwrap_used)]
@@ -46,7 +46,7 @@ impl Visitor for Sum {
     }
 }
 
-/// How many events there are.
+/// Number of events.
 fn headers(file: &NettraceFile) -> u64 {
     let mut counts = EventCounts::default();
     for mut cursor in file.cursors(Window::default()) {

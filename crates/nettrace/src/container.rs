@@ -1,8 +1,8 @@
-//! The container: from bytes to blocks, of all versions.
+//! Container format: splits bytes into blocks, for all versions.
 //!
-//! Versions up to 5 are objects of the library FastSerialization, each with its type before it; version 6 has blocks
-//! with a size and a kind. Both come out as [`Block`]s. Nothing is read from anywhere: [`Container::next`] looks at
-//! the bytes that there are, and says when it needs more.
+//! Versions up to 5 are objects of the library FastSerialization, each after its type; version 6 has blocks with
+//! a size and a kind. Both are returned as [`Block`]s. No input is read here: [`Container::next`] examines the
+//! given bytes, and returns when it needs more.
 
 use std::ops::Range;
 
@@ -11,23 +11,23 @@ use memchr::memmem;
 use crate::rule::{Fault, Rule};
 use crate::wire::Wire;
 
-/// The version of a file.
+/// Version of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Version {
-    /// `.netperf`: .NET Core 2.1, and newer runtimes if they are asked for it.
+    /// `.netperf`: .NET Core 2.1, and newer runtimes on request.
     V3,
-    /// `.nettrace` since .NET Core 3.0. What is called version 5 is this with tags in its metadata.
+    /// `.nettrace` since .NET Core 3.0. Version 5 is the same with tags in its metadata.
     V4,
-    /// What one-collect writes since 2025: major version 6, and this minor version.
+    /// Written by one-collect since 2025: major version 6, and this minor version.
     V6(u32),
 }
 
-/// What a block contains.
+/// Kind of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BlockKind {
-    /// What is known of the whole trace.
+    /// Properties of the whole trace.
     Trace,
     /// Events.
     Event,
@@ -39,33 +39,33 @@ pub enum BlockKind {
     SequencePoint,
     /// Threads (version 6).
     Thread,
-    /// Threads that are gone (version 6).
+    /// Threads that have ended (version 6).
     RemoveThread,
     /// Lists of labels (version 6).
     LabelList,
-    /// Something that this reader does not know.
+    /// A kind unknown to this reader.
     Unknown,
 }
 
-/// A block of a file. Offsets are in bytes from the begin of the file.
+/// A block of a file. Offsets are in bytes from the beginning of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// What it contains.
+    /// Kind of the block.
     pub kind: BlockKind,
-    /// Where it begins.
+    /// Offset of the block.
     pub begin: u64,
-    /// Where its content lies.
+    /// Range of its content.
     pub content: Range<u64>,
-    /// Whether all of its content is there.
+    /// `true` if the content is complete.
     pub is_whole: bool,
 }
 
-/// What comes next in a file.
+/// Next item of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// A block.
     Block(Block),
-    /// Something is wrong. The next step is behind it.
+    /// A broken rule. The next step continues after it.
     Fault(Fault),
     /// More bytes are needed.
     More,
@@ -73,31 +73,31 @@ pub enum Step {
     End,
 }
 
-/// Why a file cannot be read at all.
+/// Reason why a file cannot be read at all.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// It is something else.
-    #[error("this is no EventPipe file: expected `Nettrace` or `!FastSerialization.1` at its begin")]
+    /// The file has another format.
+    #[error("not an EventPipe file: expected `Nettrace` or `!FastSerialization.1` at the beginning")]
     NotNettrace,
-    /// It is of a version that is too old.
+    /// The version is too old.
     #[error(
         "EventPipe's format of version {0} is not supported: only previews of .NET Core 2 wrote it; record the trace \
          with .NET Core 2.1 or newer"
     )]
     TooOld(i32),
-    /// It is of a version that is too new.
+    /// The version is too new.
     #[error("EventPipe's format of version {0} is too new: this reader knows versions 3 to 6")]
     TooNew(u32),
-    /// It ends before its first object is complete.
+    /// The file ends within its first object.
     #[error("the file ends after {0} bytes, within its header")]
     Short(u64),
-    /// Its first object is no trace.
+    /// The first object is not a trace.
     #[error("byte {offset}: expected the object `Trace`, found {found}")]
     NoTrace {
         /// Offset in bytes.
         offset: u64,
-        /// What is there.
+        /// Object found.
         found: String,
     },
 }
@@ -111,10 +111,10 @@ const BEGIN_OBJECT: u8 = 4;
 const BEGIN_PRIVATE_OBJECT: u8 = 5;
 const END_OBJECT: u8 = 6;
 
-/// Size of the payload of the object `Trace` in bytes, since version 3.
+/// Size in bytes of the payload of the object `Trace`, since version 3.
 const TRACE_SIZE: u64 = 48;
 
-/// Whether a file begins like one of EventPipe's; also true of versions that cannot be read.
+/// Returns `true` if a file begins like an EventPipe file, even of a version that cannot be read.
 #[must_use]
 pub fn recognise(beginning: &[u8]) -> bool {
     beginning.starts_with(FAST_SERIALIZATION)
@@ -127,28 +127,29 @@ pub fn recognise(beginning: &[u8]) -> bool {
 #[derive(Clone, Debug)]
 pub struct Container {
     version: Version,
-    /// Where the next block begins, from the begin of the file.
+    /// Byte offset of the next block in the file.
     at: u64,
     is_complete: bool,
-    /// What is wrong behind the block that was given last.
+    /// Fault after the block returned last.
     fault: Option<Fault>,
     is_done: bool,
-    /// Up to where it is known that no chain of blocks begins (version 6): the bytes are looked through once.
+    /// Resync scan position: no chain of blocks begins before this offset (version 6), so that bytes are scanned
+    /// once.
     chainless_until: u64,
-    /// How far the bytes have to reach for the next step to be more than that.
+    /// File offset up to which bytes are needed before the next step returns anything else.
     needed: u64,
 }
 
-/// Size in bytes that a block may have; one that claims to be larger is damaged. Real ones have 100 KB to 1 MB, those of
-/// version 6 less than 16 MiB.
+/// Maximum size of a block in bytes; a block with a larger size is damaged. Recorded ones have 100 KB to 1 MB,
+/// those of version 6 less than 16 MiB.
 pub(crate) const MOST_BLOCK_BYTES: usize = 64 << 20;
 
-/// How far ahead of a block is looked at most to find out where it ends, in bytes: so what is found does not depend on
-/// how many bytes there are already, and no more than these have to be kept.
+/// Maximum look-ahead in bytes for the end of a block, so that results do not depend on the number of bytes
+/// available, and no more than these have to be kept.
 pub(crate) const LOOK_AHEAD: usize = MOST_BLOCK_BYTES + (16 << 20);
 
 impl Container {
-    /// Reads the header of a file of which these are the first bytes; None if more are needed, unless `is_all`.
+    /// Reads the header of a file from its first bytes; returns `None` if more are needed, unless `is_all`.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -193,7 +194,7 @@ impl Container {
         }
     }
 
-    /// Checks the type of the first object, which has the version of the format.
+    /// Checks the type of the first object, which contains the version of the format.
     fn check_trace(self, beginning: &[u8], is_all: bool) -> Result<Option<Self>, Refusal> {
         let mut wire = Wire::at(beginning, self.at as usize);
         let object = match ObjectType::read(&mut wire) {
@@ -215,19 +216,19 @@ impl Container {
         }
     }
 
-    /// The version of the file.
+    /// Returns the version of the file.
     #[must_use]
     pub fn version(&self) -> Version {
         self.version
     }
 
-    /// Where the next block begins, in bytes from the begin of the file.
+    /// Byte offset of the next block in the file.
     #[must_use]
     pub fn position(&self) -> u64 {
         self.at
     }
 
-    /// Goes on at this offset of the file, where a block begins.
+    /// Continues at a file offset, at which a block begins.
     pub fn seek(&mut self, offset: u64) {
         *self = Self {
             version: self.version,
@@ -240,14 +241,14 @@ impl Container {
         };
     }
 
-    /// Whether the end of the stream was marked: the session was stopped in an orderly manner.
+    /// Returns `true` if the end of the stream is marked, as the session was stopped properly.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.is_complete
     }
 
-    /// The next block in `bytes`, which begin at `base` bytes from the begin of the file, at the
-    /// [position](Self::position) or before. `is_all`: there are no more bytes.
+    /// Returns the next block in `bytes`, which begin at file offset `base`, at the [position](Self::position) or
+    /// before. `is_all` if no more bytes follow.
     pub fn next(&mut self, bytes: &[u8], base: u64, is_all: bool) -> Step {
         if let Some(fault) = self.fault.take() {
             return Step::Fault(fault);
@@ -274,27 +275,26 @@ impl Container {
         match step {
             Some(step) => step,
             None if view.is_end => {
-                // Part of the frame of a block.
+                // A partial block header.
                 let rest = bytes.len().saturating_sub(at) as u64;
                 self.is_done = true;
                 let found =
                     if rest == 0 { "the end of the file".to_owned() } else { format!("{rest} bytes") };
-                let statement = format!("expected a block or the mark of the end, found {found}");
+                let statement = format!("expected a block or the end mark, found {found}");
                 Step::Fault(Fault::new(Rule::StreamEnd, self.at, statement).skipping(rest))
             }
             None => Step::More,
         }
     }
 
-    /// Up to where in the file the bytes have to reach at least after [`Step::More`], so that it is worth the while to
-    /// look again.
+    /// Minimum file offset up to which bytes should be provided after [`Step::More`].
     #[must_use]
     pub fn needed(&self) -> u64 {
         self.needed
     }
 
-    /// More bytes are needed, up to this index of those that there are; of those from `from` on, all are looked at
-    /// again, so there should be twice as many.
+    /// Requests more bytes, at least up to this index; bytes from `from` on are scanned again, so their number
+    /// should double.
     fn more(&mut self, view: View<'_>, from: usize, until: usize) -> Option<Step> {
         let looked_at = view.bytes.len().saturating_sub(from);
         self.needed = view.base + until.max(view.bytes.len() + 1 + looked_at) as u64;
@@ -310,7 +310,7 @@ impl Container {
         if tag == NULL_REFERENCE {
             return match view.bytes.get(at + 1..).unwrap_or_default() {
                 [] | [BEGIN_OBJECT | BEGIN_PRIVATE_OBJECT] if !view.is_last => None,
-                // The begin of an object, whose first byte was changed.
+                // The beginning of an object with a damaged first byte.
                 [BEGIN_OBJECT | BEGIN_PRIVATE_OBJECT, NULL_REFERENCE, ..] => self.resync(view, at, false),
                 _ => {
                     self.is_complete = true;
@@ -323,7 +323,7 @@ impl Container {
         let mut wire = Wire::at(view.bytes, at);
         let object = match ObjectType::read(&mut wire) {
             Read::Object(object) => object,
-            // Perhaps the type is not complete yet.
+            // The type may be incomplete.
             Read::Short if !view.is_last => return None,
             read => return self.resync(view, at, matches!(read, Read::Short)),
         };
@@ -363,7 +363,7 @@ impl Container {
             }
             (Tagged::Short, Some(content)) if !view.is_last => self.more(view, content.end, content.end + 1),
             (_, content) => {
-                // Too long, or no end: up to the next object that can be recognised, or to the end of the file.
+                // Too long or without an end: continue at the next recognised object, or at the end of the file.
                 let data = content.as_ref().map_or(behind + 4, |content| content.start).min(view.bytes.len());
                 let (until, is_found) = match view.find_object(data, self.version) {
                     Found::At(next) => (next, true),
@@ -379,7 +379,7 @@ impl Container {
                     Some(size) if is_truncated => {
                         format!("the block of {size} bytes ends after {available} bytes")
                     }
-                    _ => "expected the end of the object behind its payload, found something else".to_owned(),
+                    _ => "expected the end of the object after its payload, found something else".to_owned(),
                 };
                 let rule = if is_truncated { Rule::StreamEnd } else { Rule::ObjectEnd };
                 self.is_done = !is_found && view.is_end;
@@ -390,14 +390,14 @@ impl Container {
         }
     }
 
-    /// There is no object here: goes on with the next one. `is_short`: what there is could be the begin of one.
+    /// Continues at the next object, as none begins here. `is_short` if the bytes could be the beginning of one.
     fn resync(&mut self, view: View<'_>, at: usize, is_short: bool) -> Option<Step> {
         let begin = self.at;
         let (until, rule) = match view.find_object(at + 1, self.version) {
             Found::At(next) => (next, Rule::ObjectBegin),
             Found::Short => return self.more(view, at, 0),
             Found::Nothing if view.is_end && is_short => return None,
-            // Of what could be the begin of an object, nothing is lost.
+            // Keep bytes that could be the beginning of an object.
             Found::Nothing if !view.is_end => (view.bytes.len() - LONGEST_TYPE, Rule::ObjectBegin),
             Found::Nothing => {
                 self.is_done = true;
@@ -409,14 +409,14 @@ impl Container {
         Some(Step::Fault(fault.skipping(self.at - begin)))
     }
 
-    /// The content of an object of an unknown type and where the object ends: either a block with its size, or nothing
-    /// but values with tags. If it could be both, the end that comes first is right. None if more bytes are needed;
-    /// `Some(None)` if it is neither.
+    /// Returns the content and the end of an object of an unknown type: either a block with its size, or only
+    /// tagged values. If it could be both, the end that comes first is used. Returns `None` if more bytes are
+    /// needed, `Some(None)` if it is neither.
     #[allow(clippy::option_option)]
     fn unknown_object(&mut self, view: View<'_>, behind: usize) -> Option<Option<(Range<usize>, usize)>> {
         let bytes = view.bytes;
         let tagged = match skip_tagged(bytes, behind) {
-            // Without values, what looks like the end of the file behind it is rather a size.
+            // Without values, an apparent end of the file after it is more likely a size.
             Tagged::End(end) if end == behind + 1 => (view.ends_here(end, false), end),
             Tagged::End(end) => (view.ends_here(end, true), end),
             Tagged::Short if !view.is_last => (None, usize::MAX),
@@ -455,7 +455,7 @@ impl Container {
         let data = at + 4;
         let end = data.checked_add(size)?;
         let absolute = |range: Range<usize>| view.base + range.start as u64..view.base + range.end as u64;
-        // Newer versions may have something in it; with more behind it, it is another block whose kind was changed.
+        // Newer versions may have content in it; if more bytes follow, it is another block with a damaged kind.
         if kind == 0 && (size == 0 || view.is_end && end >= view.bytes.len()) {
             self.is_complete = true;
             self.is_done = true;
@@ -470,7 +470,7 @@ impl Container {
             return None;
         }
         if end <= view.bytes.len() {
-            // A size that was changed is noticed by what follows.
+            // A damaged size is detected by the bytes after it.
             match view.may_follow(end, 0) {
                 Some(true) => {
                     self.at = view.base + end as u64;
@@ -499,7 +499,7 @@ impl Container {
         let is_truncated = next.is_none() && end > view.bytes.len();
         let until = match next {
             Some(next) => next,
-            // What follows cannot be made sense of, and there is nothing better.
+            // The following bytes are unknown, but no better end was found.
             None if !is_truncated => end,
             None => view.bytes.len(),
         };
@@ -507,7 +507,7 @@ impl Container {
         let available = until.saturating_sub(data) as u64;
         let statement = match is_truncated {
             true => format!("the block of {size} bytes ends after {available} bytes"),
-            false => format!("expected a block behind the block of {size} bytes, found something else"),
+            false => format!("expected a block after the block of {size} bytes, found something else"),
         };
         let rule = if is_truncated { Rule::StreamEnd } else { Rule::BlockSize };
         self.is_done = is_truncated;
@@ -517,23 +517,23 @@ impl Container {
     }
 }
 
-/// What is behind the type of an object, if it is a block: its size, padding, its content. None if more bytes are needed;
-/// `Some(None)` if that is no size.
+/// Returns the content of an object that is a block, after its size and padding; `None` if more bytes are needed,
+/// `Some(None)` if the size is invalid.
 #[allow(clippy::option_option)]
 fn sized_content(view: View<'_>, behind: usize) -> Option<Option<Range<usize>>> {
     let mut wire = Wire::at(view.bytes, behind);
     let Some(size) = wire.u32() else { return if view.is_end { None } else { view.is_last.then_some(None) } };
-    // Padding to 4 bytes, counted from the begin of the file.
+    // Padding to 4 bytes, relative to the beginning of the file.
     let padding = (view.base + wire.position() as u64).wrapping_neg() % 4;
     let begin = wire.position() + padding as usize;
     let size = usize::try_from(size as i32).ok().filter(|size| *size <= MOST_BLOCK_BYTES);
     Some(size.map(|size| begin..begin + size))
 }
 
-/// The most bytes that the name of a type has; those that are known have 37 at most.
+/// Maximum length of a type name; known ones have at most 37 bytes.
 const LONGEST_NAME: usize = 1 << 10;
 
-/// The most bytes that the type of an object has: tags, three numbers, the name.
+/// Maximum length of an object's type: tags, three numbers, the name.
 const LONGEST_TYPE: usize = LONGEST_NAME + 16;
 
 const fn tag_is_begin(tag: u8) -> bool {
@@ -554,17 +554,17 @@ const fn kind_of(kind: u8) -> BlockKind {
     }
 }
 
-/// The type of an object.
+/// Type of an object.
 struct ObjectType<'a> {
     version: i32,
     least_reader: i32,
     name: &'a [u8],
 }
 
-/// What is where an object should begin.
+/// Result of reading an object's type.
 enum Read<'a> {
     Object(ObjectType<'a>),
-    /// The begin of one, perhaps.
+    /// Possibly a partial type.
     Short,
     Wrong,
 }
@@ -605,17 +605,17 @@ impl<'a> ObjectType<'a> {
     }
 }
 
-/// What is behind the payload of an object.
+/// Result of skipping tagged values.
 enum Tagged {
     /// The object ends here.
     End(usize),
-    /// The bytes end first.
+    /// More bytes are needed.
     Short,
-    /// Something that does not belong there.
+    /// Not a tagged value.
     Wrong,
 }
 
-/// Skips values with tags, which newer versions may add to an object, up to its end.
+/// Skips tagged values, which newer versions may add to an object, up to its end.
 fn skip_tagged(bytes: &[u8], at: usize) -> Tagged {
     let mut wire = Wire::at(bytes, at);
     loop {
@@ -638,32 +638,32 @@ fn skip_tagged(bytes: &[u8], at: usize) -> Tagged {
     }
 }
 
-/// The bytes that there are, as far as they are looked at.
+/// Bytes to examine.
 #[derive(Clone, Copy)]
 struct View<'a> {
     bytes: &'a [u8],
     base: u64,
-    /// Whether the file ends behind them.
+    /// `true` if the file ends after them.
     is_end: bool,
-    /// Whether there are no more, or no more are looked at.
+    /// `true` if no more bytes exist, or will be examined.
     is_last: bool,
 }
 
-/// What was found.
+/// Result of a search.
 enum Found {
     At(usize),
     Nothing,
-    /// More bytes are needed to say.
+    /// More bytes are needed.
     Short,
 }
 
 impl View<'_> {
-    /// What something is that cannot be said for want of bytes: nothing is known, unless there are no more.
+    /// Returns the answer for missing bytes: `None`, or `otherwise` if no more will come.
     fn unknown(self, otherwise: bool) -> Option<bool> {
         self.is_last.then_some(otherwise)
     }
 
-    /// Where the next object of a known type begins, from an index on.
+    /// Finds the next object of a known type, from an index on.
     fn find_object(self, from: usize, version: Version) -> Found {
         let tag = if version == Version::V3 { BEGIN_OBJECT } else { BEGIN_PRIVATE_OBJECT };
         let rest = self.bytes.get(from..).unwrap_or_default();
@@ -680,7 +680,8 @@ impl View<'_> {
         if self.is_last { Found::Nothing } else { Found::Short }
     }
 
-    /// Whether an object can end here: another one begins, or the file ends, also with its mark if that `may` be.
+    /// Returns `true` if an object can end here: another object begins, or the file ends, also with its mark if
+    /// `may` is set.
     fn ends_here(self, at: usize, may: bool) -> Option<bool> {
         let rest = self.bytes.get(at..).unwrap_or_default();
         match rest {
@@ -694,32 +695,32 @@ impl View<'_> {
         }
     }
 
-    /// Whether a block of version 6 may begin here, which lies this many unknown blocks behind the one it is about; None
-    /// if there are not enough bytes to say.
+    /// Returns `true` if a block of version 6 may begin here, after `unknown` blocks of unknown kinds; `None` if
+    /// more bytes are needed.
     fn may_follow(self, at: usize, unknown: u32) -> Option<bool> {
-        // Part of a header: the file was cut off.
+        // A partial header: the file was truncated.
         let Some(header) = Wire::at(self.bytes, at).u32() else { return self.unknown(true) };
         let (size, kind) = ((header & 0xff_ffff) as usize, header >> 24);
         match kind {
-            // The end, with nothing behind it.
+            // Nothing can follow the end of the stream.
             0 if at + 4 + size < self.bytes.len() => Some(false),
             0 => self.unknown(self.is_end && at + 4 + size == self.bytes.len()),
             1 => Some(false),
             2..=8 => self.looks_like(kind, at + 4, size),
-            // Newer kinds are possible; many of them in a row are not.
+            // Newer kinds are possible, but not many in a row.
             _ => {
                 let end = at + 4 + size;
                 match end <= self.bytes.len() {
                     true if unknown < 2 => self.may_follow(end, unknown + 1),
                     true => Some(true),
-                    // Cut off, if it is a kind that there may be soon.
+                    // Truncated, if the kind is plausible for a newer version.
                     false => self.unknown(self.is_end && kind < 64),
                 }
             }
         }
     }
 
-    /// Whether the content of a block looks like that of its kind; None if it cannot be said yet.
+    /// Returns `true` if the content of a block looks like its kind; `None` if more bytes are needed.
     fn looks_like(self, kind: u32, at: usize, size: usize) -> Option<bool> {
         let mut wire = Wire::at(self.bytes, at);
         match kind {
@@ -739,7 +740,7 @@ impl View<'_> {
         }
     }
 
-    /// Whether a chain of blocks begins here; None if it cannot be said yet.
+    /// Returns `true` if a chain of blocks begins here; `None` if more bytes are needed.
     fn is_chain(self, mut at: usize) -> Option<bool> {
         for link in 0..3 {
             let Some(header) = Wire::at(self.bytes, at).u32() else {

@@ -1,60 +1,60 @@
-//! Rows of event blocks: the header of an event, and where its payload is.
+//! Rows of event blocks: headers of events, and positions of payloads.
 
 use std::ops::Range;
 
 use crate::Version;
 use crate::wire::Wire;
 
-/// The header of an event.
+/// Header of an event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventRow {
-    /// Which row of metadata describes the event; 0 for such a row itself.
+    /// Id of the metadata that describes the event; 0 for metadata itself.
     pub metadata_id: u32,
-    /// How many events the capture thread has made, modulo 2^32; 0 in version 3, which does not count.
+    /// Number of events made by the capture thread, modulo 2^32; 0 in version 3, which does not count.
     pub sequence: u32,
-    /// The thread that made the event: its id, or its index in the thread table (version 6).
+    /// Thread that made the event: its id, or its index in the thread table (version 6).
     pub capture_thread: u64,
-    /// The processor that the capture thread ran on; `u32::MAX` if that is not known.
+    /// Processor of the capture thread; `u32::MAX` if unknown.
     pub processor: u32,
-    /// The thread that the event is about.
+    /// Thread that the event is about.
     pub thread: u64,
-    /// The stack, an index in the stack table; 0 if there is none. Unused in version 3.
+    /// Index in the stack table; 0 without a stack. Unused in version 3.
     pub stack_id: u32,
-    /// The time in ticks.
+    /// Time in ticks.
     pub timestamp: u64,
-    /// Where the 16 bytes of the id of the activity are that the event belongs to; 0 if it has none (up to version 5).
+    /// Position of the 16-byte id of the event's activity; 0 without an activity (up to version 5).
     pub activity: usize,
-    /// Where the 16 bytes of the id of a related activity are; 0 if there is none (up to version 5).
+    /// Position of the 16-byte id of a related activity; 0 without one (up to version 5).
     pub related_activity: usize,
-    /// The list of labels; 0 if there is none (version 6).
+    /// Label list; 0 without one (version 6).
     pub label_list: u32,
-    /// Whether no event behind this one is earlier.
+    /// `true` if no later event in the file is earlier in time.
     pub is_sorted: bool,
-    /// Where the payload is, in bytes from the begin of what the row was read from.
+    /// Range of the payload, in bytes from the beginning of the row's source.
     pub payload: Range<usize>,
-    /// Where the stack is (version 3 only).
+    /// Range of the stack (version 3 only).
     pub stack: Range<usize>,
 }
 
-/// How the rows of a block are encoded.
+/// Encoding of a block's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowEncoding {
     /// Version 3.
     V3,
-    /// Versions 4 and up, all members in full.
+    /// Version 4 or later, with all members.
     Full {
-        /// Of version 6: with a label list in place of activities.
+        /// `true` in version 6: with a label list instead of activities.
         labels: bool,
     },
-    /// Versions 4 and up, only what differs from the row before.
+    /// Version 4 or later, with only the differences to the previous row.
     Compressed {
-        /// Of version 6.
+        /// `true` in version 6.
         labels: bool,
     },
 }
 
 impl RowEncoding {
-    /// That of a block with these flags in a file of this version.
+    /// Returns the encoding of a block with these flags in a file of this version.
     #[must_use]
     pub fn new(version: Version, flags: u16) -> Self {
         let labels = matches!(version, Version::V6(_));
@@ -70,48 +70,50 @@ impl RowEncoding {
 #[derive(Clone, Debug)]
 pub struct EventRows {
     encoding: RowEncoding,
-    /// Where the next row begins.
+    /// Position of the next row.
     at: usize,
     end: usize,
-    /// What is added to an index to get the distance from the begin of the file, modulo 4: rows are aligned to it.
+    /// Number that added to an index gives the distance from the beginning of the file, modulo 4: rows are
+    /// aligned to it.
     alignment: usize,
     row: EventRow,
 }
 
 impl EventRows {
-    /// The rows in `content`, which lies this far from the begin of the file as what is read later.
+    /// Reads the rows in `content`, a range of the bytes that begin at file offset `base`.
     #[must_use]
     pub fn new(encoding: RowEncoding, content: Range<usize>, base: u64) -> Self {
         let row = EventRow::default();
         Self { encoding, at: content.start, end: content.end, alignment: (base % 4) as usize, row }
     }
 
-    /// Where the next row begins.
+    /// Position of the next row.
     #[must_use]
     pub fn position(&self) -> usize {
         self.at
     }
 
-    /// Whether there are no more rows.
+    /// Returns `true` after the last row.
     #[must_use]
     pub fn is_at_end(&self) -> bool {
         self.at >= self.end
     }
 
-    /// How many bytes were not read yet.
+    /// Number of bytes not read yet.
     #[must_use]
     pub fn rest(&self) -> usize {
         self.end.saturating_sub(self.at)
     }
 
-    /// The row that was read last.
+    /// Returns the row read last.
     #[inline(always)]
     #[must_use]
     pub fn row(&self) -> &EventRow {
         &self.row
     }
 
-    /// Reads the next row of `bytes`. None if there is none that is whole: the position stays where it begins.
+    /// Reads the next row of `bytes`. Returns `None` if no complete row follows: the position stays at its
+    /// beginning.
     #[inline(always)]
     pub fn next(&mut self, bytes: &[u8]) -> Option<&EventRow> {
         let bytes = bytes.get(..self.end)?;
@@ -129,7 +131,7 @@ impl EventRows {
     fn compressed<const LABELS: bool>(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut wire = Wire::at(bytes, self.at);
         let flags = wire.u8()?;
-        // A row that is not whole leaves the state behind, but nothing is read after it.
+        // An incomplete row leaves the state changed, but nothing is read after it.
         let row = &mut self.row;
         if flags & 1 != 0 {
             row.metadata_id = wire.varuint32()?;
@@ -176,7 +178,7 @@ impl EventRows {
         let metadata = wire.u32()?;
         let row = &mut self.row;
         row.metadata_id = metadata & 0x7fff_ffff;
-        // The document has it the other way round; the runtime and the reference reader have it so.
+        // The document has the opposite; the runtime and the reference reader do it like this.
         row.is_sorted = metadata >> 31 == 0;
         row.sequence = wire.u32()?;
         row.thread = wire.u64()?;
@@ -193,11 +195,11 @@ impl EventRows {
         let payload = wire.length()?;
         let begin = wire.position();
         row.payload = begin..begin.checked_add(payload).filter(|payload| *payload <= end)?;
-        // The size should have the padding of version 4, but the next row is aligned in any case.
+        // The size should include the padding of version 4, but the next row is aligned in any case.
         Some(if labels { end } else { self.aligned(end) })
     }
 
-    /// Where a row can begin that is aligned to 4 bytes from the begin of the file.
+    /// Returns the next position aligned to 4 bytes from the beginning of the file.
     fn aligned(&self, end: usize) -> usize {
         (end + (end + self.alignment).wrapping_neg() % 4).min(self.end)
     }
@@ -228,7 +230,7 @@ impl EventRows {
     }
 }
 
-/// Where a GUID is; 0 if it is all zeros, which stands for none.
+/// Position of a GUID; 0 if it is all zeros, which means none.
 #[inline]
 fn guid(wire: &mut Wire<'_>) -> Option<usize> {
     let at = wire.position();
@@ -239,7 +241,7 @@ fn guid(wire: &mut Wire<'_>) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// The examples of the document's text: what is not there is as before, and sequence numbers count on.
+    /// The examples in the document: missing members are repeated, and sequence numbers are incremented.
     #[test]
     fn compressed_rows_repeat_what_they_leave_out() {
         let bytes = [
@@ -270,7 +272,7 @@ mod tests {
         }
     }
 
-    /// Rows of metadata do not count, unless they say so.
+    /// Rows of metadata do not count, unless they have a sequence number.
     #[test]
     fn sequence_numbers_of_metadata() {
         let bytes = [0x80, 1, 0, 0x00, 1, 0x02, 0, 1, 2, 3];

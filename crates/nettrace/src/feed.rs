@@ -1,4 +1,4 @@
-//! The parser for bytes that come in pieces: from a pipe, a socket, a session that is still running.
+//! Parser for bytes that arrive in pieces: from a pipe, a socket, or a running session.
 
 use std::ops::Range;
 
@@ -10,18 +10,17 @@ use crate::{
     SequencePoint, StackRows, Step, ThreadRow, TraceBlock, Version,
 };
 
-/// Parses a file whose bytes are fed in pieces of any size: the items are the same as if all came at once.
+/// Parses a file whose bytes are fed in pieces of any size: the items do not depend on the pieces.
 ///
-/// It reads from nothing and waits for nothing. Items come in the order of the file: putting events in the order of
-/// time, counting what is missing and describing payloads is the work of who takes them. Only the block that is not
-/// complete yet is kept. A block has 64 MiB at most; where bytes were damaged, up to 80 MiB are looked through for the
-/// next block, or twice as many bytes are awaited as were looked through before. So are, in version 6, the first 8 bytes
-/// of the block behind one, as they show whether its size is right.
+/// It reads no input itself and never waits. Items are in file order: sorting events by time, counting missing
+/// ones and decoding payloads is left to the caller. Only the current incomplete block is kept. A block has at
+/// most 64 MiB; after damage, up to 80 MiB are scanned for the next block, or twice the scanned number of bytes
+/// is awaited. In version 6, so are the first 8 bytes of the next block, to check the size of the current one.
 ///
 /// ```
 /// use ichnos_nettrace::{Feed, FeedItem};
 ///
-/// // The begin of a file of version 6: its header, and a block of events without any.
+/// The beginning of a file of version 6: its header, and an empty block of events.
 /// let file = b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0\
 ///     \x14\0\0\x02\x14\0\x01\0\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\0\0\0\0";
 /// let mut feed = Feed::new();
@@ -44,54 +43,54 @@ use crate::{
 #[derive(Debug, Default)]
 pub struct Feed {
     buffer: Vec<u8>,
-    /// Where in the file the buffer begins.
+    /// File offset of the buffer.
     base: u64,
     is_all: bool,
     container: Option<Container>,
-    /// Where the bytes have to reach before it is looked again.
+    /// File offset up to which bytes are awaited.
     awaited: u64,
     open: Option<OpenBlock>,
-    /// What comes before all else.
+    /// Fault to return before everything else.
     fault: Option<Fault>,
     is_done: bool,
 }
 
-/// What is next in a file.
+/// Next item of a file.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum FeedItem<'a> {
     /// The version of the file: always the first item.
     Version(Version),
-    /// What is known of the whole trace.
+    /// Properties of the whole trace.
     Trace(TraceBlock),
-    /// Events follow, which the block says are from one time to another, in ticks.
+    /// Events follow, between these times in ticks, according to the block.
     EventBlock {
-        /// Where the content of the block begins in the file, in bytes.
+        /// Byte offset of the block's content in the file.
         offset: u64,
-        /// The first and the last time; `(0, u64::MAX)` in version 3.
+        /// First and last time; `(0, u64::MAX)` in version 3.
         times: (u64, u64),
     },
     /// An event.
     Event(FeedEvent<'a>),
-    /// The description of an event.
+    /// Description of an event.
     Metadata(Metadata),
     /// Stacks.
     Stacks(StackRows<'a>),
-    /// A barrier.
+    /// Sequence point.
     SequencePoint(SequencePoint),
     /// A thread (version 6).
     Thread(ThreadRow),
-    /// A thread is gone: its index, and the number of its last event (version 6).
+    /// A removed thread: its index, and the sequence number of its last event (version 6).
     RemovedThread(u64, u32),
-    /// A list of labels and its index (version 6).
+    /// Index and labels of a label list (version 6).
     Labels(u32, Vec<Label>),
-    /// Something is wrong. What can be read goes on behind it.
+    /// A broken rule. Reading continues after it.
     Fault(Fault),
-    /// The file cannot be read. Nothing follows.
+    /// The file cannot be read. No items follow.
     Refusal(Refusal),
-    /// The end. Nothing follows.
+    /// The end. No items follow.
     End {
-        /// Whether the end was marked; otherwise a fault came before.
+        /// `true` if the end is marked; otherwise a fault came before.
         is_complete: bool,
     },
 }
@@ -100,34 +99,34 @@ pub enum FeedItem<'a> {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct FeedEvent<'a> {
-    /// Its header. The positions in it say nothing here: what they are of is in the other members.
+    /// Header. Its positions are meaningless here: the other members have their contents.
     pub row: &'a EventRow,
-    /// Where its payload begins in the file, in bytes.
+    /// Byte offset of the payload in the file.
     pub offset: u64,
-    /// Its payload.
+    /// Payload.
     pub payload: &'a [u8],
-    /// The addresses of its stack (version 3).
+    /// Addresses of its stack (version 3).
     pub stack: &'a [u8],
-    /// The id of its activity (up to version 5).
+    /// Id of its activity (up to version 5).
     pub activity: Option<[u8; 16]>,
-    /// The id of a related activity (up to version 5).
+    /// Id of a related activity (up to version 5).
     pub related_activity: Option<[u8; 16]>,
 }
 
-/// A block whose rows are being read.
+/// Block whose rows are being read.
 #[derive(Debug)]
 struct OpenBlock {
     block: Block,
     rows: Rows,
 }
 
-/// The rows of a block. Positions are in the buffer.
+/// Rows of a block. Positions are in the buffer.
 #[derive(Debug)]
 enum Rows {
     Events(EventRows),
     /// Up to version 5.
     Metadata(EventRows),
-    /// Version 6: where the next row begins.
+    /// Version 6: position of the next row.
     MetadataV6(usize),
     Threads(usize),
     RemovedThreads(usize),
@@ -138,7 +137,7 @@ enum Rows {
     },
 }
 
-/// What comes next, as far as it does not borrow.
+/// Next item, without borrowed data.
 enum Next {
     Item(FeedItem<'static>),
     Event,
@@ -146,13 +145,13 @@ enum Next {
 }
 
 impl Feed {
-    /// A parser that has got nothing yet.
+    /// Creates a parser.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes more bytes. Take all [items](Self::next_item) before, so that it keeps no more than a block.
+    /// Adds bytes. Take all [items](Self::next_item) first, so that at most one block is kept.
     pub fn feed(&mut self, bytes: &[u8]) {
         if self.is_done {
             return;
@@ -161,7 +160,7 @@ impl Feed {
             && let Some(container) = &self.container
         {
             let read = container.position().saturating_sub(self.base) as usize;
-            // Moving the rest should cost less than what was read.
+            // Moving the rest should cost less than reading did.
             if read >= self.buffer.len() / 2 {
                 let read = read.min(self.buffer.len());
                 self.buffer.drain(..read);
@@ -171,24 +170,24 @@ impl Feed {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// There are no more bytes: what is incomplete can be read as far as it goes.
+    /// Ends the input: incomplete data are then read as far as possible.
     pub fn finish(&mut self) {
         self.is_all = true;
     }
 
-    /// How many bytes were fed.
+    /// Number of bytes fed.
     #[must_use]
     pub fn position(&self) -> u64 {
         self.base + self.buffer.len() as u64
     }
 
-    /// How many bytes are kept.
+    /// Number of bytes kept.
     #[must_use]
     pub fn buffered(&self) -> usize {
         self.buffer.len()
     }
 
-    /// The next item; None if more bytes are needed, or behind the last one.
+    /// Returns the next item, or `None` if more bytes are needed, or after the last item.
     pub fn next_item(&mut self) -> Option<FeedItem<'_>> {
         match self.step()? {
             Next::Item(item) => Some(item),
@@ -269,7 +268,7 @@ impl Feed {
         }
     }
 
-    /// Begins with the rows of a block, or gives what it is as a whole.
+    /// Begins with the rows of a block, or returns a block that is one item.
     fn begin(&mut self, block: Block) -> Option<Next> {
         let version = self.container.as_ref()?.version();
         let range = (block.content.start - self.base) as usize..(block.content.end - self.base) as usize;
@@ -285,7 +284,7 @@ impl Feed {
                 let trace = TraceBlock::read(content, version).filter(|_| block.is_whole || is_v6);
                 return match trace {
                     Some(trace) => Some(Next::Item(FeedItem::Trace(trace))),
-                    None => missing(Rule::TraceBlock, "what is known of the trace"),
+                    None => missing(Rule::TraceBlock, "properties of the trace"),
                 };
             }
             BlockKind::Stack => {
@@ -339,17 +338,17 @@ impl Feed {
         is_v3.then_some(Next::Item(FeedItem::EventBlock { offset, times }))
     }
 
-    /// The next row of the open block; None at its end.
+    /// Returns the next row of the open block, or `None` at its end.
     fn next_row(&mut self) -> Option<Next> {
         let OpenBlock { block, rows } = self.open.as_mut()?;
         let (base, is_whole) = (self.base, block.is_whole);
         let end = (block.content.end - base) as usize;
         let bytes = self.buffer.get(..end)?;
         let is_v3 = self.container.as_ref()?.version() == Version::V3;
-        // What is left of a block that is whole, but no row.
+        // Fault for bytes at the end of a complete block that are not a row.
         let rest = |rule, at: usize, what: &str| {
             let rest = (end - at.min(end)) as u64;
-            let statement = format!("expected {what}, found {rest} bytes that are none: they are skipped");
+            let statement = format!("expected {what}, found {rest} other bytes: they are skipped");
             (is_whole && rest > 0).then(|| Fault::new(rule, base + at as u64, statement).skipping(rest))
         };
         let metadata = |metadata: Option<Metadata>, at: usize| match metadata {
@@ -357,7 +356,7 @@ impl Feed {
             None => FeedItem::Fault(Fault::new(
                 Rule::MetadataRow,
                 base + at as u64,
-                "the row of metadata is not complete",
+                "the row of metadata is incomplete",
             )),
         };
         let (item, fault) = match rows {
@@ -417,7 +416,7 @@ impl Feed {
     }
 }
 
-/// A row with its size in 16 bits before it, which begins `at`; moves there behind it.
+/// Reads a row after its 16-bit size; moves `at` to the end of it.
 fn sized(bytes: &[u8], at: &mut usize) -> Option<Range<usize>> {
     let mut wire = Wire::at(bytes, *at);
     let size = usize::from(wire.u16()?);

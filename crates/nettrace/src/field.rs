@@ -1,37 +1,37 @@
-//! Fields of payloads: what metadata on disk and the tables of well-known events describe alike.
+//! Fields of payloads, described by metadata or the tables of well-known events.
 
 use std::sync::Arc;
 
 /// A field of the payload of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Field {
-    /// Name; empty for the one field around the fields of a self-describing event.
+    /// Name; empty for the outer field of a self-describing event.
     pub name: String,
-    /// What it consists of.
+    /// Type of the field.
     pub kind: FieldType,
     /// Names of its values.
     pub names: Option<Arc<ValueNames>>,
-    /// Whether people read it in hexadecimal: addresses, identifiers, flags.
+    /// `true` for fields displayed in hexadecimal: addresses, identifiers, flags.
     pub is_hexadecimal: bool,
 }
 
 impl Field {
-    /// A field without names of values, in decimal.
+    /// Creates a decimal field without names of values.
     pub fn new(name: impl Into<String>, kind: FieldType) -> Self {
         Self { name: name.into(), kind, names: None, is_hexadecimal: false }
     }
 }
 
-/// Names of values of an integer.
+/// Names of an integer's values.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ValueNames {
-    /// Whether the values are single bits that can be set together; otherwise a value has one name.
+    /// `true` if the values are single bits that can be combined; otherwise each value has one name.
     pub are_flags: bool,
     /// Values, or bits as masks, and their names.
     pub names: Vec<(u64, String)>,
 }
 
-/// What a field consists of. All numbers are little-endian, and nothing is aligned.
+/// Type of a field. All numbers are little-endian and not aligned.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FieldType {
@@ -57,7 +57,7 @@ pub enum FieldType {
     I64,
     /// Type code 12.
     U64,
-    /// As wide as a pointer of the process: 4 or 8 bytes.
+    /// A pointer of the process: 4 or 8 bytes.
     Pointer,
     /// binary32 (type code 13).
     F32,
@@ -65,16 +65,16 @@ pub enum FieldType {
     F64,
     /// 16 bytes of the type `decimal` (type code 15).
     Decimal,
-    /// 8 bytes: 100 ns since 1601-01-01 UTC (type code 16). In version 6 also 16 bytes, a [`SystemTime`], as its document
-    /// says: where the payload has exactly these bytes.
+    /// 8 bytes: 100 ns since 1601-01-01 UTC (type code 16). In version 6 also 16 bytes, a [`SystemTime`] as in
+    /// its document, if the payload has exactly this size.
     ///
     /// [`SystemTime`]: crate::SystemTime
     FileTime,
     /// 16 bytes, the first three parts little-endian (type code 17).
     Guid,
-    /// UTF-16, ends with a code unit 0 (type code 18).
+    /// UTF-16, terminated by a code unit 0 (type code 18).
     Utf16String,
-    /// 8-bit text, ends with a byte 0.
+    /// 8-bit text, terminated by a byte 0.
     Utf8String,
     /// A byte of UTF-8 (type code 23 of version 6).
     Utf8CodeUnit,
@@ -88,32 +88,32 @@ pub enum FieldType {
     Array(Box<FieldType>),
     /// Always this many elements (type code 22 of version 6).
     FixedLengthArray(Box<FieldType>, u16),
-    /// Elements, as many as a field before it says, by the index of that field in the same list of fields. Of
-    /// [`FieldType::U8`]: a BLOB.
+    /// Elements, as many as in a preceding field of the same list, given by its index. Of [`FieldType::U8`]: a
+    /// BLOB.
     Counted {
-        /// What each element consists of.
+        /// Type of the elements.
         element: Box<FieldType>,
         /// Index of the field with the number of elements.
         count: usize,
     },
-    /// Bytes, as many as a field before it says. If the text of the first field of the payload is the name of one of
-    /// `kinds`, that is what they are, and perhaps more, which is not known; otherwise they are a BLOB.
+    /// Bytes, as many as in a preceding field. If the first field of the payload is the name of one of `kinds`,
+    /// they have this type, possibly followed by unknown bytes; otherwise they are a BLOB.
     Named {
         /// Index of the field with the number of bytes.
         count: usize,
-        /// What they can be: objects.
+        /// Possible types: objects.
         kinds: Vec<Field>,
     },
-    /// A field behind all others that is there only if the payload goes on: some writers append it.
+    /// A last field that is only present if the payload continues: some writers append it.
     Appended(Box<FieldType>),
-    /// 4 bytes, an unsigned integer whose bits are several fields: each with how many of them it has, the lowest ones
-    /// first. They are all 32 bits.
+    /// An unsigned 4-byte integer whose bits are several fields: each with its number of bits, lowest first, 32
+    /// in all.
     Parts(Vec<(Field, u32)>),
-    /// All bytes after the other fields, if there are some: fields of a version that is newer than the known ones.
+    /// All bytes after the other fields, if any: fields of a newer, unknown version.
     Rest,
-    /// An array that lies elsewhere in the payload: 4 bytes, the upper 16 bits its size in bytes, the lower 16 bits
-    /// where it is, from the end of this field on (type code 24 of version 6).
+    /// An array elsewhere in the payload: 4 bytes, the upper 16 bits its size in bytes, the lower 16 bits its
+    /// offset from the end of this field (type code 24 of version 6).
     RelLoc(Box<FieldType>),
-    /// The same, from the begin of the payload on (type code 25 of version 6).
+    /// Like `RelLoc`, with an offset from the beginning of the payload (type code 25 of version 6).
     DataLoc(Box<FieldType>),
 }

@@ -1,28 +1,29 @@
-//! EventPipe's files, `.netperf` and `.nettrace`, which .NET and one-collect write.
+//! EventPipe files, `.netperf` and `.nettrace`, as written by .NET and one-collect.
 //!
-//! Version 3 (`.netperf`), version 4, also with the tags that are called version 5, and version 6 are read.
+//! Reads version 3 (`.netperf`), version 4, including the tags known as version 5, and version 6.
 //!
-//! There are three doors:
-//! - [`Nettrace`] is the format for a registry of formats, and [`NettraceFile`] a file behind the model of ichnos;
-//! - [`Feed`] parses bytes that come in pieces, without a file;
-//! - [`known`] has the names and fields of events that files do not describe.
+//! There are three entry points:
+//! - [`Nettrace`] is the format for a registry of formats, and [`NettraceFile`] reads a file as a trace of the
+//! model;
+//! - [`Feed`] parses bytes that arrive in pieces, without a file;
+//! - [`known`] has the names and fields of events that are not described in files.
 //!
-//! # How files become traces
+//! # Mapping to the model
 //!
 //! | format | model |
 //! |---|---|
 //! | file | trace with one data stream |
-//! | row of metadata | event record class `Provider/Event`; identical rows are one |
+//! | metadata | event record class `Provider/Event`; identical ones are joined |
 //! | event | event record |
 //! | thread, capture thread, processor, stack, activities, labels | common context |
 //! | process (up to version 5) | resource |
-//! | fields of the payload | payload; bits where they are laid out as the class says, values otherwise |
+//! | fields of the payload | payload; bits if they have the layout of the class, otherwise values |
 //! | stack | number in the stack table of the trace |
 //! | process (of addresses in version 6) | address space; 0 is that of the kernel |
-//! | loads, unloads and lists of methods, mappings, symbols | symbols of the trace; they are events as well |
-//! | ticks | the clock, whose offset is that of the synchronisation time |
+//! | loads, unloads and lists of methods, mappings, symbols | symbols of the trace, besides being events |
+//! | ticks | the clock, whose offset is derived from the synchronisation time |
 //! | gap in the numbers of a thread | discarded events |
-//! | sequence point | where reading can begin |
+//! | sequence point | point at which reading can begin |
 #![forbid(unsafe_code)]
 
 mod container;

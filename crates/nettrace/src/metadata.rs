@@ -3,36 +3,36 @@
 use crate::wire::{Wire, push_property};
 use crate::{Field, FieldType};
 
-/// What a row of metadata says of an event.
+/// Description of an event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Metadata {
-    /// What rows of events refer to.
+    /// Id used in rows of events.
     pub id: u32,
     /// Name of the provider.
     pub provider: String,
     /// Number of the event within its provider.
     pub event_id: u32,
-    /// Name of the event; native events of the runtime have none.
+    /// Name of the event; empty for native events of the runtime.
     pub name: String,
-    /// The groups that the event belongs to: bits that the provider defines.
+    /// Groups of the event: bits defined by the provider.
     pub keywords: u64,
     /// Version of the event.
     pub version: u32,
-    /// From 1 (critical) to 5 (verbose), 0: always; None if the file has none, as version 6 allows.
+    /// Level from 1 (critical) to 5 (verbose), or 0: always; `None` if missing, as version 6 allows.
     pub level: Option<u8>,
-    /// What the event is in a sequence: 1 begins something, 2 ends it; None if that is not said.
+    /// Opcode: 1 begins an activity, 2 ends it; `None` if missing.
     pub opcode: Option<u8>,
-    /// The fields of its payload; none if they are not described, though there may be some.
+    /// Fields of the payload; empty if not described, even if the payload has fields.
     pub fields: Vec<Field>,
-    /// Whether the description of the fields could not be understood.
+    /// `true` if the description of the fields is invalid.
     pub has_unknown_fields: bool,
-    /// A text with places for fields, as its producer wrote it (version 6).
+    /// Text with placeholders for fields, from the producer (version 6).
     pub message_template: Option<String>,
-    /// A text for people (version 6).
+    /// Text for people (version 6).
     pub description: Option<String>,
-    /// The GUID of the provider (version 6).
+    /// GUID of the provider (version 6).
     pub provider_guid: Option<[u8; 16]>,
-    /// What else its producer says (version 6).
+    /// Further properties (version 6).
     pub properties: Vec<(String, String)>,
 }
 
@@ -40,18 +40,18 @@ pub struct Metadata {
 const OBJECT: u32 = 1;
 const ARRAY: u32 = 19;
 
-// Tags behind the fields, up to version 5.
+// Tags after the fields, up to version 5.
 const TAG_OPCODE: u8 = 1;
 const TAG_V2_PARAMS: u8 = 2;
 
-/// How deep types can be nested: as much as [`Limits`](ichnos_model::Limits) allows field classes to be, or less.
+/// Maximum nesting of types: at most what [`Limits`](ichnos_model::Limits) allows for field classes.
 const DEPTH: u32 = 32;
 
-/// How many fields an event can have, those within others included: each takes far more memory than its few bytes in the
-/// file. Real ones have some hundred.
+/// Maximum number of fields of an event, including nested ones: each takes far more memory than its few bytes in
+/// the file. Recorded events have some hundred.
 const MOST_FIELDS: u32 = 10_000;
 
-/// How much more a description may have.
+/// Remaining limits of a description.
 struct Left {
     depth: u32,
     fields: u32,
@@ -60,7 +60,7 @@ struct Left {
 impl Left {
     const ALL: Self = Self { depth: DEPTH, fields: MOST_FIELDS };
 
-    /// One level deeper; None if that is too deep.
+    /// Reads one level deeper; returns `None` beyond the limit.
     fn within<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         self.depth = self.depth.checked_sub(1)?;
         let read = read(self);
@@ -68,7 +68,7 @@ impl Left {
         read
     }
 
-    /// One field more; None if there are too many.
+    /// Counts a field; returns `None` if there are too many.
     fn take_field(&mut self) -> Option<()> {
         self.fields = self.fields.checked_sub(1)?;
         Some(())
@@ -76,7 +76,7 @@ impl Left {
 }
 
 impl Metadata {
-    /// Reads the payload of a row of metadata of versions 3 to 5; None if it is not even complete up to its level.
+    /// Reads a payload of metadata of versions 3 to 5; returns `None` if it ends before the level.
     #[must_use]
     pub fn read(payload: &[u8]) -> Option<Self> {
         let mut wire = Wire::new(payload);
@@ -111,14 +111,14 @@ impl Metadata {
                     Some(fields) => metadata.fields = fields,
                     None => metadata.has_unknown_fields = true,
                 },
-                // Newer versions have more.
+                // Newer versions have more tags.
                 _ => {}
             }
         }
         Some(metadata)
     }
 
-    /// Reads a row of metadata of version 6, without its size; None if it is not complete.
+    /// Reads a row of metadata of version 6, without its size; returns `None` if it is incomplete.
     #[must_use]
     pub fn read_v6(row: &[u8]) -> Option<Self> {
         let mut wire = Wire::new(row);
@@ -129,7 +129,7 @@ impl Metadata {
             name: wire.string()?,
             ..Self::default()
         };
-        // Fields that are not understood cannot be skipped: they have no size of their own.
+        // Invalid fields cannot be skipped: they have no size of their own.
         match fields_v6(&mut wire, &mut { Left::ALL }) {
             Some(fields) => metadata.fields = fields,
             None => {
@@ -140,7 +140,7 @@ impl Metadata {
         if let Some(size) = wire.u16()
             && let Some(optional) = wire.take(size.into())
         {
-            // Of an unknown kind, the size is not known, so nothing behind it can be read.
+            // The size of unknown kinds is unknown, so that nothing after them can be read.
             let mut optional = Wire::new(optional);
             while metadata.read_optional(&mut optional).is_some() {}
         }
@@ -162,8 +162,8 @@ impl Metadata {
         Some(())
     }
 
-    /// Reads the content of a metadata block of version 6: `row` takes each row, and where it begins in the content.
-    /// Gives where what cannot be read begins, if there is such.
+    /// Reads the content of a metadata block of version 6: `row` receives the position of each row and its
+    /// metadata. Returns the position of unreadable bytes, if any.
     pub fn read_block_v6(content: &[u8], mut row: impl FnMut(usize, Option<Self>)) -> Option<usize> {
         let mut wire = Wire::new(content);
         let header = wire.u16().and_then(|size| wire.take(size.into()));
@@ -180,8 +180,8 @@ impl Metadata {
 }
 
 impl Metadata {
-    /// The memory that is taken for this kind of event in all, about: its class, what is compiled of it, and the class of
-    /// its events that do not fit it, as measured.
+    /// Approximate memory for this kind of event: its class, its compiled plan, and the class of its events with
+    /// invalid payloads, as measured.
     pub(crate) fn memory(&self) -> u64 {
         const KIND: u64 = 6 << 10;
         const FIELD: u64 = 600;
@@ -198,7 +198,7 @@ impl Metadata {
                 _ => 0,
             }
         }
-        /// A text is copied so often.
+        /// Number of copies of a text.
         const TEXTS: u64 = 8;
         let texts = [Some(&self.message_template), Some(&self.description)];
         let texts = texts.into_iter().flatten().flatten().map(String::len);
@@ -207,7 +207,7 @@ impl Metadata {
         KIND + TEXTS * texts.sum::<usize>() as u64 + of_fields(&self.fields)
     }
 
-    /// Whether the fields are as many, and as deep in each other, as people write.
+    /// Returns `true` if number and depth of the fields are as usual for human authors.
     pub(crate) fn has_few_fields(&self) -> bool {
         fn count(fields: &[Field], depth: u32) -> usize {
             fields.iter().map(|field| count_type(&field.kind, depth)).sum()
@@ -228,14 +228,14 @@ impl Metadata {
     }
 }
 
-/// Whether the name of a field is behind its type or before it.
+/// Order of a field's name and type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Order {
     TypeFirst,
     NameFirst,
 }
 
-/// The fields of an event or an object of versions 3 to 5.
+/// Reads the fields of an event or an object of versions 3 to 5.
 fn fields(wire: &mut Wire<'_>, order: Order, left: &mut Left) -> Option<Vec<Field>> {
     left.within(|left| {
         let count = wire.length()?;
@@ -252,7 +252,7 @@ fn fields(wire: &mut Wire<'_>, order: Order, left: &mut Left) -> Option<Vec<Fiel
                     let size = wire.length()?;
                     let name = wire.utf16_string()?;
                     let kind = field_type(wire, order, left)?;
-                    // Newer versions may have more behind the type.
+                    // Newer versions may have more bytes after the type.
                     let read = wire.position() - begin;
                     wire.take(size.checked_sub(read)?)?;
                     Field::new(name, kind)
@@ -273,7 +273,7 @@ fn field_type(wire: &mut Wire<'_>, order: Order, left: &mut Left) -> Option<Fiel
     })
 }
 
-/// The fields of an event or an object of version 6.
+/// Reads the fields of an event or an object of version 6.
 fn fields_v6(wire: &mut Wire<'_>, left: &mut Left) -> Option<Vec<Field>> {
     left.within(|left| {
         let count = wire.u16()?;

@@ -1,8 +1,8 @@
-//! The rules of the format, and where one is broken.
+//! Rules of the format, and errors at a position.
 
 use ichnos_model::{BrokenRule, Damage, DamageKind};
 
-/// A rule of the document that describes the format.
+/// A rule of the document about the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Rule {
@@ -10,41 +10,41 @@ pub enum Rule {
     StreamEnd,
     /// An object begins with a tag and its type.
     ObjectBegin,
-    /// An object ends with the tag `EndObject` behind its payload.
+    /// An object ends with the tag `EndObject` after its payload.
     ObjectEnd,
-    /// A block is as long as its size says, and another one begins behind it.
+    /// A block has its stated size, and another one follows.
     BlockSize,
-    /// A block has a header of at least the size that the version of the format has.
+    /// The header of a block has at least the size defined by the format's version.
     BlockHeader,
     /// The reader knows the version of an object.
     ObjectVersion,
     /// The rows of a block fill it.
     RowSize,
-    /// An event refers to metadata before it.
+    /// An event refers to preceding metadata.
     MetadataId,
-    /// A row of metadata has all its parts, and describes fields of known types.
+    /// A row of metadata is complete, and describes fields of known types.
     MetadataRow,
     /// An id of metadata is defined once.
     MetadataIdOnce,
-    /// An event refers to a stack before it that no sequence point separates from it.
+    /// An event refers to a preceding stack in the same section between sequence points.
     StackId,
     /// A stack is a whole number of addresses.
     StackSize,
-    /// An event refers to a thread that a thread block before it describes (version 6).
+    /// An event refers to a thread described by a preceding thread block (version 6).
     ThreadIndex,
-    /// An event refers to a label list before it (version 6).
+    /// An event refers to a preceding label list (version 6).
     LabelListId,
-    /// The labels of a list are of known kinds (version 6).
+    /// The labels of a list have known kinds (version 6).
     LabelKind,
-    /// The payload of an event consists of the fields that its metadata describes.
+    /// The payload of an event consists of the fields described by its metadata.
     Payload,
-    /// No event behind a sorted one, or behind a sequence point, is earlier.
+    /// No event after a sorted event, or after a sequence point, is earlier.
     EventOrder,
-    /// The times of events are between those that the header of their block says.
+    /// The times of events are within the range in the header of their block.
     BlockTimes,
-    /// A sequence point has all its parts.
+    /// A sequence point is complete.
     SequencePoint,
-    /// The trace block has all its parts, and times that are dates.
+    /// The trace block is complete, and its times are valid dates.
     TraceBlock,
 }
 
@@ -73,7 +73,7 @@ impl Rule {
         Self::TraceBlock,
     ];
 
-    /// Its name, in words with `-` between them.
+    /// Returns the name: words joined by `-`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -100,16 +100,16 @@ impl Rule {
         }
     }
 
-    /// What the owner of a file can do about it.
+    /// Returns the remedy for the owner of a file.
     const fn remedy(self) -> &'static str {
         match self {
             Self::StreamEnd => {
-                "the process ended, or the connection was lost, before the session was stopped; or the session is \
-                 still running: what was recorded up to there is read"
+                "the process ended, or the connection was lost, before the session was stopped; or the \
+                session is still running: everything recorded up to there is read"
             }
             Self::EventOrder | Self::BlockTimes => {
-                "the events are delivered in the best order that can be found; the program that wrote the file has a \
-                 bug"
+                "the events are delivered in the best possible order; the program that wrote the file has \
+                a bug"
             }
             Self::StackId
             | Self::ThreadIndex
@@ -119,17 +119,15 @@ impl Rule {
                 "the events are read without it; the program that wrote the file has a bug, or blocks are missing"
             }
             Self::Payload => {
-                "an event that does not fit its fields is shown as bytes, and bytes behind them are not shown; the \
-                 provider describes its event wrongly, or is of a version that is not known"
+                "an event that does not match its fields is shown as bytes, and bytes after them are not \
+                shown; the provider describes its event incorrectly, or has an unknown version"
             }
-            Self::ObjectVersion => {
-                "the file is of a newer version of the format: what is known of it is read"
-            }
+            Self::ObjectVersion => "the file has a newer version of the format: its known parts are read",
             _ => "bytes of the file were changed or are missing: get it again from where it was recorded",
         }
     }
 
-    /// Whether something cannot be read because of it.
+    /// Returns `true` if breaking the rule makes something unreadable.
     pub(crate) const fn is_fatal(self) -> bool {
         !matches!(
             self,
@@ -144,21 +142,21 @@ impl Rule {
     }
 }
 
-/// A rule that is broken, and where.
+/// A broken rule and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The rule.
+    /// Broken rule.
     pub rule: Rule,
-    /// Offset in bytes from the begin of the file.
+    /// Byte offset in the file.
     pub offset: u64,
-    /// What was expected and found.
+    /// Expected and found value.
     pub statement: String,
-    /// How many bytes from there on are skipped.
+    /// Number of bytes skipped from there on.
     pub skipped: u64,
 }
 
 impl Fault {
-    /// A broken rule for which nothing is skipped.
+    /// Creates a fault without skipped bytes.
     pub(crate) fn new(rule: Rule, offset: u64, statement: impl Into<String>) -> Self {
         Self { rule, offset, statement: statement.into(), skipped: 0 }
     }
@@ -167,7 +165,7 @@ impl Fault {
         Self { skipped, ..self }
     }
 
-    /// The same in the words of the model.
+    /// Returns the fault as damage of the model.
     #[must_use]
     pub fn damage(&self, file: &str) -> Damage {
         let rule = BrokenRule {

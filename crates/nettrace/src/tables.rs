@@ -1,22 +1,22 @@
-//! Blocks that events refer to: stacks, sequence points, threads, lists of labels.
+//! Blocks with data for events: stacks, sequence points, threads, label lists.
 
 use std::ops::Range;
 
 use crate::Version;
 use crate::wire::{Wire, push_property, zigzag};
 
-/// The stacks of a block.
+/// Iterator over the stacks of a block.
 #[derive(Clone, Debug)]
 pub struct StackRows<'a> {
     wire: Wire<'a>,
     /// Id of the first stack.
     pub first_id: u32,
-    /// How many there are, as the block says.
+    /// Number of stacks stated by the block.
     pub count: u32,
 }
 
 impl<'a> StackRows<'a> {
-    /// The stacks in the content of a block; None if it has no header.
+    /// Reads the content of a block; returns `None` if its header is incomplete.
     #[must_use]
     pub fn read(content: &'a [u8]) -> Option<Self> {
         let mut wire = Wire::new(content);
@@ -24,7 +24,7 @@ impl<'a> StackRows<'a> {
         Some(Self { wire, first_id, count })
     }
 
-    /// How many bytes of the content were read.
+    /// Number of content bytes read.
     #[must_use]
     pub fn position(&self) -> usize {
         self.wire.position()
@@ -32,7 +32,7 @@ impl<'a> StackRows<'a> {
 }
 
 impl<'a> Iterator for StackRows<'a> {
-    /// The addresses of a stack as bytes, the innermost one first.
+    /// Addresses of a stack as bytes, innermost first.
     type Item = &'a [u8];
 
     fn next(&mut self) -> Option<&'a [u8]> {
@@ -43,7 +43,7 @@ impl<'a> Iterator for StackRows<'a> {
     }
 }
 
-/// The addresses of a stack.
+/// Returns the addresses of a stack.
 pub fn addresses(stack: &[u8], pointer_size: u32) -> impl Iterator<Item = u64> + '_ {
     let size = if pointer_size == 4 { 4 } else { 8 };
     stack.chunks_exact(size).map(move |bytes| {
@@ -53,16 +53,17 @@ pub fn addresses(stack: &[u8], pointer_size: u32) -> impl Iterator<Item = u64> +
     })
 }
 
-/// A barrier: what is before it in the file is earlier than what is behind it, and stacks are not referred to across it.
+/// A barrier: everything before it in the file is earlier than everything after it, and events after it do not
+/// refer to stacks before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SequencePoint {
-    /// When, in ticks.
+    /// Time in ticks.
     pub timestamp: u64,
-    /// Whether indexes of threads are not referred to across it (version 6).
+    /// `true` if thread indexes become invalid (version 6).
     pub flushes_threads: bool,
-    /// Whether ids of metadata are not referred to across it (version 6).
+    /// `true` if metadata ids become invalid (version 6).
     pub flushes_metadata: bool,
-    /// Threads, and the least number that the last event of each had.
+    /// Threads, and the minimum sequence number of the last event of each.
     pub threads: Vec<(u64, u32)>,
 }
 
@@ -75,7 +76,7 @@ pub(crate) struct PointHead {
 }
 
 impl PointHead {
-    /// Reads the content of the block; None if it is not complete, the threads included.
+    /// Reads the content of the block; returns `None` if it is incomplete, including the threads.
     pub(crate) fn read(content: &[u8], version: Version) -> Option<Self> {
         let (head, mut threads) = Self::parts(content, version)?;
         for _ in 0..threads.left {
@@ -84,7 +85,7 @@ impl PointHead {
         Some(head)
     }
 
-    /// The threads of a block.
+    /// Returns the threads of a block.
     pub(crate) fn threads(content: &[u8], version: Version) -> impl Iterator<Item = (u64, u32)> {
         Self::parts(content, version).into_iter().flat_map(|(_, threads)| threads)
     }
@@ -100,11 +101,11 @@ impl PointHead {
     }
 }
 
-/// The threads of a sequence point.
+/// Iterator over the threads of a sequence point.
 struct PointThreads<'a> {
     wire: Wire<'a>,
     is_v6: bool,
-    /// How many follow, as the block says.
+    /// Number of remaining threads stated by the block.
     left: u32,
 }
 
@@ -121,7 +122,7 @@ impl Iterator for PointThreads<'_> {
 }
 
 impl SequencePoint {
-    /// Reads the content of the block; None if it is not complete.
+    /// Reads the content of the block; returns `None` if it is incomplete.
     #[must_use]
     pub fn read(content: &[u8], version: Version) -> Option<Self> {
         let PointHead { timestamp, flushes_threads, flushes_metadata } = PointHead::read(content, version)?;
@@ -129,8 +130,8 @@ impl SequencePoint {
         Some(Self { timestamp, flushes_threads, flushes_metadata, threads })
     }
 
-    /// Reads the content of a block of removed threads (version 6): indexes, and the numbers of their last events.
-    /// Gives nothing of what is not complete.
+    /// Reads the content of a block of removed threads (version 6): their indexes, and the sequence numbers of
+    /// their last events. Ends at an incomplete row.
     pub fn read_removed(content: &[u8]) -> impl Iterator<Item = (u64, u32)> + '_ {
         let mut wire = Wire::new(content);
         std::iter::from_fn(move || Some((wire.varuint64()?, wire.varuint32()?)))
@@ -140,20 +141,20 @@ impl SequencePoint {
 /// A thread of the thread table (version 6).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadRow {
-    /// What other rows refer to.
+    /// Index used by other rows.
     pub index: u64,
-    /// Its name.
+    /// Name of the thread.
     pub name: Option<String>,
-    /// Id of its process in the system.
+    /// System id of its process.
     pub process_id: Option<u64>,
-    /// Its id in the system.
+    /// System id of the thread.
     pub thread_id: Option<u64>,
-    /// What else is known.
+    /// Further properties.
     pub properties: Vec<(String, String)>,
 }
 
 impl ThreadRow {
-    /// Reads the content of a block of threads. Gives where what cannot be read begins, if there is such.
+    /// Reads the content of a block of threads. Returns the position of unreadable bytes, if any.
     pub fn read_block(content: &[u8], mut row: impl FnMut(Self)) -> Option<usize> {
         let mut wire = Wire::new(content);
         while !wire.is_at_end() {
@@ -171,7 +172,7 @@ impl ThreadRow {
     pub(crate) fn read(row: &[u8]) -> Option<Self> {
         let mut wire = Wire::new(row);
         let mut thread = Self { index: wire.varuint64()?, ..Self::default() };
-        // Of an unknown kind, the size is not known, so nothing behind it can be read.
+        // The size of unknown kinds is unknown, so that nothing after them can be read.
         while thread.read_optional(&mut wire).is_some() {}
         Some(thread)
     }
@@ -191,31 +192,31 @@ impl ThreadRow {
 /// A label of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Label {
-    /// The activity that the event belongs to.
+    /// Activity of the event.
     Activity([u8; 16]),
     /// A related activity.
     RelatedActivity([u8; 16]),
-    /// A trace of OpenTelemetry: 16 bytes in their order, no GUID.
+    /// OpenTelemetry trace: 16 bytes in order, not a GUID.
     TraceId([u8; 16]),
-    /// A span of OpenTelemetry.
+    /// OpenTelemetry span.
     SpanId(u64),
-    /// A text of a name.
+    /// A named text.
     Text(String, String),
-    /// A number of a name.
+    /// A named number.
     Number(String, i64),
-    /// Replaces the opcode of the metadata.
+    /// Opcode that replaces the one of the metadata.
     Opcode(u8),
-    /// Replaces the keywords of the metadata.
+    /// Keywords that replace those of the metadata.
     Keywords(u64),
-    /// Replaces the level of the metadata.
+    /// Level that replaces the one of the metadata.
     Level(u8),
-    /// Replaces the version of the metadata.
+    /// Version that replaces the one of the metadata.
     Version(u8),
 }
 
 impl Label {
-    /// Reads the content of a block of label lists: `list` takes the index of each list and its labels. Gives what
-    /// cannot be read, if there is such.
+    /// Reads the content of a block of label lists: `list` receives the index of each list and its labels.
+    /// Returns the range of unreadable bytes, if any.
     pub fn read_block(content: &[u8], mut list: impl FnMut(u32, Vec<Self>)) -> Option<Range<usize>> {
         let mut wire = Wire::new(content);
         let (Some(first), Some(count)) = (wire.u32(), wire.u32()) else { return Some(0..content.len()) };

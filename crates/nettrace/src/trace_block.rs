@@ -1,30 +1,30 @@
-//! The trace block: what is known of the whole trace.
+//! The trace block: properties of the whole trace.
 
 use crate::Version;
 use crate::wire::{Wire, push_property};
 
-/// What the trace block says.
+/// Contents of the trace block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceBlock {
-    /// Date and time in UTC when the clock had the value `sync_ticks`, to the millisecond.
+    /// UTC date and time at clock value `sync_ticks`, to the millisecond.
     pub sync_time: SystemTime,
-    /// Value of the clock then.
+    /// Clock value at that time.
     pub sync_ticks: u64,
     /// Ticks per second.
     pub frequency: u64,
     /// Size of a pointer in bytes: 4 or 8.
     pub pointer_size: u32,
-    /// The process that was traced, if it is one.
+    /// Traced process, if it is a single one.
     pub process_id: Option<u64>,
-    /// How many processors the machine has.
+    /// Number of processors of the machine.
     pub processors: Option<u64>,
-    /// Nanoseconds between two samples of the call stacks, as it was asked for.
+    /// Requested nanoseconds between two samples of the call stacks.
     pub sampling_interval: Option<u64>,
-    /// What else is known (version 6).
+    /// Further properties (version 6).
     pub properties: Vec<(String, String)>,
 }
 
-/// A date and time as Windows has it in the structure `SYSTEMTIME`.
+/// A date and time as in the Windows structure `SYSTEMTIME`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct SystemTime {
@@ -53,14 +53,14 @@ impl SystemTime {
         })
     }
 
-    /// In units of 100 ns since 1601; None if this is no date.
+    /// Returns units of 100 ns since 1601, or `None` if the date is invalid.
     pub(crate) fn file_time(self) -> Option<i64> {
         const UNIX_EPOCH: i128 = 116_444_736_000_000_000;
         i64::try_from(self.since_unix_epoch()? / 100 + UNIX_EPOCH).ok()
     }
 
-    /// Nanoseconds since 1970; None if this is no date. Parts of the time that are too great count as what they
-    /// say: runtimes have written more than 999 milliseconds.
+    /// Returns nanoseconds since 1970, or `None` if the date is invalid. Components of the time beyond their
+    /// range are added as they are: runtimes have written more than 999 milliseconds.
     #[must_use]
     pub fn since_unix_epoch(self) -> Option<i128> {
         let (year, month, day) = (i64::from(self.year), i64::from(self.month), i64::from(self.day));
@@ -78,7 +78,7 @@ impl SystemTime {
 }
 
 impl TraceBlock {
-    /// Reads the content of the block; None if it is not complete.
+    /// Reads the content of the block; returns `None` if it is incomplete.
     #[must_use]
     pub fn read(content: &[u8], version: Version) -> Option<Self> {
         let mut wire = Wire::new(content);
@@ -104,7 +104,7 @@ impl TraceBlock {
         Some(trace)
     }
 
-    /// Whether pointers have 4 bytes.
+    /// Returns `true` if pointers have 4 bytes.
     #[must_use]
     pub fn has_short_pointers(&self) -> bool {
         self.pointer_size == 4

@@ -1,6 +1,6 @@
-//! Primitive values out of bytes: all are little-endian.
+//! Reads primitive values from bytes: all are little-endian.
 
-/// Reads values, one after the other; `None` where the bytes end too early.
+/// Reads values, one after the other; methods return `None` if the bytes end too early.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wire<'a> {
     bytes: &'a [u8],
@@ -12,17 +12,17 @@ impl<'a> Wire<'a> {
         Self { bytes, at: 0 }
     }
 
-    /// From this byte on.
+    /// Starts at this byte.
     pub(crate) const fn at(bytes: &'a [u8], at: usize) -> Self {
         Self { bytes, at }
     }
 
-    /// How many bytes were read.
+    /// Number of bytes read.
     pub(crate) const fn position(&self) -> usize {
         self.at
     }
 
-    /// What was not read yet.
+    /// Returns the bytes not read yet.
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.bytes.get(self.at..).unwrap_or_default()
     }
@@ -64,13 +64,13 @@ impl<'a> Wire<'a> {
         self.array()
     }
 
-    /// An `int` that is a length: none if it is negative.
+    /// Reads an `int` that is a length; returns `None` if it is negative.
     pub(crate) fn length(&mut self) -> Option<usize> {
         usize::try_from(self.u32()? as i32).ok()
     }
 
-    /// At most 10 bytes of 7 bits each, least significant first. Bits that do not fit are dropped, as the
-    /// reference reader does.
+    /// Reads at most 10 bytes of 7 bits each, least significant first. Excess bits are dropped, as in the
+    /// reference reader.
     #[inline(always)]
     pub(crate) fn varuint64(&mut self) -> Option<u64> {
         let first = *self.bytes.get(self.at)?;
@@ -81,7 +81,7 @@ impl<'a> Wire<'a> {
         self.long_varuint(10)
     }
 
-    /// The same of at most 5 bytes.
+    /// Like [`Wire::varuint64`], with at most 5 bytes.
     #[inline(always)]
     pub(crate) fn varuint32(&mut self) -> Option<u32> {
         let first = *self.bytes.get(self.at)?;
@@ -106,13 +106,13 @@ impl<'a> Wire<'a> {
         None
     }
 
-    /// UTF-8 after its length in bytes (version 6).
+    /// Reads UTF-8 after its length in bytes (version 6).
     pub(crate) fn string(&mut self) -> Option<String> {
         let length = usize::try_from(self.varuint32()?).ok()?;
         Some(String::from_utf8_lossy(self.take(length)?).into_owned())
     }
 
-    /// UTF-16 that ends with a code unit 0 (up to version 5).
+    /// Reads UTF-16 terminated by a code unit 0 (up to version 5).
     pub(crate) fn utf16_string(&mut self) -> Option<String> {
         let units = self.rest().as_chunks::<2>().0;
         let length = units.iter().position(|unit| *unit == [0, 0])?;
@@ -122,7 +122,7 @@ impl<'a> Wire<'a> {
     }
 }
 
-/// Adds a name and its value, unless there are very many: each takes much more memory than bytes of the file.
+/// Adds a name and its value, up to a limit: each takes much more memory than its bytes in the file.
 pub(crate) fn push_property(properties: &mut Vec<(String, String)>, property: (String, String)) {
     const MOST: usize = 1_000;
     if properties.len() < MOST {
@@ -130,7 +130,7 @@ pub(crate) fn push_property(properties: &mut Vec<(String, String)>, property: (S
     }
 }
 
-/// A signed number that was written as an unsigned one, with its sign in the lowest bit.
+/// Decodes a signed number written as an unsigned one, with its sign in the lowest bit.
 pub(crate) const fn zigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }

@@ -1,10 +1,10 @@
-//! Time that a thread has worked.
+//! CPU time of a thread.
 
 use std::time::Duration;
 
-/// Does work that may take this thread at most this much CPU time.
+/// Runs work that may take this thread at most this much CPU time.
 ///
-/// Unlike on a clock, the time in which other threads and programs run does not count.
+/// Unlike with a clock, the time of other threads and programs does not count.
 ///
 /// # Panics
 /// If it took longer.

@@ -1,7 +1,7 @@
-//! Helpers of the tests of several crates: [random numbers](Random) of a seed, [a limit of CPU time](in_cpu_time), which
+//! Helpers for tests of several crates: [random numbers](Random) from a seed, [a limit of CPU time](in_cpu_time) that
 //! does not depend on the load of the machine, and [the memory](PrivateMemory) of other processes.
 #![forbid(unsafe_code)]
-// Helpers of tests are tests.
+// Helpers of tests may panic like tests.
 #![allow(clippy::panic)]
 
 mod cpu_time;

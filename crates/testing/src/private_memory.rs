@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The most private memory of any process that a process starts, while this value exists. Pages of files, the program's
-/// own file among them, are no part of it: how many of those are in memory depends on the machine.
+/// Peak private memory of any process that a process starts, while this value exists. Pages of files,
+/// including the program's own file, do not count: the number of those in memory depends on the machine.
 ///
 /// ```
 /// use ichnos_testing::PrivateMemory;
@@ -32,13 +32,13 @@ struct State {
 }
 
 impl PrivateMemory {
-    /// Watches the processes that a process has started, and those that they have started.
+    /// Watches the descendants of a process.
     #[must_use]
     pub fn of_children(process: u32) -> Self {
         Self::watch(process, false)
     }
 
-    /// Watches a process and those that it has started.
+    /// Watches a process and its descendants.
     #[must_use]
     pub fn of(process: u32) -> Self {
         Self::watch(process, true)
@@ -59,7 +59,7 @@ impl PrivateMemory {
         Self { state, thread: Some(thread) }
     }
 
-    /// Returns the most bytes up to now; 0 if the system does not tell.
+    /// Returns the peak so far in bytes; 0 if the system does not provide it.
     #[must_use]
     pub fn peak(&self) -> u64 {
         self.state.peak.load(Ordering::Relaxed)
@@ -75,7 +75,7 @@ impl Drop for PrivateMemory {
     }
 }
 
-/// The private memory of a process in bytes; None: there is no such process, or the system does not tell.
+/// Returns the private memory of a process in bytes; `None` if the process or the information does not exist.
 #[must_use]
 pub fn private_memory(process: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
@@ -83,13 +83,13 @@ pub fn private_memory(process: u32) -> Option<u64> {
     Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
 }
 
-/// The processes that a process has started, and those that they have started.
+/// Finds the descendants of a process.
 fn descendants(process: u32) -> Vec<u32> {
     let mut parents: HashMap<u32, Vec<u32>> = HashMap::new();
     for item in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(number) = item.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
         let Ok(stat) = fs::read_to_string(item.path().join("stat")) else { continue };
-        // Behind the name, which can have any characters, come the state and the parent.
+        // The state and the parent follow the name, which can contain any characters.
         let fields = stat.rsplit_once(')').map(|(_, rest)| rest.split_whitespace());
         if let Some(parent) =
             fields.and_then(|mut fields| fields.nth(1)).and_then(|parent| parent.parse().ok())
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn memory_of_a_child_is_measured() {
         let mut shell = std::process::Command::new("sh");
-        // A shell that keeps some megabytes for a while, started by another one.
+        // A shell that keeps some megabytes for a while, started by another shell.
         shell.args(["-c", "sh -c 'x=$(head -c 8000000 /dev/zero | tr \"\\0\" a); sleep 0.3'; true"]);
         let mut child = shell.spawn().unwrap();
         let memory = PrivateMemory::of(child.id());

@@ -1,17 +1,17 @@
-//! Random numbers of a seed.
+//! Random numbers from a seed.
 
 use proptest::prelude::Rng;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 
-/// Random numbers of a seed.
+/// Random numbers from a seed.
 #[derive(Debug)]
 pub struct Random {
     seed: u64,
     rng: TestRng,
 }
 
-/// Calls `case` with the random numbers of each seed below `count`; if the variable `ICHNOS_SEED` is set, of that seed
-/// only. Returns the number of cases. The seed of a case that fails is printed.
+/// Calls `case` with the random numbers of each seed below `count`; if the variable `ICHNOS_SEED` is set,
+/// only of that seed. Returns the number of cases. The seed of a failing case is printed.
 ///
 /// # Panics
 /// If the variable is not a number.
@@ -44,7 +44,7 @@ impl Drop for FailedSeed {
 }
 
 impl Random {
-    /// The numbers of a seed: always the same.
+    /// Starts the sequence of a seed, which is always the same.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let mut bytes = [0; 32];
@@ -52,49 +52,49 @@ impl Random {
         Self { seed, rng: TestRng::from_seed(RngAlgorithm::ChaCha, &bytes) }
     }
 
-    /// The seed: among [`cases`], the number of the case.
+    /// Returns the seed: in [`cases`], the number of the case.
     #[must_use]
     pub fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// Any number.
+    /// Returns any number.
     pub fn number(&mut self) -> u64 {
         self.rng.next_u64()
     }
 
-    /// A number below another one, or 0.
+    /// Returns a number below another one, or 0.
     pub fn below(&mut self, end: u64) -> u64 {
-        // The high half of the product is as even as can be.
+        // The high half of the product is as uniform as possible.
         ((u128::from(self.number()) * u128::from(end)) >> 64) as u64
     }
 
-    /// An index of something of this length.
+    /// Returns an index for something of this length.
     pub fn index(&mut self, len: usize) -> usize {
         self.below(len as u64) as usize
     }
 
-    /// One of these, of which there is at least one.
+    /// Returns one of these, which must not be empty.
     pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.index(from.len())]
     }
 
-    /// True in one of this number of cases.
+    /// Returns `true` in one of this number of cases.
     pub fn is_one_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
 
-    /// True in this number of a hundred cases.
+    /// Returns `true` in this percentage of cases.
     pub fn percent(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
-    /// Any byte.
+    /// Returns any byte.
     pub fn byte(&mut self) -> u8 {
         self.number() as u8
     }
 
-    /// Any bytes.
+    /// Returns any bytes.
     pub fn bytes(&mut self, len: usize) -> Vec<u8> {
         let mut bytes = vec![0; len];
         self.rng.fill_bytes(&mut bytes);

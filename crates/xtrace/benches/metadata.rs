@@ -1,4 +1,4 @@
-//! What it takes to read and to write metadata, to go to the next operation, and to look for identifiers.
+//! Cost of reading and writing metadata, of the next operation, and of finding identifiers.
 //!
 //! `cargo bench -p ichnos-xtrace --bench metadata`
 #![allow(missing_docs, clippy::unwrap_used)]

@@ -1,4 +1,4 @@
-//! What it takes to go on: the next operation with a random identifier and its edge, and the whole report.
+//! Cost of propagation: the next operation with a random identifier and its edge, and the whole report.
 //!
 //! `cargo bench -p ichnos-xtrace --bench propagation`
 #![allow(missing_docs, clippy::unwrap_used)]

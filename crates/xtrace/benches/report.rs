@@ -1,4 +1,4 @@
-//! What it takes to read reports: as text, as JSON, and as events of ichnos.
+//! Cost of reading reports: as text, as JSON, and as events of ichnos.
 //!
 //! `cargo bench -p ichnos-xtrace --bench report`
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
@@ -85,7 +85,7 @@ fn read_json(json: &[u8]) -> usize {
     sum
 }
 
-/// How many events there are in a file.
+/// Number of events in a file.
 fn events(bytes: &Bytes) -> u64 {
     let entries = vec![Entry::of_bytes("a.reports", bytes.clone())];
     let tree = Tree { name: "a.reports".to_owned(), entries, problems: Vec::new() };

@@ -41,7 +41,7 @@ fn send(stream: &mut TcpStream, context: &Context, text: &str) -> Result<()> {
     Ok(stream.write_all(format!("{} {text}\n", context.metadata()).as_bytes())?)
 }
 
-/// What arrives as a line: its metadata, and the rest.
+/// Splits an incoming line into metadata and the rest.
 fn receive(stream: &TcpStream) -> Result<(Context, String)> {
     let mut line = String::new();
     BufReader::new(stream).read_line(&mut line)?;

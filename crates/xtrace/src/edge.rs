@@ -1,4 +1,4 @@
-//! Edges of the task graph: what an event replaced.
+//! Edges of the task graph: operations that an event replaced.
 
 use core::fmt;
 use core::str::FromStr;
@@ -6,20 +6,20 @@ use core::str::FromStr;
 use crate::id::{IdError, OpId};
 use crate::option::ChainId;
 
-/// How an operation comes after another one.
+/// Relation of an operation to a preceding one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum EdgeKind {
     /// In the same layer.
     #[default]
     Next,
-    /// In the layer below, which the operation made use of.
+    /// In the layer below, which the operation used.
     Down,
-    /// In the layer above, which the operation was done for.
+    /// In the layer above, for which the operation was done.
     Up,
 }
 
 impl EdgeKind {
-    /// The word in reports: `next`, `down` or `up`.
+    /// Returns the word used in reports: `next`, `down` or `up`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -30,8 +30,7 @@ impl EdgeKind {
     }
 }
 
-/// An edge, as a report has it: the operation that came before, how the reported one follows it, and the chain
-/// of events that it was in.
+/// An edge in a report: the preceding operation, its relation to the reported one, and its chain of events.
 ///
 /// ```
 /// use ichnos_xtrace::{Edge, EdgeKind};
@@ -43,30 +42,30 @@ impl EdgeKind {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Edge {
-    /// The operation before. All zeros stand for the begin of the task.
+    /// Preceding operation. All zeros mark the beginning of the task.
     pub op: OpId,
-    /// How the reported operation follows.
+    /// Relation of the reported operation to it.
     pub kind: EdgeKind,
-    /// The chain of the operation before, if it is known and another one.
+    /// Chain of the preceding operation, if it is known and another one.
     pub chain: Option<ChainId>,
 }
 
 impl Edge {
-    /// An edge within a layer and a chain.
+    /// Creates an edge within a layer and a chain.
     #[must_use]
     pub const fn next(op: OpId) -> Self {
         Self { op, kind: EdgeKind::Next, chain: None }
     }
 
-    /// Whether it is only a mark that the task begins here: reports of the original libraries have an edge from
-    /// an operation of zeros there, which no report is about.
+    /// Returns `true` if it only marks the beginning of a task: the original libraries write an edge from an
+    /// operation of zeros, which has no report.
     #[must_use]
     pub fn is_root(&self) -> bool {
         !self.op.is_valid()
     }
 }
 
-/// As reports have it: `HEX`, then `, down` or `, up` (`next` is left out), then the chain.
+/// Writes an edge as in reports: `HEX`, then `, down` or `, up` (`next` is omitted), then the chain.
 impl fmt::Display for Edge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.op)?;
@@ -80,13 +79,13 @@ impl fmt::Display for Edge {
     }
 }
 
-/// Why a text is not an edge.
+/// Reason why a text is not an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EdgeError {
-    /// It does not begin with an identifier.
+    /// The text does not begin with an identifier.
     Id(IdError),
-    /// Something follows the identifier that is neither a kind nor, behind it, a chain.
+    /// Words after the identifier are not a kind, optionally followed by a chain.
     Word,
 }
 

@@ -1,4 +1,4 @@
-//! Identifiers in any text.
+//! Finds identifiers in any text.
 
 use core::ops::Range;
 
@@ -8,24 +8,24 @@ use crate::id::{OpId, TaskId};
 use crate::metadata::{MAX_LENGTH, MAX_TEXT_LENGTH, MIN_LENGTH, MetadataRef};
 use crate::option::ChainId;
 
-/// The fewest digits in a row that all identifiers have: those of the shortest metadata.
+/// Minimum number of consecutive digits of an identifier: those of the shortest metadata.
 const MIN_DIGITS: usize = 2 * MIN_LENGTH;
-/// Digits of the trace in a traceparent, and where they are in it.
+/// Range of the trace's digits in a traceparent.
 const TRACE: Range<usize> = 3..35;
-/// Characters of a traceparent.
+/// Number of characters of a traceparent.
 const TRACE_PARENT: usize = 55;
 
-/// An identifier that was found in a text. Its task and its operation are never all zeros.
+/// An identifier found in a text. Its task and its operation are never all zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Identifier {
-    /// Metadata of X-Trace.
+    /// X-Trace metadata.
     Metadata {
-        /// The task.
+        /// Task.
         task: TaskId,
-        /// The operation.
+        /// Operation.
         op: OpId,
-        /// The chain of the operation, if the metadata has the option.
+        /// Chain of the operation, if the metadata have the option.
         chain: Option<ChainId>,
     },
     /// Metadata of version 2.
@@ -35,7 +35,7 @@ pub enum Identifier {
 }
 
 impl Identifier {
-    /// The trace that the task is in a traceparent: what forms of the same task have in common.
+    /// Returns the trace id of the task in a traceparent, which all forms of the same task share.
     #[must_use]
     pub fn trace_id(&self) -> [u8; 16] {
         match self {
@@ -45,7 +45,7 @@ impl Identifier {
         }
     }
 
-    /// The operation.
+    /// Returns the operation.
     #[must_use]
     pub fn op_id(&self) -> OpId {
         match self {
@@ -56,14 +56,14 @@ impl Identifier {
     }
 }
 
-/// Finds identifiers in a text, in order: metadata of X-Trace and of version 2 as hexadecimal digits, and
+/// Finds identifiers in a text, in order: X-Trace metadata and version 2 as hexadecimal digits, and
 /// traceparents.
 ///
-/// An identifier is a word of its own: no letter, digit or `_` is beside it, nor a `-` with a digit behind it, as
-/// in a UUID. Digits are metadata only if they break no rule of the document, and are valid. Nevertheless any other
-/// number of that many digits may happen to be metadata: compare the task with one that is known.
+/// An identifier is a whole word: without a letter, digit or `_` next to it, nor a `-` followed by a digit, as
+/// in a UUID. Digits only count as metadata if they break no rule of the document and are valid. Still, any
+/// number of the right length may look like metadata: compare the task with known ones.
 ///
-/// Of a text without 18 hexadecimal digits in a row, little more than every 18th byte is looked at.
+/// In text without 18 consecutive hexadecimal digits, little more than every 18th byte is examined.
 ///
 /// ```
 /// use ichnos_xtrace::find_identifiers;
@@ -78,11 +78,11 @@ pub fn find_identifiers(text: &[u8]) -> Identifiers<'_> {
     Identifiers { text, at: 0 }
 }
 
-/// The identifiers of a text: [`find_identifiers`].
+/// Iterator over the identifiers in a text; see [`find_identifiers`].
 #[derive(Clone, Debug)]
 pub struct Identifiers<'a> {
     text: &'a [u8],
-    /// No digit is directly before this.
+    /// The byte before this offset is not a digit.
     at: usize,
 }
 
@@ -101,10 +101,10 @@ impl Iterator for Identifiers<'_> {
 }
 
 impl Identifiers<'_> {
-    /// The next digits in a row that are enough.
+    /// Returns the next run of enough digits.
     fn next_run(&mut self) -> Option<Range<usize>> {
         loop {
-            // If there is no digit where the last one of the shortest row would be, no row begins before.
+            // If the last position of the shortest run has no digit, no run begins before it.
             let window = self.text.get(self.at..self.at + MIN_DIGITS)?;
             if let Some(other) = window.iter().rposition(|byte| !hex::is_digit(*byte)) {
                 self.at += other + 1;
@@ -131,7 +131,7 @@ impl Identifiers<'_> {
         if let Ok(metadata) = Version2::parse(digits) {
             return metadata.is_valid().then_some((run, Identifier::Version2(metadata)));
         }
-        // What is no version that there is need not be decoded.
+        // Skip decoding for unknown versions.
         if !matches!(digits[0], b'0' | b'1') {
             return None;
         }
@@ -142,12 +142,12 @@ impl Identifiers<'_> {
         (task.is_valid() && op.is_valid()).then_some((run, Identifier::Metadata { task, op, chain }))
     }
 
-    /// The traceparent whose trace these digits are.
+    /// Returns the traceparent that contains these digits as its trace.
     fn trace_parent(&self, run: &Range<usize>) -> Option<(Range<usize>, Identifier)> {
         let begin = run.start.checked_sub(TRACE.start)?;
         let all = begin..begin + TRACE_PARENT;
         let parent = TraceParent::parse(self.text.get(all.clone())?).ok()?;
-        // Future versions may go on behind a `-`.
+        // Future versions may continue after a `-`.
         let is_version_0 = self.text[begin..].starts_with(b"00");
         let is_end = match self.text.get(all.end) {
             Some(b'-') => {
@@ -177,7 +177,7 @@ impl Identifiers<'_> {
     }
 }
 
-/// Whether it may belong to the same word.
+/// Returns `true` if a byte may belong to the same word.
 fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii()
 }

@@ -1,6 +1,6 @@
-//! Hexadecimal text, as section 3 of the document has it: two digits a byte, upper case out, any case in.
+//! Hexadecimal text (section 3 of the document): two digits per byte, written in uppercase, read in any case.
 
-/// What is not a digit.
+/// Value of bytes that are not digits.
 const NONE: u8 = 0xFF;
 
 /// Values of digits.
@@ -25,15 +25,15 @@ const fn pairs(digits: &[u8; 16]) -> [[u8; 2]; 256] {
     pairs
 }
 
-/// The two digits of each byte.
+/// Two digits of each byte.
 static UPPER: [[u8; 2]; 256] = pairs(b"0123456789ABCDEF");
 
-/// Whether it is a digit, in any case.
+/// Returns `true` for a digit in any case.
 pub(crate) const fn is_digit(byte: u8) -> bool {
     VALUES[byte as usize] != NONE
 }
 
-/// Decodes pairs of digits until one of both is at its end; None if something is not a digit.
+/// Decodes pairs of digits until `text` or `out` ends; returns `None` if a byte is not a digit.
 #[inline]
 pub(crate) fn decode(text: &[u8], out: &mut [u8]) -> Option<()> {
     let (lines, places) = (text.as_chunks::<16>().0, out.as_chunks_mut::<8>().0);
@@ -46,7 +46,7 @@ pub(crate) fn decode(text: &[u8], out: &mut [u8]) -> Option<()> {
     if bad != 0 {
         return None;
     }
-    // Digits are looked at together in the end: a branch for each costs more than all of them.
+    // Digits are checked together at the end, as a branch for each is slower.
     let mut all = 0;
     for (pair, byte) in text.as_chunks::<2>().0.iter().zip(out) {
         let (high, low) = (VALUES[usize::from(pair[0])], VALUES[usize::from(pair[1])]);
@@ -56,8 +56,8 @@ pub(crate) fn decode(text: &[u8], out: &mut [u8]) -> Option<()> {
     (all != NONE).then_some(())
 }
 
-/// Decodes 16 digits, and returns something else than 0 if not all of them are digits. Without branches and tables,
-/// the compiler makes a few vector instructions of it.
+/// Decodes 16 digits; the result is not 0 if any of them is not a digit. Without branches and tables, the
+/// compiler generates a few vector instructions.
 #[inline]
 fn decode_16(line: &[u8; 16], out: &mut [u8; 8]) -> u8 {
     let mut values = [0; 16];
@@ -76,7 +76,7 @@ fn decode_16(line: &[u8; 16], out: &mut [u8; 8]) -> u8 {
     bad.iter().fold(0, |all, one| all | one)
 }
 
-/// Encodes bytes until one of both is at its end.
+/// Encodes bytes until `bytes` or `out` ends.
 #[inline]
 pub(crate) fn encode(bytes: &[u8], out: &mut [u8]) {
     for (byte, pair) in bytes.iter().zip(out.as_chunks_mut::<2>().0) {
@@ -84,7 +84,7 @@ pub(crate) fn encode(bytes: &[u8], out: &mut [u8]) {
     }
 }
 
-/// Text that was encoded here is ASCII.
+/// Returns text encoded here, which is ASCII.
 #[inline]
 pub(crate) fn as_str(text: &[u8]) -> &str {
     core::str::from_utf8(text).unwrap_or_default()

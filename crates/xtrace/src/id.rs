@@ -5,13 +5,13 @@ use core::str::FromStr;
 
 use crate::hex;
 
-/// Why bytes or text are not an identifier.
+/// Reason why bytes or text are not an identifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum IdError {
-    /// There are as many bytes (or half as many digits, rounded down), which no identifier of the kind has.
+    /// Invalid number of bytes (or half the number of digits, rounded down).
     Length(usize),
-    /// The character at this offset is not a hexadecimal digit, or has no second one.
+    /// The character at this offset is not a hexadecimal digit or lacks a second one.
     Digit(usize),
 }
 
@@ -19,7 +19,7 @@ impl fmt::Display for IdError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Length(length) => write!(f, "no identifier of this kind has {length} bytes"),
-            Self::Digit(offset) => write!(f, "no pair of hexadecimal digits at offset {offset}"),
+            Self::Digit(offset) => write!(f, "expected two hexadecimal digits at offset {offset}"),
         }
     }
 }
@@ -33,19 +33,19 @@ macro_rules! identifier {
         #[doc = $zero]
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name {
-            /// Zeros behind the length, so that comparing compares everything.
+            /// Padded with zeros, so that comparisons can use all bytes.
             bytes: [u8; $most],
             length: u8,
         }
 
         impl $name {
-            /// The lengths there are, in bytes.
+            /// Valid lengths in bytes.
             pub const LENGTHS: &'static [usize] = &[$($length),*];
 
-            /// What stands where there cannot be another one.
+            /// Unreachable default.
             pub(crate) const ZERO: Self = Self { bytes: [0; $most], length: 4 };
 
-            /// The identifier of these bytes.
+            /// Creates an identifier from bytes.
             ///
             /// # Errors
             #[doc = concat!("If their number is not one of [`", stringify!($name), "::LENGTHS`].")]
@@ -60,10 +60,10 @@ macro_rules! identifier {
                 Ok(id)
             }
 
-            /// The identifier of these hexadecimal digits, in any case.
+            /// Parses an identifier of hexadecimal digits, in any case.
             ///
             /// # Errors
-            /// If something is not a digit, or as many digits are not an identifier.
+            /// If a character is not a digit, or the length is invalid.
             pub fn from_hex(text: &[u8]) -> Result<Self, IdError> {
                 let length = text.len() / 2;
                 if !Self::LENGTHS.contains(&length) {
@@ -80,14 +80,14 @@ macro_rules! identifier {
                 Ok(id)
             }
 
-            /// Its bytes.
+            /// Returns the bytes.
             #[must_use]
             #[inline]
             pub fn as_bytes(&self) -> &[u8] {
                 &self.bytes[..usize::from(self.length)]
             }
 
-            /// Whether it is not all zeros.
+            /// Returns `true` if the identifier is not all zeros.
             #[must_use]
             #[inline]
             pub fn is_valid(&self) -> bool {

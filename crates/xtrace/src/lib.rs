@@ -1,12 +1,13 @@
-//! X-Trace: identifiers that travel with a request through threads, processes, layers and machines, and the
-//! reports that say how its operations depend on each other.
+//! X-Trace: identifiers that travel with a request through threads, processes, layers and machines, and reports
+//! of the dependencies between its operations.
 //!
-//! [`Metadata`] is what travels: the identifier of the task, that of its last operation, and options. Its
-//! codec needs nothing but `core`, borrows or keeps bytes inline, and never allocates. [`dialect`] has other forms of
-//! the same identifiers, and [`find_identifiers`] finds all of them in texts.
+//! [`Metadata`] travel with the request: the identifiers of the task and of its last operation, and options.
+//! Their codec only needs `core`, borrows bytes or keeps them inline, and never allocates. [`dialect`] has
+//! other forms of the same identifiers, and [`find_identifiers`] finds all of them in texts.
 //!
-//! With the feature `alloc`, the module `report` has the text of reports. With `propagation`, `Context` is where
-//! an execution is; the features `tracing`, `tower` and `opentelemetry` carry it through other libraries.
+//! With the feature `alloc`, the module `report` reads and writes reports. With `propagation`, `Context` is the
+//! position of an execution in its task; the features `tracing`, `tower` and `opentelemetry` propagate it
+//! through other libraries.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(any(feature = "std", test)), no_std)]
 
@@ -43,7 +44,7 @@ pub use reader::XTrace;
 #[cfg(feature = "tracing")]
 pub use tracing_layer::OperationLayer;
 
-/// The examples of the document.
+/// Examples of the document.
 #[cfg(all(doctest, feature = "propagation"))]
 #[doc = include_str!("../../../docs/xtrace.md")]
 struct Document;

@@ -16,17 +16,17 @@ use crate::propagation::{Context, EnteredStack, Event, Reporting, SharedContext,
 
 /// Reports spans and events of `tracing`, as a layer of `tracing-subscriber`.
 ///
-/// - A span is an operation where it begins and one where it ends. What happens between is a branch: it follows the
-///   begin; whatever the span above does next follows the end, too.
-/// - An event is an operation of the span that it is in; without one, of the current context.
-/// - While a span is entered, its context is the [current one](SharedContext::current) of the thread, so that clients
-///   send its metadata.
-/// - A span without one above it goes on with the current context, or begins a task.
-/// - Spans are reported with the importance of their level, as events are: ERROR, WARN (warning), INFO, DEBUG and TRACE
-///   (both debug). Tasks that begin here have the threshold of the [tracer](Tracer::with_threshold), which is INFO unless
-///   another one is set, or [their own](Self::with_threshold).
-/// - What a reporter logs is not reported. Neither is what is logged while something is done with
-///   [a context](SharedContext::with) that it belongs to or comes after: no other thread can have that context then.
+/// - A span is an operation at its beginning and another one at its end. Everything in between is a branch: it
+/// follows the beginning, while the next operation of the parent span follows both the beginning and the end.
+/// - An event is an operation of its span or, without one, of the current context.
+/// - While a span is entered, its context is the [current one](SharedContext::current) of the thread, so that
+/// clients send its metadata.
+/// - A span without a parent continues the current context, or begins a task.
+/// - Spans and events are reported with the importance of their level: ERROR, WARN (warning), INFO, DEBUG and
+/// TRACE (both debug). Tasks that begin here have the threshold of the [tracer](Tracer::with_threshold), which
+/// is INFO by default, or [their own](Self::with_threshold).
+/// - Logs of a reporter are not reported. Neither are logs during an operation on [a
+/// context](SharedContext::with) that they belong to or follow: no other thread can use that context then.
 ///
 /// ```
 /// use ichnos_xtrace::propagation::{Collected, Tracer};
@@ -49,12 +49,12 @@ pub struct OperationLayer {
     threshold: Severity,
 }
 
-/// What a span has.
+/// State of a span.
 struct SpanContext {
     own: SharedContext,
-    /// That of the span above, or whatever was current.
+    /// Context of the parent span, or the current one.
     above: Option<SharedContext>,
-    /// Values that came after the begin.
+    /// Values recorded after the beginning.
     late: Vec<(&'static str, String)>,
 }
 
@@ -62,7 +62,7 @@ thread_local! {
     static ENTERED: RefCell<EnteredStack> = RefCell::default();
 }
 
-/// Does something unless it is asked for by a reporter.
+/// Performs an action unless a reporter caused it.
 fn unless_reporting(action: impl FnOnce()) {
     if let Some(_reporting) = Reporting::begin_first() {
         action();
@@ -70,13 +70,13 @@ fn unless_reporting(action: impl FnOnce()) {
 }
 
 impl OperationLayer {
-    /// A layer whose reports go to a tracer. Tasks that begin here have the threshold of the tracer.
+    /// Creates a layer whose reports go to a tracer. Tasks that begin here have the threshold of the tracer.
     pub fn new(tracer: impl Into<Arc<Tracer>>) -> Self {
         let tracer = tracer.into();
         Self { threshold: tracer.threshold(), tracer }
     }
 
-    /// The same with another threshold for tasks that begin here.
+    /// Sets another threshold for tasks that begin here.
     #[must_use]
     pub fn with_threshold(self, threshold: Severity) -> Self {
         Self { threshold, ..self }
@@ -92,7 +92,7 @@ fn severity(metadata: &Metadata<'_>) -> Severity {
     }
 }
 
-/// Sends an event of a context. That it cannot be sent is not reported.
+/// Sends an event of a context. Errors are ignored.
 fn send(
     context: &mut Context,
     tracer: &Tracer,
@@ -126,7 +126,7 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for OperationLayer {
                 Some(above) => above.try_with(begin),
                 None => Some(begin(&mut Context::start_with_threshold(self.threshold))),
             };
-            // Without one, the span is passed over.
+            // Without one, the span is skipped.
             let Some(own) = own else { return };
             let context = SpanContext { own: own.into(), above, late: Vec::new() };
             span.extensions_mut().insert(context);
@@ -138,7 +138,7 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for OperationLayer {
         if span.extensions().get::<SpanContext>().is_none() {
             return;
         }
-        // What a value does to be formatted may log in this span: that must not find its extensions locked.
+        // Formatting a value may log in this span, whose extensions must not be locked then.
         let mut late = Late(Vec::new());
         values.record(&mut late);
         if let Some(context) = span.extensions_mut().get_mut::<SpanContext>() {
@@ -157,7 +157,7 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for OperationLayer {
         let (Some(own), Some(other)) = (context_of(id), context_of(follows)) else { return };
         if !own.is(&other) {
             let Some(other) = other.try_with(|context| context.clone()) else { return };
-            // That of another task is noted in the report.
+            // A different task is noted in the report.
             let _ = own.try_with(|own| own.join(other));
         }
     }
@@ -183,12 +183,12 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for OperationLayer {
         let Some(own) = span.extensions().get::<SpanContext>().map(|context| context.own.clone()) else {
             return;
         };
-        // At the end of a thread there may be none any more.
+        // It may be gone at the end of a thread.
         let _ = ENTERED.try_with(|entered| entered.borrow_mut().enter(id.into_u64(), &own));
     }
 
     fn on_exit(&self, id: &Id, _: layer::Context<'_, S>) {
-        // At the end of a thread there may be none any more.
+        // It may be gone at the end of a thread.
         let _ = ENTERED.try_with(|entered| entered.borrow_mut().exit(id.into_u64()));
     }
 
@@ -204,14 +204,14 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for OperationLayer {
                 }
             });
             if let Some(above) = above {
-                // It is the same task.
+                // Both have the same task.
                 let _ = above.try_with(|above| above.join(context));
             }
         });
     }
 }
 
-/// The field that is the label of an event.
+/// Field that is the label of an event.
 const MESSAGE: &str = "message";
 
 struct Message(Option<String>);

@@ -1,4 +1,4 @@
-//! What `cat` prints, and how.
+//! Arguments of `cat`.
 
 use clap::{Args, ValueEnum};
 
@@ -14,7 +14,7 @@ pub(crate) struct Cat {
     pub(crate) reading: Reading,
     /// Output format
     ///
-    /// On a terminal, everything that is not printable is escaped.
+    /// On a terminal, unprintable characters are escaped.
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = CatFormat::Pretty)]
     pub(crate) format: CatFormat,
     /// The same as `--format jsonl`.
@@ -27,16 +27,16 @@ pub(crate) struct Cat {
     /// The output does not depend on it.
     #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,
-    /// Bytes of trace data that a thread reads as one chunk
+    /// Bytes of trace data read as one chunk
     ///
-    /// By default 16M for the format `null` and 2M for the others (less on more than two threads). Text that
-    /// waits for that of earlier chunks is kept in memory, up to 24M of all threads.
+    /// By default 16M for the format `null` and 2M for the others (less with more than two threads). Text waiting
+    /// for earlier chunks is kept in memory, up to 24M for all threads.
     #[arg(long, value_name = "BYTES", value_parser = size::parse, hide_short_help = true)]
     pub(crate) chunk_size: Option<u64>,
-    /// Print the frames of call stacks below each event, the innermost one first
+    /// Print the call stack below each event, innermost frame first
     ///
-    /// Of events whose class has a member that means a call stack: `module!function+0x1a`, as far as this is known. The JSON
-    /// formats have the frames as a member of the event, `stacks`.
+    /// Only for events with a call stack: `module!function+0x1a`, as far as known. In the JSON formats, the frames
+    /// are the member `stacks` of the event.
     #[arg(long)]
     pub(crate) stacks: bool,
     /// Print the numbers of events and losses and the elapsed time at the end
@@ -48,33 +48,33 @@ pub(crate) struct Cat {
     /// Stop after N events
     #[arg(short = 'n', long, value_name = "N", help_heading = "Selection")]
     pub(crate) limit: Option<u64>,
-    /// Only the last N of the selected events
+    /// Print only the last N selected events
     ///
-    /// Reads from the end backwards where the trace can be divided, otherwise all of it, twice. Losses and damage are
+    /// Reads backwards from the end if the trace can be divided, otherwise all of it, twice. Losses and damage are
     /// reported from there on.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..),
           conflicts_with_all = ["limit", "listen"], help_heading = "Selection")]
     pub(crate) tail: Option<u64>,
 
-    /// Print times as clock cycles
+    /// Print times in clock cycles
     #[arg(long, help_heading = "Format pretty")]
     pub(crate) clock_cycles: bool,
     /// Print the date before the time
     #[arg(long, help_heading = "Format pretty")]
     pub(crate) clock_date: bool,
-    /// Print times as seconds since the origin of the clock
+    /// Print times in seconds since the origin of the clock
     #[arg(long, help_heading = "Format pretty")]
     pub(crate) clock_seconds: bool,
-    /// Do not print the time since the event before
+    /// Do not print the time since the previous event
     #[arg(long, help_heading = "Format pretty")]
     pub(crate) no_delta: bool,
-    /// Columns of csv and tsv, or what pretty prints before an event
+    /// Columns of csv and tsv, or properties before an event in pretty
     ///
     /// Comma-separated. In the formats csv and tsv: `time`, `ts`, `cycles`, `event`, `id`, `log_level`, `host`,
-    /// `stream`, `trace`, or paths of fields such as next_comm, ctx.vpid or args.0; docs/csv.md describes them. By
-    /// default time, event, host, stream and all fields. In the format pretty: trace, trace:hostname,
-    /// trace:domain, trace:procname, trace:vpid, loglevel, emf, callsite, all or none; by default host name,
-    /// process name and process id.
+    /// `stream`, `trace`, or paths of fields such as next_comm, ctx.vpid or args.0; docs/csv.md describes them.
+    /// Default: time, event, host, stream and all fields. In the format pretty: trace, trace:hostname,
+    /// trace:domain, trace:procname, trace:vpid, loglevel, emf, callsite, all or none; default: host name, process
+    /// name and process id.
     #[arg(
         long,
         value_name = "FIELD",
@@ -83,7 +83,7 @@ pub(crate) struct Cat {
         help_heading = "Formats pretty, csv and tsv"
     )]
     pub(crate) fields: Vec<String>,
-    /// Scopes to print names in, comma-separated
+    /// Scopes in which to print names, comma-separated
     #[arg(
         long,
         value_name = "SCOPE",
@@ -94,7 +94,7 @@ pub(crate) struct Cat {
     )]
     pub(crate) names: Vec<NameScope>,
 
-    /// What to print, comma-separated: compact, with-data=no, see --help
+    /// Properties to print, comma-separated: compact, with-data=no, see --help
     ///
     /// The parameters of babeltrace2's sink.text.details: compact, with-data, with-metadata, with-stream-class-name, with-stream-name, with-time,
     /// with-trace-name, with-uid or with-uuid.
@@ -106,14 +106,14 @@ pub(crate) struct Cat {
     #[arg(long, help_heading = "Formats for programs")]
     pub(crate) packets: bool,
     // Applies to the formats `jsonl` and `log-json`.
-    /// How to write integers (jsonl, log-json)
+    /// Form of integers (jsonl, log-json)
     ///
-    /// Some readers keep only 53 bits of a number, among them jq 1.6 and JavaScript.
+    /// Some readers only keep 53 bits of a number, among them jq 1.6 and JavaScript.
     #[arg(long, value_enum, value_name = "FORM", default_value_t = IntegerForm::Number,
           help_heading = "Formats for programs")]
     pub(crate) integers: IntegerForm,
     // Applies to the formats `jsonl`, `log-json`, `csv` and `tsv`.
-    /// How to write times since the Unix epoch (also csv, tsv)
+    /// Form of times since the Unix epoch (also csv, tsv)
     ///
     /// Times of other clocks are always written in nanoseconds.
     #[arg(long, value_enum, value_name = "FORM", default_value_t = TimeForm::Ns,
@@ -122,17 +122,17 @@ pub(crate) struct Cat {
 }
 
 impl Cat {
-    /// On how many threads to read, if there are this many processors.
+    /// Returns the number of threads to read with, given the number of processors.
     pub(crate) fn threads(&self, processors: usize) -> usize {
         self.threads.map_or(processors, usize::from)
     }
 
-    /// What to print before each event in the format pretty; the first name that is none otherwise.
+    /// Returns the properties to print before each event in the format pretty, or the first invalid name.
     pub(crate) fn properties(&self) -> Result<Vec<FieldName>, &str> {
         self.fields.iter().map(|name| FieldName::from_str(name, false).map_err(|_| &**name)).collect()
     }
 
-    /// How to print.
+    /// Returns the output format.
     pub(crate) fn format(&self) -> CatFormat {
         if self.json { CatFormat::Jsonl } else { self.format }
     }
@@ -140,22 +140,22 @@ impl Cat {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CatFormat {
-    /// One line per event, as `babeltrace2` prints it.
+    /// One line per event, as printed by `babeltrace2`.
     Pretty,
-    /// All properties of each message on several lines, as the `details` sink of `babeltrace2`.
+    /// All properties of each message on several lines, as in the `details` sink of `babeltrace2`.
     Details,
     /// One JSON object per line and event.
     Jsonl,
-    /// Log lines: time, process, thread, component, tags, severity, message. Events without a severity are
-    /// lines with their name and fields.
+    /// Log lines: time, process, thread, component, tags, severity, message. Events without a severity are lines
+    /// with their name and fields.
     Log,
     /// Log lines as JSON, one object per line.
     LogJson,
-    /// A table: one line per event, with commas between its cells.
+    /// A table: one line per event, with cells separated by commas.
     Csv,
-    /// A table with tabs between its cells.
+    /// A table with cells separated by tabs.
     Tsv,
-    /// Nothing: decode all events and print nothing, for checks and measurements.
+    /// No output: decode all events, for checks and measurements.
     Null,
 }
 
@@ -187,7 +187,7 @@ pub(crate) enum FieldName {
     None,
 }
 
-/// Where names are printed.
+/// Scopes in which names are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum NameScope {
     /// Payload fields (default).
@@ -206,7 +206,7 @@ pub(crate) enum NameScope {
     None,
 }
 
-/// What the details format can print or leave out.
+/// Properties that the details format can print or omit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Detail {
     Compact,

@@ -1,4 +1,4 @@
-//! Where to collect reports, and how.
+//! Arguments of `collect`.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -13,53 +13,53 @@ use crate::size;
 #[derive(Args, Debug)]
 #[command(
     after_help = "Without --udp and --tcp, reports are received at the usual port of the format, over both, from this \
-machine only. A report is a datagram, or has its length before it. Ctrl-C (SIGINT) or SIGTERM ends it: what has arrived is \
-written first.\n\n\
-Every tool can read DIR: `ichnos cat DIR`. docs/collect.md describes the protocol, the files and what is guaranteed.\n\n\
+machine only. A report is a datagram or, over TCP, follows its length. Ctrl-C (SIGINT) or SIGTERM \
+ends the collection, after everything received is written.\n\n\
+Every tool can read DIR: `ichnos cat DIR`. docs/collect.md describes the protocol, the files and the guarantees.\n\n\
 Exit codes:\n  \
   0  success\n  \
-  2  usage error, or it cannot be collected\n  \
-  3  reports that were taken could not be written"
+  2  usage error, or reports cannot be collected\n  \
+  3  accepted reports could not be written"
 )]
 pub(crate) struct Collect {
-    /// Directory to write reports to, which is created if it is not there
+    /// Directory for the reports, created if missing
     #[arg(short, long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(crate) output: PathBuf,
     /// Receive datagrams at ADDRESS: a port of this machine, or IP:PORT
     ///
-    /// Can be repeated. Port 0 stands for one that is free.
+    /// Can be repeated. Port 0 selects a free port.
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(crate) udp: Vec<SocketAddr>,
     /// Accept connections at ADDRESS: a port of this machine, or IP:PORT
     ///
-    /// Can be repeated. Port 0 stands for one that is free.
+    /// Can be repeated. Port 0 selects a free port.
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(crate) tcp: Vec<SocketAddr>,
-    /// Format of the reports [default: the only one that is collected]
+    /// Format of the reports [default: the only one that can be collected]
     #[arg(long, value_name = "FORMAT", value_parser = format_names())]
     pub(crate) from: Option<String>,
-    /// Print statistics every SECONDS, and not only in the end
+    /// Print statistics every SECONDS, not only at the end
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) stats: Option<Duration>,
-    /// Check what is in DIR and make its index again, without collecting
+    /// Check the contents of DIR and rebuild its index, without collecting
     #[arg(long, conflicts_with_all = ["udp", "tcp", "stats"])]
     pub(crate) rebuild_index: bool,
     #[command(flatten)]
     pub(crate) report: JsonReport,
 
-    /// The longest report that is taken, in bytes, at most 8M [default: what the format says]
+    /// Longest accepted report, at most 8M [default: by the format]
     #[arg(long, value_name = "SIZE", value_parser = size::parse, help_heading = "Limits")]
     pub(crate) report_size: Option<u64>,
-    /// How many connections there may be at once
+    /// Maximum number of connections at once
     #[arg(long, value_name = "N", help_heading = "Limits", default_value_t = 2_048)]
     pub(crate) connections: usize,
-    /// Close connections on which nothing comes for SECONDS
+    /// Close connections without data for SECONDS
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Limits", default_value = "600")]
     pub(crate) idle: Duration,
-    /// Begin a new file of reports when one has SIZE
+    /// Start a new file of reports at SIZE
     #[arg(long, value_name = "SIZE", value_parser = size::parse, help_heading = "Limits", default_value = "64M")]
     pub(crate) segment_size: u64,
-    /// Begin a new file of reports when one is SECONDS old
+    /// Start a new file of reports after SECONDS
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Limits", default_value = "3600")]
     pub(crate) segment_age: Duration,
 }
@@ -68,7 +68,7 @@ fn format_names() -> PossibleValuesParser {
     ichnos::collect::formats().map(|(name, _)| PossibleValue::new(name)).collect::<Vec<_>>().into()
 }
 
-/// An address, or a port of this machine.
+/// Parses an address, or a port of this machine.
 fn address(text: &str) -> Result<SocketAddr, String> {
     let of_port = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let address = text.parse().ok().or_else(|| text.parse().ok().map(of_port));

@@ -1,4 +1,4 @@
-//! What `convert` and the verbs that edit traces write, and how.
+//! Arguments of `convert` and of the verbs that edit traces.
 
 use std::path::{Path, PathBuf};
 
@@ -10,18 +10,18 @@ use super::reading::Reading;
 use super::selecting::Selecting;
 use crate::{size, time};
 
-/// Where and how to write traces.
+/// Output of traces.
 #[derive(Args, Debug)]
 pub(crate) struct Writing {
     /// Write to OUT, which appears when it is complete
     ///
-    /// OUT must be new or empty, a pipe or a device, and lie outside of the input.
+    /// OUT must be new or empty, a pipe or a device, and outside of the input.
     #[arg(short, long, value_name = "OUT", value_hint = clap::ValueHint::AnyPath)]
     pub(crate) output: Option<PathBuf>,
     /// Replace OUT if it exists
     ///
-    /// In a directory, only files of traces are replaced: anything else in it is an error. If something goes wrong, OUT
-    /// stays as it is.
+    /// In a directory, only files of traces are replaced: other files in it are an error. If writing fails, OUT is
+    /// unchanged.
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
     /// Output format [default: by the extension of OUT]
@@ -35,28 +35,28 @@ pub(crate) struct Writing {
     pub(crate) to_dialect: Option<String>,
     /// Close packets at about this size
     ///
-    /// Without it, packets are those of the input, or have 256 KiB.
+    /// By default, packets are those of the input, or have 256 KiB.
     #[arg(long, value_name = "BYTES", value_parser = size::parse)]
     pub(crate) packet_size: Option<u64>,
-    /// Write an index of the packets, too
+    /// Also write an index of the packets
     ///
-    /// The output is opened faster with it.
+    /// Speeds up opening the output.
     #[arg(long)]
     pub(crate) index: bool,
-    /// Read the output again before it appears, and compare it with what was written
+    /// Read the output again before it appears, and compare it
     ///
-    /// The number of events of each class, their times and values, and the numbers of discarded events. The output
-    /// must be valid, too. On a difference, nothing is written, and the exit code is 3.
+    /// Compares the number of events of each class, their times and values, and the numbers of discarded events.
+    /// The output must also be valid. If they differ, nothing is written, and the exit code is 3.
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) verify: bool,
-    /// Print what was lowered, renamed, rounded or dropped, by class and field
+    /// Print lowered, renamed, moved, rounded and dropped items, by class and field
     ///
     /// On standard output; on standard error with `-o -`.
     #[arg(long)]
     pub(crate) losses: bool,
     #[command(flatten)]
     pub(crate) report: JsonReport,
-    /// Write nothing, but find out what would be lost
+    /// Only find out the losses, without writing anything
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Worker threads [default: CPUs]
@@ -67,7 +67,7 @@ pub(crate) struct Writing {
 }
 
 impl Writing {
-    /// Whether the trace is written to the standard output.
+    /// Returns `true` if the trace is written to standard output.
     pub(crate) fn prints_trace(&self) -> bool {
         !self.dry_run && self.output.as_deref() == Some(Path::new("-"))
     }
@@ -87,30 +87,29 @@ pub(crate) struct Convert {
 
 #[derive(Args, Debug)]
 pub(crate) struct Cut {
-    /// Where to cut: at the times that are given, or between packets
+    /// Cut at the given times, or between packets
     #[arg(long, value_enum, value_name = "WHERE", default_value_t = Align::Time)]
     pub(crate) align: Align,
     /// Keep the time around each event for which EXPRESSION is true: MARGIN before and after it
     ///
-    /// Windows that overlap are joined. With --begin and --end, only events between these are looked for and written.
+    /// Overlapping windows are joined. With --begin and --end, only events between these are searched and written.
     #[arg(long, num_args = 2, value_names = ["EXPRESSION", "MARGIN"])]
     pub(crate) around: Option<Vec<String>>,
     #[command(flatten)]
     pub(crate) convert: Convert,
 }
 
-/// Where to cut.
+/// Alignment of a cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Align {
-    /// At the times: events before and after them are left out.
+    /// At the times: events before and after them are skipped.
     Time,
-    /// Between packets: those that overlap the times are written as they are.
+    /// Between packets: packets that overlap the times are written whole.
     Packet,
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "Damaged places that are left out are listed on standard error, and with --json in \
-`left_out`.")]
+#[command(after_help = "Skipped damaged places are listed on standard error, and with --json in `left_out`.")]
 pub(crate) struct Repair {
     #[command(flatten)]
     pub(crate) convert: Convert,
@@ -122,18 +121,18 @@ pub(crate) struct Repair {
 one of them."
 )]
 pub(crate) struct Split {
-    /// What makes a part: size=100M, time=10s, stream, event, or the name of a field
+    /// Criterion: size=100M, time=10s, stream, event, or the name of a field
     ///
     /// With `size`, a part has about this much data. With `time`, parts begin at the first event and every 10 s
-    /// from then on. A field, named as for `--fields` of `ichnos cat`, makes a part of each of its values; events
-    /// without it are a part of their own.
+    /// after it. With a field, named as for `--fields` of `ichnos cat`, each of its values is a part; events
+    /// without it are another part.
     #[arg(long, value_name = "WHAT", value_parser = SplitBy::parse)]
     pub(crate) by: SplitBy,
     #[command(flatten)]
     pub(crate) convert: Convert,
 }
 
-/// What begins a new part.
+/// Criterion for parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SplitBy {
     /// This many bytes.
@@ -152,7 +151,7 @@ impl SplitBy {
     fn parse(text: &str) -> Result<Self, String> {
         match (text, text.split_once('=')) {
             (_, Some(("size", size))) => match size::parse(size)? {
-                0 => Err("parts of no bytes cannot be written".to_owned()),
+                0 => Err("the size of parts must be greater than 0".to_owned()),
                 size => Ok(Self::Size(size)),
             },
             (_, Some(("time", duration))) => match time::offset_from(&format!("+{duration}")) {
@@ -175,7 +174,7 @@ impl SplitBy {
 #[command(after_help = "docs/expressions.md describes expressions. For instance:\n  \
 ichnos filter 'event == \"sched_switch\" && next_tid in [1, 2]' TRACE -o OUT")]
 pub(crate) struct Filter {
-    /// Which events to write: an expression as for --filter
+    /// Events to write: an expression as for --filter
     #[arg(value_name = "EXPRESSION")]
     pub(crate) expression: String,
     #[command(flatten)]
@@ -184,15 +183,15 @@ pub(crate) struct Filter {
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "--offset PATH=TIME says where the clocks of a trace are, and --manifest FILE those of several: \
---help describes both."
+    after_help = "--offset PATH=TIME sets the clock offset of a trace, --manifest FILE those of several: \
+    --help describes both."
 )]
 pub(crate) struct Merge {
     #[command(flatten)]
     pub(crate) convert: Convert,
 }
 
-/// The names of the formats that can be written.
+/// Returns the names of the formats that can be written.
 fn format_names() -> PossibleValuesParser {
     let names = ichnos::FORMATS.iter().filter(|format| format.writer().is_some()).map(|format| format.name());
     PossibleValuesParser::new(names.collect::<Vec<_>>())

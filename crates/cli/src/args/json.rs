@@ -1,30 +1,30 @@
-//! How JSON is printed.
+//! Options for JSON output.
 
 use clap::{Args, ValueEnum};
 use ichnos::export::{Integers, JsonTime};
 
-/// Whether a report is JSON, and how its integers are written.
+/// Report as JSON, and the form of its integers.
 #[derive(Args, Debug)]
 pub(crate) struct JsonReport {
     /// Print JSON; docs/cli-json.md describes it
     #[arg(long)]
     pub(crate) json: bool,
     // Applies to --json.
-    /// How to write integers
+    /// Form of integers
     ///
-    /// Some readers keep only 53 bits of a number, among them jq 1.6 and JavaScript.
+    /// Some readers only keep 53 bits of a number, among them jq 1.6 and JavaScript.
     #[arg(long, value_enum, value_name = "FORM", default_value_t = IntegerForm::Number, requires = "json")]
     pub(crate) integers: IntegerForm,
 }
 
-/// How JSON has integers.
+/// Form of integers in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum IntegerForm {
-    /// As strings where a reader could round them: below -(2^53 - 1) and above 2^53 - 1.
+    /// As strings if a reader could round them: below -(2^53 - 1) and above 2^53 - 1.
     Auto,
     /// As numbers with all their digits.
     Number,
-    /// As strings, all of them.
+    /// All as strings.
     String,
 }
 
@@ -38,14 +38,14 @@ impl From<IntegerForm> for Integers {
     }
 }
 
-/// How JSON has times.
+/// Form of times in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TimeForm {
     /// In nanoseconds.
     Ns,
     /// As a date and a time of day in UTC, with nanoseconds: 2019-08-16T12:08:20.948091100Z.
     Iso,
-    /// In nanoseconds, and as a date in a member of its own.
+    /// In nanoseconds, and as a date in a separate member.
     Both,
 }
 

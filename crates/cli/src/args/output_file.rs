@@ -1,10 +1,10 @@
-//! The file that receives an output which is not a trace.
+//! Output file of verbs that do not write a trace.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
-/// The file that a verb writes in place of the standard output.
+/// File to write instead of standard output.
 #[derive(Args, Debug)]
 pub(crate) struct OutputFile {
     /// Write to FILE, which is created when the output is complete

@@ -1,4 +1,4 @@
-//! Which traces to read, and how.
+//! Arguments for reading traces.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::format_flags::FormatFlags;
 use crate::limits::{Limits, Maximum};
 use crate::time;
 
-/// Which traces, and how to read them.
+/// Traces to read, and options for reading them.
 #[derive(Args, Debug)]
 pub(crate) struct Reading {
     /// Trace directories, files or archives; `-` reads an archive from standard input
@@ -25,35 +25,36 @@ pub(crate) struct Reading {
     pub(crate) from: Option<String>,
     /// Set an option of a format; `ichnos formats` lists them
     ///
-    /// Such options supply what a trace does not record, for instance its clock. Can be repeated.
+    /// Options supply information missing from a trace, for instance its clock. Can be repeated.
     #[arg(short = 'O', long, value_name = "FORMAT.OPTION=VALUE", value_parser = format_option,
           help_heading = "Reading")]
     pub(crate) option: Vec<(String, String)>,
     /// Stop at the first violation of the specification
     #[arg(long, help_heading = "Reading")]
     pub(crate) strict: bool,
-    /// Deliver events in the order of the file where a format keeps another than that of time
+    /// Keep the file order of formats that are not ordered by time
     ///
-    /// Without it, events wait until all that are earlier have been read. Times then go back, also where several data
-    /// streams are merged.
+    /// By default, events wait until all earlier ones have been read. With this option, times can decrease, also
+    /// when merging several data streams.
     #[arg(long, hide_short_help = true, help_heading = "Reading")]
     pub(crate) unsorted: bool,
     /// Add TIME to the times of traces at PATH: -5.2, +3s, a date
     ///
-    /// TIME is in seconds, a duration with its unit, or the date when the clock was 0. The traces can then be merged with others.
-    /// PATH is one of the paths as it is given, or a glob that matches some of them. Can be repeated.
+    /// TIME is in seconds, a duration with its unit, or the date at which the clock was 0. The traces can then be
+    /// merged with others. PATH is one of the given paths, or a glob that matches some of them. Can be repeated.
     #[arg(long, value_name = "PATH=TIME", allow_hyphen_values = true, value_parser = offset,
           help_heading = "Reading")]
     pub(crate) offset: Vec<(Glob, i128)>,
-    /// Read the traces that FILE lists, each with the offsets of its clocks
+    /// Read the traces listed in FILE, with the offsets of their clocks
     ///
-    /// FILE is in TOML: tables `[[trace]]` with `path`, `offset` and `clocks`. Paths are relative to it, and can be globs.
+    /// FILE is in TOML: tables `[[trace]]` with `path`, `offset` and `clocks`. Paths are relative to it, and can be
+    /// globs.
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, hide_short_help = true,
           help_heading = "Reading")]
     pub(crate) manifest: Option<PathBuf>,
     /// Read datagrams from a Unix socket until Ctrl-C: unixgram:PATH
     ///
-    /// Creates the socket at PATH. For formats that are sent as datagrams; `ichnos formats` lists them.
+    /// Creates the socket at PATH. Only for formats sent as datagrams; `ichnos formats` lists them.
     #[arg(long, value_name = "ADDRESS", value_parser = address, conflicts_with_all = ["paths", "manifest"],
           help_heading = "Reading")]
     pub(crate) listen: Option<PathBuf>,
@@ -64,7 +65,7 @@ pub(crate) struct Reading {
     pub(crate) max: Vec<Maximum>,
     #[command(flatten)]
     pub(crate) format_flags: FormatFlags,
-    /// Put all clocks on one timeline, as if they all counted from the Unix epoch
+    /// Put all clocks on one timeline, as if all counted from the Unix epoch
     #[arg(long, visible_alias = "clock-force-correlate", hide_short_help = true, help_heading = "Reading")]
     pub(crate) assume_correlated: bool,
     /// Add SECONDS to all clocks
@@ -90,31 +91,31 @@ pub(crate) struct Reading {
         help_heading = "Reading"
     )]
     pub(crate) clock_offset_ns: i64,
-    /// How to convert clock cycles to nanoseconds
+    /// Conversion of clock cycles to nanoseconds
     ///
-    /// By default `babeltrace` for the formats `pretty` and `details`, whose text is the same as
-    /// Babeltrace's to the byte, else `exact`.
+    /// Default: `babeltrace` for the formats `pretty` and `details`, whose text is identical to Babeltrace's,
+    /// otherwise `exact`.
     #[arg(long, value_enum, value_name = "HOW", hide_short_help = true, help_heading = "Reading")]
     pub(crate) clock_arithmetic: Option<Arithmetic>,
     /// Do not work around this known tracer bug
     ///
-    /// `ichnos info` lists those that are worked around in a trace. Can be repeated.
+    /// `ichnos info` lists the bugs worked around in a trace. Can be repeated.
     #[arg(long, value_name = "NAME", value_parser = quirk_names().try_map(quirk), hide_short_help = true,
           help_heading = "Reading")]
     pub(crate) no_quirk: Vec<&'static str>,
     /// Do not work around any known tracer bug
     #[arg(long, conflicts_with = "no_quirk", hide_short_help = true, help_heading = "Reading")]
     pub(crate) no_quirks: bool,
-    /// Directory for temporary files [default: $TMPDIR, or that of the system]
+    /// Directory for temporary files [default: $TMPDIR, or the system's]
     ///
-    /// Unpacked data of more than 64 MiB go to a file there that has no name.
+    /// Unpacked data of more than 64 MiB are stored there in an unnamed file.
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, hide_short_help = true,
           help_heading = "Reading")]
     pub(crate) temp_dir: Option<PathBuf>,
 }
 
 impl Reading {
-    /// All limits: the defaults, and what `--max` sets.
+    /// Returns all limits: the defaults, changed by `--max`.
     pub(crate) fn limits(&self) -> Limits {
         let mut limits = Limits::default();
         self.max.iter().for_each(|maximum| maximum.apply(&mut limits));
@@ -126,11 +127,11 @@ impl Reading {
 pub(crate) enum Arithmetic {
     /// In integers, rounded down.
     Exact,
-    /// In floating point, as `babeltrace2` does: a few nanoseconds off unless the clock has 1 GHz.
+    /// In floating point, like `babeltrace2`: a few nanoseconds off unless the clock has 1 GHz.
     Babeltrace,
 }
 
-/// The path of a socket.
+/// Parses the address of a socket.
 fn address(text: &str) -> Result<PathBuf, String> {
     let path = text.strip_prefix("unixgram:").filter(|path| !path.is_empty());
     path.map(PathBuf::from).ok_or_else(|| format!("expected unixgram:PATH, found `{text}`"))
@@ -145,14 +146,14 @@ fn format_option(text: &str) -> Result<(String, String), String> {
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
-/// A pattern of paths, and when the clocks there were 0.
+/// Parses a pattern of paths and the time at which their clocks were 0.
 fn offset(text: &str) -> Result<(Glob, i128), String> {
     let (path, time) = text.rsplit_once('=').ok_or("expected PATH=TIME")?;
-    let glob = Glob::new(path).map_err(|error| format!("`{path}` cannot be used as a pattern: {error}"))?;
+    let glob = Glob::new(path).map_err(|error| format!("invalid pattern `{path}`: {error}"))?;
     Ok((glob, time::offset_from(time)?))
 }
 
-/// Known bugs of tracers, of all formats.
+/// Returns the known tracer bugs of all formats.
 pub(crate) fn quirks() -> impl Iterator<Item = &'static TracerQuirk> {
     ichnos::FORMATS.iter().flat_map(|format| format.quirks())
 }

@@ -1,18 +1,17 @@
-//! Which events are wanted.
+//! Arguments for selecting events.
 
 use clap::Args;
 
 use crate::time::{self, TimePoint};
 
-/// Which events are wanted: of what time, of which data streams, of which classes.
+/// Events to select, by time, data stream and class.
 #[derive(Args, Debug)]
 pub(crate) struct Selecting {
     /// Only events from TIME on: 13:45:10.25, +3s, -5s, see --help
     ///
-    /// TIME is a date and a time of day (`2026-05-22 13:45:10.25`), a time of day (`13:45`), seconds (`5.2`)
-    /// or nanoseconds (`@5200000000`) since the origin of the clock, a time from the beginning of the
-    /// trace (`+3s`), or one before its end (`-5s`, always with a unit). The beginning and the end are those that
-    /// `ichnos info` shows.
+    /// TIME is a date and a time of day (`2026-05-22 13:45:10.25`), a time of day (`13:45`), seconds (`5.2`) or
+    /// nanoseconds (`@5200000000`) since the origin of the clock, a time from the beginning of the trace (`+3s`),
+    /// or before its end (`-5s`, always with a unit). `ichnos info` shows the beginning and the end.
     #[arg(
         long,
         short_alias = 'b',
@@ -30,7 +29,7 @@ pub(crate) struct Selecting {
         help_heading = "Selection"
     )]
     pub(crate) end: Option<TimePoint>,
-    /// The same as --begin BEGIN --end END; `[BEGIN,END]` works, too
+    /// Same as --begin BEGIN --end END; also `[BEGIN,END]`
     #[arg(long, short_alias = 't', value_name = "BEGIN,END", allow_hyphen_values = true, value_parser = time::range_from,
           conflicts_with_all = ["begin", "end"], hide_short_help = true, help_heading = "Selection")]
     pub(crate) timerange: Option<(TimePoint, TimePoint)>,
@@ -44,11 +43,11 @@ pub(crate) struct Selecting {
     /// Can be repeated.
     #[arg(long, value_name = "GLOB", help_heading = "Selection")]
     pub(crate) event: Vec<String>,
-    /// Only events of which EXPRESSION is true: 'fd in [1, 2]', see --help
+    /// Only events for which EXPRESSION is true: 'fd in [1, 2]', see --help
     ///
-    /// For instance 'event == "sched_*" && next_tid in [1, 2]'. It compares fields, the name and the time of
-    /// events, log levels and more; docs/expressions.md describes the language. The expression is checked against
-    /// the classes of the traces before these are read. Events have to match --event, too.
+    /// For instance 'event == "sched_*" && next_tid in [1, 2]'. Expressions compare fields, names, times and log
+    /// levels of events, and more; docs/expressions.md describes the language. The expression is checked against
+    /// the classes of the traces before reading. Events also have to match --event.
     #[arg(long, value_name = "EXPRESSION", allow_hyphen_values = true, help_heading = "Selection")]
     pub(crate) filter: Option<String>,
     /// Only the time range in which all data streams of a trace are active
@@ -60,12 +59,12 @@ pub(crate) struct Selecting {
 }
 
 impl Selecting {
-    /// Since when events are wanted.
+    /// Returns the first selected time.
     pub(crate) fn begin(&self) -> Option<TimePoint> {
         self.timerange.map_or(self.begin, |(begin, _)| Some(begin))
     }
 
-    /// Until when events are wanted.
+    /// Returns the last selected time.
     pub(crate) fn end(&self) -> Option<TimePoint> {
         self.timerange.map_or(self.end, |(_, end)| Some(end))
     }

@@ -1,4 +1,4 @@
-//! Which stacks, and what they are written as.
+//! Arguments of `stacks`.
 
 use std::path::Path;
 
@@ -9,12 +9,10 @@ use super::reading::Reading;
 use super::selecting::Selecting;
 
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Counts the events with a call stack: of a trace of a profiler, its samples; of other traces, all that \
-have one. With --event, those of the given names.\n\n\
+#[command(after_help = "Counts the events with a call stack: the samples of a profiler, or else all events \
+with one. With --event, counts the named events.\n\n\
 Without --format, the name of the output FILE decides: *.speedscope.json, *.pb.gz (pprof), *.svg, other *.json (firefox), \
-else folded."
-)]
+else folded.")]
 pub(crate) struct Stacks {
     #[command(flatten)]
     pub(crate) reading: Reading,
@@ -23,25 +21,27 @@ pub(crate) struct Stacks {
     pub(crate) format: Option<StacksFormat>,
     #[command(flatten)]
     pub(crate) output: OutputFile,
-    /// Print a table of the N functions that count most instead
+    /// Print a table of the N heaviest functions instead
     #[arg(long, value_name = "N", conflicts_with_all = ["format", "roots"])]
     pub(crate) top: Option<usize>,
-    /// What a sample counts: `samples`, `time`, `time-before`, or a field
+    /// Weight of a sample: `samples`, `time`, `time-before`, or a field
     ///
-    /// samples: one, or the weight that the event itself has. time: the nanoseconds until the next sample of the same thread
-    /// (nothing for the last one). time-before: those since the sample before (nothing for the first one). Anything else is the path of a field whose value counts, for instance `size` or `payload.size`.
+    /// samples: one, or the event's own weight. time: the nanoseconds until the next sample of the same thread
+    /// (none for the last one). time-before: the nanoseconds since the previous sample (none for the first one).
+    /// Otherwise: the value of a field, for instance `size` or `payload.size`.
     #[arg(long, value_name = "WHAT", default_value = "samples")]
     pub(crate) weight: String,
-    /// Add an innermost frame that tells time on the processor from other time
+    /// Add an innermost frame that separates time on the processor from other time
     ///
-    /// CPU_TIME: the thread ran. UNMANAGED_CODE_TIME: it waited, or ran code that the profiler does not look into. For traces
-    /// whose samples say it, such as those of .NET's sample profiler; use it with --weight time.
+    /// CPU_TIME: the thread was running. UNMANAGED_CODE_TIME: it was waiting, or running code outside of the
+    /// profiler's view. For traces with this state, such as those of .NET's sample profiler; use it with --weight
+    /// time.
     #[arg(long)]
     pub(crate) cpu: bool,
-    /// Which frames to keep
+    /// Frames to keep
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = FramesKept::All)]
     pub(crate) frames: FramesKept,
-    /// What to put at the root of stacks (folded and svg; other formats have threads)
+    /// Roots of stacks (folded and svg; other formats have threads)
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = Roots::None)]
     pub(crate) roots: Roots,
 
@@ -59,14 +59,14 @@ pub(crate) struct Stacks {
     pub(crate) thread: Vec<String>,
     /// Only samples whose field has the value: a number, a string, or the name of a value
     ///
-    /// Others still end the time of the sample before; the time from them on counts nothing. Can be repeated: for one
-    /// field, one of its values is enough; of several fields, all must hold.
+    /// Other samples still end the time of the previous sample; the time after them counts nothing. Can be
+    /// repeated: one value must match for each field.
     #[arg(long = "where", value_name = "FIELD=VALUE", value_parser = field_value, help_heading = "Selection")]
     pub(crate) only: Vec<(String, String)>,
 }
 
 impl Stacks {
-    /// What to write.
+    /// Returns the output format.
     pub(crate) fn format(&self) -> StacksFormat {
         self.format.unwrap_or_else(|| {
             let ends = |end: &str| {
@@ -91,7 +91,7 @@ fn field_value(text: &str) -> Result<(String, String), String> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StacksFormat {
-    /// A line for each stack, with `;` between frames, and its weight: for flamegraph.pl and others.
+    /// A line for each stack, with frames separated by `;`, and its weight: for flamegraph.pl and other programs.
     Folded,
     /// JSON for <https://www.speedscope.app>, with a profile for each thread.
     Speedscope,
@@ -103,18 +103,18 @@ pub(crate) enum StacksFormat {
     Svg,
 }
 
-/// Which frames of stacks are kept.
+/// Frames of stacks to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FramesKept {
     /// All of them.
     All,
-    /// Those whose function is known.
+    /// Frames with a known function.
     Named,
-    /// Those of code that a virtual machine manages.
+    /// Frames of code managed by a virtual machine.
     Managed,
 }
 
-/// What stands at the root of stacks.
+/// Roots of stacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Roots {
     /// Nothing.

@@ -1,4 +1,4 @@
-//! What `stats` counts, and how it is shown.
+//! Arguments of `stats`.
 
 use clap::{Args, ValueEnum};
 use ichnos::export::GroupBy;
@@ -9,44 +9,43 @@ use super::selecting::Selecting;
 use crate::size;
 
 #[derive(Args, Debug)]
-#[command(
-    after_help = "FIELD is the path of a field (`next_tid`, `payload.args.0`, `ctx.procname`, `packet.cpu_id`), or what \
-one means (`process`, `thread`, `cpu`, `severity`, ...). docs/stats.md describes the columns."
-)]
+#[command(after_help = "FIELD is the path of a field (`next_tid`, `payload.args.0`, `ctx.procname`, \
+    `packet.cpu_id`), or a meaning (`process`, `thread`, `cpu`, `severity`, ...). docs/stats.md describes \
+    the columns.")]
 pub(crate) struct Stats {
     #[command(flatten)]
     pub(crate) reading: Reading,
-    /// What makes a row: event, stream, host, FIELD, or several, comma-separated [default: event]
+    /// Row for each event, stream, host or FIELD, comma-separated for several [default: event]
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = group_by)]
     pub(crate) by: Vec<GroupBy>,
     /// Count the values of a field: minimum, quantiles, maximum, and a histogram
     #[arg(long, value_name = "FIELD")]
     pub(crate) histogram: Option<String>,
-    /// Show how many events there are when, for each row with --by
+    /// Show the number of events over time, for each row with --by
     #[arg(long)]
     pub(crate) timeline: bool,
-    /// List the N longest times without an event, for each row with --by
+    /// List the N longest gaps between events, for each row with --by
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000),
           conflicts_with_all = ["histogram", "timeline", "pair"])]
     pub(crate) gaps: Option<u16>,
-    /// How long it takes from an event to another one: names or globs of both
+    /// Measure the time from one event to another: names or globs of both
     ///
-    /// An event named END ends what the last event named BEGIN with the same --key began. With --by, rows are made of
-    /// properties of the events named BEGIN. Both may be the same.
+    /// An event named END ends the pair of the last event named BEGIN with the same --key. With --by, rows are made
+    /// of properties of the events named BEGIN. Both may be the same.
     #[arg(long, num_args = 2, value_names = ["BEGIN", "END"], conflicts_with_all = ["histogram", "timeline"])]
     pub(crate) pair: Option<Vec<String>>,
     /// Fields that are equal in both events of a pair, comma-separated
     ///
-    /// Without it, events that begin and end something are paired by thread, or else by processor.
+    /// By default, events that begin and end something are paired by thread, or else by processor.
     #[arg(long, value_name = "FIELD", value_delimiter = ',', requires = "pair")]
     pub(crate) key: Vec<String>,
-    /// How many of the longest pairs to list
+    /// Number of the longest pairs to list
     #[arg(long, value_name = "N", default_value_t = 10, requires = "pair")]
     pub(crate) slowest: usize,
     /// Show the first N rows only
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
-    /// What to sort rows by
+    /// Column to sort by
     #[arg(long, value_enum, value_name = "COLUMN", default_value_t = SortBy::Events)]
     pub(crate) sort: SortBy,
     #[command(flatten)]
@@ -59,7 +58,7 @@ pub(crate) struct Stats {
     /// The output does not depend on it.
     #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,
-    /// Bytes of trace data that a thread reads as one chunk [default: 8M]
+    /// Bytes of trace data read as one chunk [default: 8M]
     #[arg(long, value_name = "BYTES", value_parser = size::parse, hide_short_help = true)]
     pub(crate) chunk_size: Option<u64>,
 
@@ -69,32 +68,32 @@ pub(crate) struct Stats {
     /// Print the date before the time
     #[arg(long, help_heading = "Times")]
     pub(crate) clock_date: bool,
-    /// Print times as seconds since the origin of the clock
+    /// Print times in seconds since the origin of the clock
     #[arg(long, help_heading = "Times")]
     pub(crate) clock_seconds: bool,
 }
 
-/// What rows are sorted by: the greatest first, but for names and first times.
+/// Sort order of rows: greatest first, except for names and first times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SortBy {
-    /// How many events, or how many pairs.
+    /// Number of events or pairs.
     #[value(alias = "count")]
     Events,
-    /// How many bytes.
+    /// Number of bytes.
     Bytes,
-    /// When the first event was.
+    /// Time of the first event.
     First,
-    /// When the last event was.
+    /// Time of the last event.
     Last,
     /// The largest gap.
     Gap,
-    /// How many events were discarded.
+    /// Number of discarded events.
     Loss,
-    /// What the row is for.
+    /// Key of the row.
     Name,
     /// The median (--histogram, --pair).
     P50,
-    /// What 99 % do not exceed (--histogram, --pair).
+    /// The 99th percentile (--histogram, --pair).
     P99,
     /// The greatest value (--histogram, --pair).
     Max,
@@ -111,7 +110,7 @@ fn group_by(text: &str) -> Result<GroupBy, String> {
 }
 
 impl Stats {
-    /// What makes a row. Of all events, if nothing else is asked for.
+    /// Returns the properties that make a row, or none for one row of all events.
     pub(crate) fn groups(&self) -> Vec<GroupBy> {
         let is_about_all =
             self.histogram.is_some() || self.timeline || self.gaps.is_some() || self.pair.is_some();
@@ -121,7 +120,7 @@ impl Stats {
         }
     }
 
-    /// Whether rows have a distribution of numbers.
+    /// Returns `true` if rows have a distribution of numbers.
     pub(crate) fn has_numbers(&self) -> bool {
         self.histogram.is_some() || self.pair.is_some()
     }

@@ -1,4 +1,4 @@
-//! What is to be shown of tasks.
+//! Arguments of `task`.
 
 use std::path::Path;
 
@@ -13,9 +13,10 @@ use super::selecting::Selecting;
 #[command(
     subcommand_required = true,
     arg_required_else_help = true,
-    after_help = "A task is a graph of operations, with an edge from each to those that it caused. Events say of which \
-operation they are; events of other traces join a task if their texts name it or one of its operations.\n\n\
-ID is the identifier of a task, or its first digits, if no other task has them. `latest` is the task that began last."
+    after_help = "A task is a graph of operations, with edges from causes to effects. Events contain the \
+identifier of their operation; events of other traces join a task if their texts mention it or one of its \
+operations.\n\n\
+ID is the identifier of a task, or its unique first digits. `latest` is the task that began last."
 )]
 pub(crate) struct Task {
     #[command(subcommand)]
@@ -24,26 +25,26 @@ pub(crate) struct Task {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TaskVerb {
-    /// List tasks: when, how long, how many operations and edges
+    /// List tasks with their times, durations, and numbers of operations and edges
     List(TaskListArgs),
-    /// Print the operations of a task in order, causes first, with the edges between them
+    /// Print the operations of a task in order, causes first, with their edges
     Show(TaskOne),
     /// Write the graph of a task for Graphviz, or as a picture
     Graph(TaskGraphArgs),
-    /// Print the critical path of a task, and what each step of it takes
+    /// Print the critical path of a task, and the duration of each step
     Path(TaskPathArgs),
     /// Compare two tasks: their operations, edges and times
     Diff(TaskDiffArgs),
 }
 
-/// Which events are read for tasks, and how.
+/// Events to read for tasks.
 #[derive(Args, Debug)]
 pub(crate) struct TaskReading {
     #[command(flatten)]
     pub(crate) reading: Reading,
     #[command(flatten)]
     pub(crate) selecting: Selecting,
-    /// Only events that say themselves of which task they are, not those whose texts name one
+    /// Skip events that only mention a task in a text
     #[arg(long, help_heading = "Selection")]
     pub(crate) no_search: bool,
     /// Correct the clocks of machines: the default
@@ -61,14 +62,14 @@ pub(crate) struct TaskListArgs {
     /// Only tasks with at least N operations
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) min_nodes: u64,
-    /// Also tasks that only texts name, in a notation that other numbers can have
+    /// Also list tasks only found in texts, in a notation shared with other numbers
     #[arg(long)]
     pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) report: JsonReport,
 }
 
-/// Which task is wanted, and how it is read.
+/// Task to read.
 #[derive(Args, Debug)]
 pub(crate) struct TaskChoice {
     /// Identifier of the task, or its first digits; `latest`
@@ -92,7 +93,8 @@ pub(crate) struct TaskPathArgs {
     pub(crate) choice: TaskChoice,
     /// End the path at OPERATION: its identifier or the first digits [default: the last operation]
     ///
-    /// If operations of several chains have the same identifier, `ID/CHAIN` names one of them, as `task show` prints it.
+    /// If operations of several chains have the same identifier, `ID/CHAIN` names one of them, as printed by
+    /// `task show`.
     #[arg(long, value_name = "OPERATION")]
     pub(crate) to: Option<String>,
     #[command(flatten)]
@@ -111,7 +113,7 @@ pub(crate) struct TaskGraphArgs {
 }
 
 impl TaskGraphArgs {
-    /// What to write.
+    /// Returns the output format.
     pub(crate) fn format(&self) -> TaskGraphFormat {
         self.format.unwrap_or_else(|| {
             let extension = self.output.path.as_deref().and_then(Path::extension).unwrap_or_default();
@@ -134,7 +136,7 @@ pub(crate) struct TaskDiffArgs {
     pub(crate) second: String,
     #[command(flatten)]
     pub(crate) input: TaskReading,
-    /// How many steps to print
+    /// Number of steps to print
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) top: usize,
     #[command(flatten)]

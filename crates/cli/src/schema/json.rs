@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use super::{clamped, clock_id};
 use crate::json::{self as js, Object};
 
-/// All of a trace class.
+/// Returns a trace class with all its properties.
 pub(super) fn trace_json(class: &TraceClass) -> Object {
     let mut object = Object::default();
     object.put("dialect", class.dialect.as_str());
@@ -41,7 +41,7 @@ fn scope_json(
     object.put_some(name, field.as_ref().map(|field| field_json(field, trace).json()));
 }
 
-/// All of a clock class.
+/// Returns a clock class with all its properties.
 pub(crate) fn clock_json(clock: &ClockClass) -> Object {
     let mut object = Object::default();
     object.put("id", clock.id.as_str());
@@ -98,7 +98,7 @@ fn event_record_json(record: &EventRecordClass, trace: &TraceClass) -> Object {
     object
 }
 
-/// All of a field class.
+/// Returns a field class with all its properties.
 fn field_json(class: &FieldClass, trace: &TraceClass) -> Object {
     let mut object = Object::default();
     match &class.kind {
@@ -234,7 +234,7 @@ fn wall_clock_json(clock: WallClock) -> Json {
     object.json()
 }
 
-/// The mappings of an integer: with bounds of any size.
+/// Returns the mappings of an integer, with bounds of any size.
 fn labels_json(integer: &IntegerProperties) -> Json {
     let bound = |value: &WideInteger| js::value(&Value::Number(value.to_string()));
     let mut mappings = integer.mappings.as_ref().map_or(Json::Null, mappings_json);
@@ -250,7 +250,7 @@ fn labels_json(integer: &IntegerProperties) -> Json {
     mappings
 }
 
-/// A list, not an object: order counts, and a name may come twice.
+/// Returns a list, not an object: order matters, and a name may occur twice.
 fn mappings_json(mappings: &Mappings) -> Json {
     let mapping =
         |mapping: Mapping<'_>| json!({ "name": mapping.name, "ranges": ranges_json(mapping.ranges.iter()) });

@@ -10,7 +10,7 @@ use crate::json as js;
 use crate::style::{Paint, safe};
 use crate::tree::Branch;
 
-/// A trace class for people.
+/// Returns a trace class as a tree, for people.
 pub(super) fn trace_tree(class: &TraceClass, title: &str, paint: Paint) -> Branch {
     let mut root = Branch::new(paint.title(&safe(title)));
     let mut first = format!("{} trace class", class.dialect);
@@ -100,7 +100,7 @@ fn clock_tree(clock: &ClockClass, paint: Paint) -> Branch {
     branch
 }
 
-/// Frequency, origin and so on in one line.
+/// Returns frequency, origin and other properties in one line.
 pub(crate) fn clock_text(clock: &ClockClass) -> String {
     let mut text = format!("{} Hz", crate::style::grouped(clock.frequency));
     match &clock.origin {
@@ -205,9 +205,9 @@ fn field_tree(label: &str, class: &FieldClass, trace: &TraceClass, paint: Paint)
             below.push(field_tree("each", element, trace, paint));
         }
         FieldKind::Optional { field, selector, ranges } => {
-            // What is a value, and no bits, has no selector.
+            // Values that are not decoded from bits have no selector.
             if !selector.path.is_empty() {
-                let _ = write!(text, ", there if {}", safe(&selector.to_string()));
+                let _ = write!(text, ", present if {}", safe(&selector.to_string()));
                 match ranges {
                     Some(ranges) => {
                         let _ = write!(text, " is {ranges}");
@@ -276,7 +276,7 @@ fn length_text(text: &mut String, length: &Length, what: &str) {
         Length::Static(length) => {
             let _ = write!(text, ", {length} {what}");
         }
-        // Values say themselves how many they are.
+        // Values contain their own number.
         Length::Dynamic(location) if location.is_of_values() => {}
         Length::Dynamic(location) => {
             let _ = write!(text, ", length from {}", safe(&location.to_string()));
@@ -306,7 +306,7 @@ fn integer_text(text: &mut String, below: &mut Vec<Branch>, integer: &IntegerPro
     }
 }
 
-/// What an integer counts that is the time of a wall clock.
+/// Describes an integer that is the time of a wall clock.
 fn wall_clock_text(clock: WallClock) -> String {
     let epoch = match rfc3339(i128::from(clock.epoch_seconds()) * 1_000_000_000) {
         // A whole second.
@@ -323,7 +323,7 @@ fn mappings_tree(below: &mut Vec<Branch>, mappings: &Mappings, paint: Paint) {
     below.extend(mappings.iter().map(mapping));
 }
 
-/// A value in one line.
+/// Returns a value in one line.
 pub(crate) fn value_text(value: &Value) -> String {
     match value {
         Value::Text(text) => format!("\"{}\"", safe(text)),

@@ -96,7 +96,7 @@ fn push_numbers(cells: &mut Vec<String>, numbers: &Numbers<'_>) {
     cells.push(text(range.map(|range| range.1)));
 }
 
-/// A line for each bin.
+/// Appends a line for each bin.
 fn push_timeline(text: &mut String, key: &[String], timeline: &Timeline) {
     let mut begin = timeline.begin();
     for count in timeline.counts() {
@@ -106,7 +106,7 @@ fn push_timeline(text: &mut String, key: &[String], timeline: &Timeline) {
     }
 }
 
-/// A part of a key: the number of an enumeration is left out where it has a name.
+/// Returns a cell of a key: an enumeration's name, or its number without one.
 fn cell(value: &GroupValue) -> String {
     match value {
         GroupValue::Integer(_, Some(name)) => name.clone(),

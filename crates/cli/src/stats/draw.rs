@@ -1,18 +1,19 @@
-//! Bars and lines of blocks.
+//! Bars and lines of block characters.
 
 /// Eighths of a block from the left.
 const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 /// Eighths of a block from below.
 const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// A bar for a part of the greatest count that is `width` characters long. What is not 0 can be seen.
+/// Returns a bar for a share of the greatest count, which is `width` characters long. Any count above 0 is
+/// visible.
 pub(super) fn bar(count: u64, greatest: u64, width: usize) -> String {
     let eighths = u128::from(count) * 8 * width as u128 / u128::from(greatest.max(1));
     let eighths = (eighths as usize).min(8 * width).max(usize::from(count > 0));
     format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
 }
 
-/// A character for each count, which is as high as it is compared with the greatest one.
+/// Returns a character for each count, with a height relative to the greatest one.
 pub(super) fn line(counts: impl IntoIterator<Item = u64>, greatest: u64) -> String {
     let height = |count: u64| match count {
         0 => ' ',

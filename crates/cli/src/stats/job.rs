@@ -1,4 +1,4 @@
-//! Counting by several threads: each counts the events of chunks, and what they counted is put together in order.
+//! Counting on several threads: each counts the events of chunks, and the results are joined in order.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -15,11 +15,11 @@ use crate::progress::Progress;
 use crate::report::Report;
 use crate::selection::Selection;
 
-/// Bytes of the trace in a chunk: the same for any number of threads, so that the sums of floating-point numbers
-/// and what is approximate are, too.
+/// Bytes of trace data in a chunk: the same for any number of threads, so that sums of floating-point numbers
+/// and approximate results are the same, too.
 const CHUNK: u64 = 8 << 20;
 
-/// What is counted.
+/// Settings of the count.
 pub(super) struct StatsJob {
     pub(super) options: StatsOptions,
     pub(super) pairs: Option<PairOptions>,
@@ -28,7 +28,7 @@ pub(super) struct StatsJob {
     pub(super) is_live: bool,
 }
 
-/// How to use threads.
+/// Returns the options for threads.
 pub(super) fn rendering(threads: Option<u16>, chunk_bytes: Option<u64>) -> RenderOptions {
     let mut options = RenderOptions::default();
     options.threads = threads.map_or(options.threads, usize::from);
@@ -37,15 +37,15 @@ pub(super) fn rendering(threads: Option<u16>, chunk_bytes: Option<u64>) -> Rende
     options
 }
 
-/// What is reported from within a chunk.
+/// Report from within a chunk.
 pub(super) enum Note {
     /// Records of events that belong to pairs.
     Records(Vec<u8>),
-    /// Something is damaged.
+    /// Damage in the input.
     Damage(String),
 }
 
-/// What was counted of a chunk.
+/// Results of a chunk.
 pub(super) struct Counted {
     stats: Stats,
     known_fields: Vec<String>,
@@ -54,7 +54,7 @@ pub(super) struct Counted {
     ended: Ended,
 }
 
-/// Events between two looks at whether to end.
+/// Number of events between two periodic checks.
 const STRIDE: u32 = 256;
 
 impl RenderJob for StatsJob {
@@ -98,7 +98,7 @@ struct Pass<'p, 't> {
     stats: StatsCollector<'p>,
     pairs: Option<PairReader<'p>>,
     target: &'p mut Target<'t, StatsJob>,
-    /// How many events are counted until the next look.
+    /// Number of events until the next periodic check.
     left: u32,
     events: u64,
     damages: u64,
@@ -133,12 +133,12 @@ impl Pass<'_, '_> {
         ControlFlow::Continue(())
     }
 
-    /// Looks at what is not looked at for each event.
+    /// Performs the periodic checks.
     #[inline(never)]
     fn look(&mut self, message: &Message<'_>) -> ControlFlow<()> {
         self.target.step(message, STRIDE - self.left);
         self.left = STRIDE;
-        // What arrives has no other end.
+        // Live input has no other end.
         if interrupt::is_requested() && !self.job.is_live {
             self.ended = Ended::Interrupted;
             return ControlFlow::Break(());
@@ -157,7 +157,7 @@ impl Pass<'_, '_> {
     }
 }
 
-/// Puts together what was counted.
+/// Joins the results.
 pub(super) struct Follower {
     pub(super) progress: Progress,
     report: Report,
@@ -217,6 +217,9 @@ impl RenderObserver<StatsJob> for Follower {
     }
 
     fn without_threads(&mut self, error: io::Error) {
-        self.report.note(&format!("the system refuses further threads ({error}): reading goes on with one"));
+        self.report.note(&format!(
+            "the system refuses further threads ({error}): reading continues with \
+        one"
+        ));
     }
 }

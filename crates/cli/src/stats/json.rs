@@ -11,7 +11,7 @@ use crate::json::{Object, document as new_document, integer};
 pub(super) fn document(found: &Found<'_>, events: u64, damages: u64) -> Object {
     let mut object = new_document("stats");
     object.put("events", events);
-    // Of pairs, only these are counted.
+    // Pairs only have these counts.
     if found.pairs.is_none() {
         object.put_some("bytes", found.all.totals.bytes());
         put_times(&mut object, found.all);
@@ -155,7 +155,7 @@ fn pairs_json(found: &Found<'_>) -> Json {
     object.json()
 }
 
-/// A part of a key; null: there is none.
+/// Returns a component of a key, or null if it is missing.
 fn value(value: &GroupValue) -> Json {
     match value {
         GroupValue::None => Json::Null,
@@ -179,7 +179,7 @@ fn number(number: Number) -> Json {
     }
 }
 
-/// A floating-point number; what JSON does not have is a text.
+/// Returns a floating-point number, or a text if JSON cannot represent it.
 fn real(value: f64) -> Json {
     serde_json::Number::from_f64(value).map_or_else(|| Json::String(value.to_string()), Json::Number)
 }

@@ -1,4 +1,4 @@
-//! What was found, in the order in which it is shown.
+//! Results in display order.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -6,38 +6,38 @@ use ichnos::export::{Distribution, GroupBy, GroupValue, Number, Pairs, Stats, St
 
 use crate::args::{self, SortBy};
 
-/// The parts of a thousand that quantiles are shown for.
+/// Quantiles to show, in thousandths.
 pub(super) const QUANTILES: [u64; 3] = [500, 900, 990];
 
-/// Everything that is shown.
+/// Everything to show.
 pub(super) struct Found<'s> {
     pub(super) by: Vec<GroupBy>,
-    /// What is known of all events.
+    /// Statistics of all events.
     pub(super) all: &'s StatsRow,
-    /// The field of the histogram.
+    /// Field of the histogram.
     pub(super) field: Option<String>,
     pub(super) has_timeline: bool,
     pub(super) has_gaps: bool,
-    /// The rows that are shown.
+    /// Rows to show.
     pub(super) rows: Vec<Row<'s>>,
-    /// How many more rows there are.
+    /// Number of rows that are not shown.
     pub(super) left_out: usize,
-    /// At most how many events a row that is not there has.
+    /// Maximum number of events of a row that was not kept.
     pub(super) missed: u64,
-    /// How many rows are exact at most.
+    /// Maximum number of exact rows.
     pub(super) most: usize,
     pub(super) pairs: Option<&'s Pairs>,
-    /// The fields that pairs have in common.
+    /// Fields that pairs have in common.
     pub(super) key: Vec<String>,
-    /// True if the key is the default one.
+    /// `true` if the key is the default one.
     pub(super) has_default_key: bool,
 }
 
-/// A row.
+/// A row of the table.
 pub(super) struct Row<'s> {
     pub(super) key: Vec<GroupValue>,
     pub(super) missed: u64,
-    /// None for rows of pairs.
+    /// `None` for rows of pairs.
     pub(super) of: Option<&'s StatsRow>,
     pub(super) numbers: Option<Numbers<'s>>,
 }
@@ -45,7 +45,7 @@ pub(super) struct Row<'s> {
 /// A distribution of numbers with its quantiles.
 pub(super) struct Numbers<'s> {
     pub(super) distribution: &'s Distribution,
-    /// Those of [`QUANTILES`]; empty if there are no numbers.
+    /// Values of [`QUANTILES`]; empty if there are no numbers.
     pub(super) quantiles: Vec<Number>,
 }
 
@@ -82,7 +82,7 @@ impl<'s> Found<'s> {
                 stats.groups().map(row).collect()
             }
         };
-        // What has no number says nothing of numbers.
+        // Drop rows without a number.
         rows.retain(|row| {
             args.timeline || row.numbers.as_ref().is_none_or(|numbers| numbers.distribution.count() > 0)
         });
@@ -107,7 +107,7 @@ impl<'s> Found<'s> {
 }
 
 impl Row<'_> {
-    /// How many events, numbers or pairs.
+    /// Number of events, numbers or pairs.
     pub(super) fn events(&self) -> u64 {
         match (&self.numbers, self.of) {
             (Some(numbers), _) => numbers.distribution.count(),
@@ -117,7 +117,7 @@ impl Row<'_> {
     }
 }
 
-/// The order of rows: by a column, then by how many events there are, then by what they are for.
+/// Compares rows by a column, then by the number of events, then by key.
 fn compare(a: &Row<'_>, b: &Row<'_>, by: SortBy) -> Ordering {
     let name = || compare_keys(&a.key, &b.key);
     let events = || b.events().cmp(&a.events());
@@ -178,7 +178,7 @@ fn compare_values(a: &GroupValue, b: &GroupValue) -> Ordering {
     }
 }
 
-/// What a column of keys is called.
+/// Returns the title of a key's column.
 pub(super) fn name_of(by: &GroupBy) -> &str {
     match by {
         GroupBy::Event => "event",
@@ -189,7 +189,7 @@ pub(super) fn name_of(by: &GroupBy) -> &str {
     }
 }
 
-/// A part of a key as a text; `none` is what is not there.
+/// Returns a component of a key as text, or `none` if it is missing.
 pub(super) fn value_text(value: &GroupValue, none: &str) -> String {
     match value {
         GroupValue::Integer(value, Some(name)) => format!("{name} ({value})"),

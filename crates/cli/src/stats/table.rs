@@ -1,4 +1,4 @@
-//! Statistics for people.
+//! Statistics as tables, for people.
 
 use std::fmt::Write as _;
 
@@ -9,18 +9,18 @@ use super::rows::{Found, Numbers, Row, name_of, value_text};
 use crate::style::{Paint, count, grouped, safe, size};
 use crate::{terminal_width, time};
 
-/// How times are shown.
+/// Options for showing times.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
-    /// Whether they are dates, rather than seconds since the origin of the clock.
+    /// `true` for dates rather than seconds since the origin of the clock.
     pub(super) has_dates: bool,
-    /// Whether to show the date before each of them.
+    /// `true` to show the date before each time.
     pub(super) date: bool,
     pub(super) gmt: bool,
 }
 
 impl Times {
-    /// A time as the format pretty has it.
+    /// Returns a time as in the format pretty.
     fn short(self, nanoseconds: i128) -> String {
         if !self.has_dates {
             return time::show_seconds(nanoseconds);
@@ -38,20 +38,20 @@ impl Times {
         if self.has_dates { time::show(nanoseconds, self.gmt) } else { time::show_seconds(nanoseconds) }
     }
 
-    /// The day of a time.
+    /// Returns the day of a time.
     fn day(self, nanoseconds: i128) -> String {
         time::show(nanoseconds, self.gmt).split(' ').next().unwrap_or_default().to_owned()
     }
 }
 
-/// The columns of a bar.
+/// Number of columns of a bar.
 const BAR: usize = 40;
-/// The most bins of a timeline that are shown as bars, and as a line.
+/// Maximum number of bins of a timeline shown as bars, and as a line.
 const BARS: usize = 40;
 const COLUMNS: usize = 60;
 
 pub(super) fn text(found: &Found<'_>, times: Times, paint: Paint) -> String {
-    // What is of several days needs the date.
+    // Results of several days need dates.
     let range = found.all.totals.times();
     let is_long = range.is_some_and(|(begin, end)| times.has_dates && times.day(begin) != times.day(end));
     let times = Times { date: times.date || is_long, ..times };
@@ -81,7 +81,7 @@ pub(super) fn text(found: &Found<'_>, times: Times, paint: Paint) -> String {
     text
 }
 
-/// The directory that all data streams of rows are in: it is not shown.
+/// Returns the common directory of all rows' data streams, which is not shown.
 fn prefix(found: &Found<'_>) -> String {
     let Some(column) = found.by.iter().position(|by| *by == GroupBy::Stream) else { return String::new() };
     let mut names = found.rows.iter().filter_map(|row| match row.key.get(column) {
@@ -99,11 +99,11 @@ fn prefix(found: &Found<'_>) -> String {
     prefix.to_owned()
 }
 
-/// A table: columns of numbers, and then what rows are for.
+/// A table: columns of numbers, then the keys of rows.
 struct Table {
     titles: Vec<String>,
     rows: Vec<Vec<String>>,
-    /// How many of the last columns are texts.
+    /// Number of text columns, which come last.
     texts: usize,
 }
 
@@ -117,7 +117,7 @@ impl Table {
         let columns = self.titles.len();
         let numbers = columns - self.texts;
         let length = |cell: &String| cell.chars().count();
-        // What is of no row is not shown.
+        // Empty columns are not shown.
         let is_shown: Vec<bool> = (0..columns)
             .map(|column| column >= numbers || self.rows.iter().any(|row| !row[column].is_empty()))
             .collect();
@@ -156,7 +156,7 @@ impl Table {
     }
 }
 
-/// What is shown, and how.
+/// Everything to show, and display options.
 struct Shown<'f, 's> {
     found: &'f Found<'s>,
     times: Times,
@@ -165,7 +165,7 @@ struct Shown<'f, 's> {
 }
 
 impl Shown<'_, '_> {
-    /// The parts of the key of a row, as they are shown.
+    /// Returns the components of a row's key for display.
     fn key(&self, row: &Row<'_>) -> Vec<String> {
         let parts = row.key.iter().zip(&self.found.by);
         let text = |(value, by): (&GroupValue, &GroupBy)| {
@@ -183,7 +183,7 @@ impl Shown<'_, '_> {
         self.found.by.iter().map(name_of).collect()
     }
 
-    /// How many seconds there are from the first to the last event.
+    /// Number of seconds from the first to the last event.
     fn seconds(&self) -> f64 {
         self.found.all.totals.times().map_or(0.0, |(begin, end)| end.saturating_sub(begin) as f64 / 1e9)
     }
@@ -197,7 +197,7 @@ impl Shown<'_, '_> {
         if seconds > 0.0 { format!("{}/s", rate(events as f64 / seconds)) } else { String::new() }
     }
 
-    /// The table of rows.
+    /// Appends the table of rows.
     fn totals(&self, text: &mut String) {
         let all = &self.found.all.totals;
         let titles =
@@ -226,11 +226,11 @@ impl Shown<'_, '_> {
         table.push(text, self.paint);
     }
 
-    /// A table of distributions, one in each row, and then all of them as bars.
+    /// Appends a table of distributions, one in each row, then all of them as bars.
     fn distributions(&self, text: &mut String, noun: &str, show: &dyn Fn(Number) -> String) {
         let mut table = Table::new(&[noun, "min", "mean", "p50", "p90", "p99", "max"], &self.names());
         for row in &self.found.rows {
-            // With a timeline, there are rows without a number.
+            // With a timeline, some rows have no number.
             let Some(numbers) = row.numbers.as_ref().filter(|numbers| numbers.distribution.count() > 0)
             else {
                 continue;
@@ -266,7 +266,7 @@ impl Shown<'_, '_> {
         }
     }
 
-    /// A distribution as a line of quantiles, and a bar for each power of two.
+    /// Appends a distribution as a line of quantiles, and a bar for each power of two.
     fn one_distribution(
         &self,
         text: &mut String,
@@ -291,7 +291,7 @@ impl Shown<'_, '_> {
         };
         let label = |bin: &PowerBin| match (bin.begin(), bin.end()) {
             (begin, end) if begin == end => bound(begin),
-            // Bins of few integers are these.
+            // A bin of a single integer.
             (begin, end) if !is_real && (end - begin).abs() <= 1.0 => bound(begin),
             (begin, end) => format!("{} .. {}", bound(begin.min(end)), bound(begin.max(end))),
         };
@@ -339,7 +339,7 @@ impl Shown<'_, '_> {
         table.push(text, self.paint);
     }
 
-    /// A line for each of the longest gaps: of each row, or of all events.
+    /// Appends a line for each of the longest gaps, of each row or of all events.
     fn gaps(&self, text: &mut String) {
         let mut table = Table::new(&["gap", "begin", "end"], &self.names());
         let mut add = |row: &StatsRow, key: &[String]| {
@@ -358,7 +358,7 @@ impl Shown<'_, '_> {
         table.push(text, self.paint);
     }
 
-    /// A line for each bin.
+    /// Appends a line for each bin.
     fn bars_of_time(&self, text: &mut String, timeline: &Timeline) {
         let greatest = timeline.counts().max().unwrap_or_default();
         let rates: Vec<String> = timeline
@@ -407,7 +407,10 @@ impl Shown<'_, '_> {
             table.push(text, self.paint);
         }
         if self.found.has_default_key {
-            let line = format!("paired by {} (--key names other fields)", self.found.key.join(", "));
+            let line = format!(
+                "paired by {} within each trace (--key names other fields)",
+                self.found.key.join(", ")
+            );
             let _ = writeln!(text, "{}", self.paint.faint(&line));
         }
         let unpaired = pairs.unpaired();
@@ -437,7 +440,7 @@ impl Shown<'_, '_> {
         }
     }
 
-    /// What is known of all events.
+    /// Appends the statistics of all events.
     fn summary(&self, text: &mut String) {
         let totals = &self.found.all.totals;
         let mut parts = vec![count(totals.events, "event")];
@@ -458,7 +461,7 @@ impl Shown<'_, '_> {
         self.loss(text);
     }
 
-    /// What is left out, and what is not exact.
+    /// Appends notes about omitted rows and inexact results.
     fn notes(&self, text: &mut String) {
         let found = self.found;
         let mut note = |line: &str| {
@@ -483,7 +486,7 @@ impl Shown<'_, '_> {
     }
 }
 
-/// What was lost, in a few words; empty if nothing was.
+/// Describes losses in a few words; empty if nothing was lost.
 fn discarded(row: &StatsRow) -> String {
     let loss = row.loss;
     let mut parts = Vec::new();
@@ -499,13 +502,13 @@ fn discarded(row: &StatsRow) -> String {
     parts.join(", ")
 }
 
-/// The numbers that describe a distribution, by their names.
+/// Returns the characteristic numbers of a distribution, by name.
 fn quantiles(numbers: &Numbers<'_>, show: &dyn Fn(Number) -> String) -> Vec<(&'static str, String)> {
     let (distribution, quantiles) = (numbers.distribution, &numbers.quantiles);
     let text = |number: Option<Number>| number.map(show).unwrap_or_default();
     let range = distribution.range();
     let mean = distribution.mean().map(|mean| match range {
-        // As whole as what it is the mean of, where that is large.
+        // Large means of integers are rounded to integers.
         Some((Number::Integer(_), Number::Integer(_))) if mean.abs() >= 1_000.0 => {
             show(Number::Integer(mean.round() as i128))
         }
@@ -521,14 +524,14 @@ fn quantiles(numbers: &Numbers<'_>, show: &dyn Fn(Number) -> String) -> Vec<(&'s
     ]
 }
 
-/// A number with commas if it is an integer; with six significant digits otherwise.
+/// Formats a number: with commas if it is an integer, otherwise with six significant digits.
 fn number_text(number: Number) -> String {
     match number {
         Number::Integer(value) => {
             let sign = if value < 0 { "-" } else { "" };
             match u64::try_from(value.unsigned_abs()) {
                 Ok(magnitude) => format!("{sign}{}", grouped(magnitude)),
-                // Powers of two are as long as that.
+                // Same length as powers of two.
                 Err(_) => format!("{:.5e}", value as f64),
             }
         }
@@ -546,7 +549,7 @@ fn number_text(number: Number) -> String {
     }
 }
 
-/// A number of events per second.
+/// Formats a number of events per second.
 fn rate(rate: f64) -> String {
     match rate {
         rate if rate >= 99.95 => grouped(rate.round() as u64),
@@ -557,7 +560,7 @@ fn rate(rate: f64) -> String {
     }
 }
 
-/// The width of a bin: one of few numbers.
+/// Formats the width of a bin, a round number.
 fn span(nanoseconds: i128) -> String {
     let units = [
         (86_400_000_000_000, "d"),

@@ -1,4 +1,4 @@
-//! Tasks of a directory with reports of a collector: what its index finds is read, and nothing else.
+//! Reads tasks from a directory of a collector by its index, without reading anything else.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -15,8 +15,8 @@ use crate::input;
 use crate::report::Report;
 use crate::scan;
 
-/// Opens the reports of the tasks that identifiers stand for, and reports with one of the operations. None if that needs all that is there: other input than such a
-/// directory, a selection of events, or the latest task.
+/// Opens the reports of the tasks that identifiers stand for, and those that name one of the tasks or operations. None if
+/// that needs all that is there: other input than such a directory, a selection of events, or the latest task.
 pub(super) fn open(
     args: &TaskReading,
     ids: &[&str],
@@ -28,13 +28,13 @@ pub(super) fn open(
         return Ok(None);
     };
     // Whatever is wrong with the index, the segments can be read.
-    let Ok(Some(text)) = reports(directory, ids, operations) else { return Ok(None) };
+    let Ok(Some(text)) = reports(directory, ids, operations, !args.no_search) else { return Ok(None) };
     let name = directory.to_string_lossy();
     let progress = scan::progress(progress, report);
     input::open_text(&name, &text, &args.reading, Arithmetic::Exact, progress).map(Some)
 }
 
-/// The directory, if it is all of the input and no event of it is left out.
+/// Returns the directory, if it is the whole input and no event is excluded.
 fn directory(args: &TaskReading) -> Option<&Path> {
     let (reading, selecting) = (&args.reading, &args.selecting);
     let [path] = &reading.paths[..] else { return None };
@@ -50,10 +50,12 @@ fn directory(args: &TaskReading) -> Option<&Path> {
 }
 
 /// The reports of the tasks and with the operations, one after the other. None if one of the tasks is not there.
+/// `searches`: also reports that name one of the tasks, which can be events of it.
 fn reports(
     directory: &Path,
     ids: &[&str],
     operations: &[Identifier],
+    searches: bool,
 ) -> Result<Option<Vec<u8>>, ichnos::collect::CollectError> {
     let index = open_index(directory)?;
     if !index.is_complete() {
@@ -67,7 +69,7 @@ fn reports(
         let found = find_identifiers(all(), id);
         let found: HashSet<_> =
             found.into_iter().filter_map(|task| tasks.get(task)).map(|(_, id)| id.common_part()).collect();
-        // None, or several, which is an error that names some of them.
+        // No task, or several, which is an error that names some of them.
         if found.len() != 1 {
             return Ok(None);
         }
@@ -79,13 +81,44 @@ fn reports(
     for (key, _) in tasks.iter().filter(|(_, id)| is_wanted(id)) {
         locations.extend(index.reports_of(key)?);
     }
-    if !operations.is_empty() {
-        // However their digits are written.
-        let digits = operations.iter().map(Identifier::to_string);
-        let texts: Vec<String> = digits.flat_map(|digits| [digits.to_lowercase(), digits]).collect();
+    let mut digits: Vec<String> = operations.iter().map(Identifier::to_string).collect();
+    if searches {
+        digits.extend(tasks.iter().filter(|(_, id)| is_wanted(id)).map(|(_, id)| shortest_digits(id)));
+    }
+    if !digits.is_empty() {
+        // However they are written.
+        let mut texts: Vec<String> =
+            digits.iter().map(|digits| digits.to_lowercase()).chain(digits.clone()).collect();
+        texts.sort_unstable();
+        texts.dedup();
         locations.extend(index.reports_with(&texts)?);
     }
     locations.sort_unstable();
     locations.dedup();
     index.read(&locations).map(Some)
+}
+
+/// The digits that all notations of a task contain: of those of other sizes, the first 16 bytes are the same, with zeros
+/// before them, and none has less than 4 bytes.
+fn shortest_digits(task: &Identifier) -> String {
+    let digits = task.to_string();
+    let digits = digits.get(..32).unwrap_or(&digits);
+    let zeros = digits.len() - digits.trim_start_matches('0').len();
+    digits.get(zeros.min(digits.len().saturating_sub(8))..).unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_of_all_notations() {
+        let digits = |bytes: &[u8]| shortest_digits(&Identifier::new(bytes).unwrap());
+        assert_eq!(digits(&[0, 0, 0, 7]), "00000007");
+        assert_eq!(digits(&[0, 0, 0, 0, 0, 0, 0, 7]), "00000007");
+        assert_eq!(digits(&[0, 0, 0xAB, 0, 0, 0, 0, 7]), "AB0000000007");
+        assert_eq!(digits(&[0x1A; 20]), "1A".repeat(16));
+        let padded = [&[0; 4][..], &[0x1A; 16]].concat();
+        assert_eq!(digits(&padded), "1A".repeat(12));
+    }
 }

@@ -30,7 +30,7 @@ pub(super) fn run(args: &TaskDiffArgs, global: &Global, report: Report) -> Resul
     Ok(found.exit())
 }
 
-/// The corrections of clocks as JSON.
+/// Returns the clock corrections as JSON.
 pub(super) fn corrections_json(graph: &TaskGraph<'_>) -> Json {
     let corrections = graph.clock_corrections().into_iter();
     let corrections = corrections.map(|(machine, offset)| {
@@ -39,7 +39,7 @@ pub(super) fn corrections_json(graph: &TaskGraph<'_>) -> Json {
     corrections.collect()
 }
 
-/// How long a task takes.
+/// Returns the duration of a task.
 fn time(graph: &TaskGraph<'_>) -> Option<i128> {
     let nodes = || 0..graph.len();
     let begin = nodes().filter_map(|node| graph.begin(node)).min()?;
@@ -130,6 +130,8 @@ fn print_json(
     let mut document = document("task-diff");
     let [both, removed, added] = diff.edges;
     document.put("clock_corrections", json!([corrections_json(first), corrections_json(second)]));
+    let are_incomplete = [first, second].map(TaskGraph::is_correction_incomplete);
+    document.put("correction_incomplete", json!(are_incomplete));
     let ids = |graph: &TaskGraph<'_>, nodes: &[u32]| -> Vec<String> {
         nodes.iter().map(|node| graph.operation_name(*node)).collect()
     };

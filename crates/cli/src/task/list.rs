@@ -1,6 +1,6 @@
 //! `ichnos task list`.
 
-use super::{read, warn_of_unknown_machines};
+use super::{read, warn_of_uncorrected_clocks, warn_of_unknown_machines};
 use crate::args::{Global, TaskListArgs};
 use crate::exit::{Exit, Failure};
 use crate::json::{Object, document};
@@ -20,10 +20,10 @@ pub(super) fn run(args: &TaskListArgs, global: &Global, report: Report) -> Resul
     if uncertain > 0 && !args.all {
         let tasks = count(uncertain as u64, "task");
         report.notice(&format!(
-            "left out: {tasks} that only texts name, perhaps by chance; `--all` lists them"
+            "not listed: {tasks} only mentioned in texts, perhaps by chance; `--all` lists them"
         ));
     }
-    // There can be millions: what is said of each is made when it is printed.
+    // There can be millions: rows are created while printing.
     let order = tasks.in_order(args.all, interrupt::is_requested);
     let summaries = || {
         let order = order.iter().take_while(|_| !interrupt::is_requested());
@@ -31,9 +31,10 @@ pub(super) fn run(args: &TaskListArgs, global: &Global, report: Report) -> Resul
     };
     let cells = |task: &TaskSummary| cells(task, tasks.has_dates(), args.input.selecting.clock_gmt);
     let mut widths = TITLES.map(str::len);
-    let (mut backward, mut listed) = ((0, 0), 0);
+    let (mut backward, mut listed, mut not_corrected) = ((0, 0), 0, 0);
     for task in summaries() {
         listed += 1;
+        not_corrected += u64::from(task.correction_incomplete);
         if task.backward_without_machine > 0 {
             backward = (backward.0 + 1, backward.1 + task.backward_without_machine);
         }
@@ -47,6 +48,9 @@ pub(super) fn run(args: &TaskListArgs, global: &Global, report: Report) -> Resul
         return Ok(interrupt::exit());
     }
     warn_of_unknown_machines(&found, backward.0, backward.1, report);
+    if not_corrected > 0 {
+        warn_of_uncorrected_clocks(&count(not_corrected, "task"), report);
+    }
     if args.report.json {
         let elements = summaries().map(|task| json(&task).json());
         output::print_json_list(document("task-list"), "tasks", elements, args.report.integers.into())?;
@@ -82,7 +86,7 @@ pub(super) fn run(args: &TaskListArgs, global: &Global, report: Report) -> Resul
 
 const TITLES: [&str; 8] = ["task", "begin", "duration", "nodes", "edges", "depth", "events", "problems"];
 
-/// The cells of the row of a task.
+/// Returns the cells of a task's row.
 fn cells(task: &TaskSummary, has_dates: bool, gmt: bool) -> [String; 8] {
     let begin = match task.begin {
         Some(begin) if has_dates => time::show(begin, gmt),
@@ -101,7 +105,7 @@ fn cells(task: &TaskSummary, has_dates: bool, gmt: bool) -> [String; 8] {
     ]
 }
 
-/// What is wrong with a task, in a few words.
+/// Describes the problems of a task in a few words.
 pub(super) fn problems(task: &TaskSummary, with_corrections: bool) -> String {
     let mut all = Vec::new();
     let mut add = |number: u64, what: &str| {
@@ -115,6 +119,9 @@ pub(super) fn problems(task: &TaskSummary, with_corrections: bool) -> String {
     add(task.cycles, "in cycles");
     add(task.copies, if task.copies == 1 { "copy" } else { "copies" });
     add(task.backward, "back in time");
+    if with_corrections && task.correction_incomplete {
+        all.push("clocks not corrected".to_owned());
+    }
     if with_corrections && task.corrected_clocks > 0 {
         let clocks = count(task.corrected_clocks, "clock");
         all.push(format!("{clocks} corrected by up to {}", duration(task.most_corrected.into())));
@@ -122,7 +129,7 @@ pub(super) fn problems(task: &TaskSummary, with_corrections: bool) -> String {
     all.join(", ")
 }
 
-/// A task as JSON.
+/// Returns a task as JSON.
 fn json(task: &TaskSummary) -> Object {
     let mut object = Object::default();
     object.put("id", task.id.to_string());
@@ -150,5 +157,6 @@ fn json(task: &TaskSummary) -> Object {
     ] {
         object.put(name, number);
     }
+    object.put("correction_incomplete", task.correction_incomplete);
     object
 }

@@ -48,6 +48,7 @@ pub(super) fn run(args: &TaskPathArgs, global: &Global, report: Report) -> Resul
             Some(step_object.json())
         });
         document.put("clock_corrections", corrections_json(&graph));
+        document.put("correction_incomplete", graph.is_correction_incomplete());
         output::print_json_list(document, "steps", steps, args.report.integers.into())?;
         return Ok(found.exit());
     }
@@ -85,7 +86,7 @@ pub(super) fn run(args: &TaskPathArgs, global: &Global, report: Report) -> Resul
     Ok(found.exit())
 }
 
-/// The operation that an identifier on the command line stands for.
+/// Returns the operation for an identifier on the command line.
 fn find_operation(graph: &TaskGraph<'_>, name: &str) -> Result<u32, Failure> {
     match &graph.find(name)[..] {
         [node] => Ok(*node),
@@ -95,7 +96,7 @@ fn find_operation(graph: &TaskGraph<'_>, name: &str) -> Result<u32, Failure> {
             let names: Vec<String> = several.iter().take(4).map(|node| graph.operation_name(*node)).collect();
             let number = count(several.len() as u64, "operation");
             let failure = Failure::new(format!("{number} have identifiers that begin with `{}`", safe(name)));
-            Err(failure.help(format!("give more of it: {}", list_of(names.iter().map(String::as_str)))))
+            Err(failure.help(format!("give more digits: {}", list_of(names.iter().map(String::as_str)))))
         }
     }
 }

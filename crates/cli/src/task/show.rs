@@ -1,8 +1,8 @@
 //! `ichnos task show`.
 
-use ichnos::export::{GraphFormat, JoinedEvent, TaskGraph, TaskMember, TaskSummary, duration};
+use std::io::Write;
 
-use serde_json::Value as Json;
+use ichnos::export::{GraphFormat, JoinedEvent, TaskGraph, TaskMember, TaskSummary, duration};
 
 use super::list::problems;
 use super::{clock_corrections, find, graph, read, text};
@@ -25,13 +25,10 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
     let task = find(&found.tasks, &args.choice.id)?;
     let graph = graph(&found, task, report);
     if args.report.json {
-        let mut json = Vec::new();
-        graph.write(GraphFormat::Json, &mut json)?;
-        let graph: Json = serde_json::from_slice(&json).map_err(|error| Failure::new(error.to_string()))?;
         let mut document = document("task-show");
         document.put_some("id", found.tasks.id(task).map(|id| id.to_string()));
-        document.put("graph", graph);
-        output::print_json(&document.json(), args.report.integers.into())?;
+        let write = |out: &mut dyn Write| graph.write(GraphFormat::Json, out);
+        output::print_json_member(document, "graph", write, args.report.integers.into())?;
         return Ok(found.exit());
     }
     let paint = Paint::stdout(global.color);
@@ -89,7 +86,7 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
         }
         while let Some((_, event)) = events.next_if(|(of, _)| *of <= node) {
             let JoinedEvent { time, label, place, .. } = event;
-            // Right of the operation, also where no lane goes on.
+            // To the right of the operation, even if no lane continues.
             let (lanes, width) = (row.passing_line(), 2 * row.lane + 1);
             out.push_str(&format!(
                 "{}  {lanes:<width$} · {}  {}\n",
@@ -106,12 +103,12 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
     Ok(found.exit())
 }
 
-/// What an operation is called.
+/// Returns the name of an operation.
 pub(super) fn label(member: &TaskMember<'_>) -> String {
     if member.events == 0 { "(not reported)".to_owned() } else { text(member.label) }
 }
 
-/// Appends where an operation comes from, and its name.
+/// Appends the origin of an operation, and its name.
 pub(super) fn push_place(out: &mut String, member: &TaskMember<'_>, name: &str, paint: Paint) {
     for part in [&*text(member.place), name] {
         if !part.is_empty() {
@@ -120,17 +117,17 @@ pub(super) fn push_place(out: &mut String, member: &TaskMember<'_>, name: &str, 
     }
 }
 
-/// Appends the line about clocks that were corrected.
+/// Appends the line about corrected clocks.
 pub(super) fn push_corrections(out: &mut String, graph: &TaskGraph<'_>, paint: Paint) {
     if let Some(corrections) = clock_corrections(graph) {
         out.push_str(&format!("{}\n", paint.warning(&corrections)));
     }
 }
 
-/// Appends the lines about the whole of a task.
+/// Appends the lines about the whole task.
 pub(super) fn push_heading(out: &mut String, task: &TaskSummary, has_dates: bool, gmt: bool, paint: Paint) {
     out.push_str(&paint.title(&format!("task {}", task.id)));
-    // All but the first one of each operation.
+    // All except the first one of each operation.
     let joined = (task.events + task.mentions).saturating_sub(task.nodes - task.unreported);
     let numbers = [(task.nodes, "operation"), (task.edges, "edge"), (joined, "joined event")];
     for (number, noun) in numbers.into_iter().filter(|(number, noun)| *number > 0 || *noun != "joined event")

@@ -1,4 +1,4 @@
-//! What verbs say of a selection agrees, whatever the options: each option may be right alone, and wrong together with
+//! Verbs agree on a selection, whatever the options: each option may be right alone, and wrong together with
 //! others.
 
 use std::path::{Path, PathBuf};
@@ -96,7 +96,7 @@ fn selection(random: &mut Random, source: &Source) -> Vec<String> {
     options
 }
 
-/// What is written of a selection, and how.
+/// Output of a selection, with its form.
 fn writing(random: &mut Random) -> Vec<String> {
     let verbs: [&[&str]; 6] = [
         &["convert"],

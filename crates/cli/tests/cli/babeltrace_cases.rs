@@ -1,6 +1,6 @@
-//! What Babeltrace's filters do - its trimmer, its muxer, stream intersection - and what its source component makes of
-//! sequence numbers of packets: expected results of its own tests where there are any, otherwise what the installed
-//! `babeltrace2` prints.
+//! Results of Babeltrace's filters - its trimmer, its muxer, stream intersection - and of its source component
+//! for packet sequence numbers: expected results of its own tests if available, otherwise the output of the
+//! installed `babeltrace2`.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -40,7 +40,7 @@ fn cat<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Vec<u8> {
     command().args(["cat", "-q"]).args(CLOCK).args(arguments).stdin(Stdio::null()).output().unwrap().stdout
 }
 
-/// Where two texts differ first; None: nowhere.
+/// Returns the first difference of two texts, or `None`.
 fn difference(expected: &[u8], found: &[u8]) -> Option<String> {
     if expected == found {
         return None;
@@ -239,7 +239,7 @@ fn the_muxer() {
     }
     eprintln!("{compared} groups, {} cannot be merged: {}", refused.len(), refused.join("\n"));
     assert!(different.is_empty(), "{}", different.join("\n"));
-    let known = ["nothing relates", "the field for its size"];
+    let known = ["unrelated origins", "the field for its size"];
     assert!(refused.iter().all(|error| known.iter().any(|known| error.contains(known))), "{refused:?}");
     assert!(compared > 15 || recorded("ctf/real").is_none(), "{compared}");
 }

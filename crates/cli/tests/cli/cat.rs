@@ -42,7 +42,7 @@ fn selects_by_name() {
     count(path, &["--limit", "3"]);
 }
 
-/// What is wrong with data streams that are not wanted does not matter.
+/// Damage in data streams that are not selected does not matter.
 #[test]
 fn unwanted_streams_are_not_read() {
     let _transcript = transcript!();
@@ -61,7 +61,7 @@ fn unwanted_streams_are_not_read() {
     assert!(!lines.iter().any(|line| line.contains("stream_a")), "{lines:#?}");
 }
 
-/// What `cat` prints with these arguments.
+/// Returns the output of `cat` with these arguments.
 fn lines(path: &OsStr, more: &[&str]) -> Vec<String> {
     let is_pretty = !more.iter().any(|option| ["--format", "--json"].contains(option));
     let gmt = is_pretty.then_some(OsStr::new("--clock-gmt"));

@@ -119,7 +119,7 @@ fn what_is_collected_is_read() {
     assert!(while_it_runs.out.lines().count() >= 22, "{}", while_it_runs.out);
     // No other process writes there.
     let other = ichnos(["collect".as_ref(), "--tcp=0".as_ref(), "-o".as_ref(), target.as_os_str()]);
-    other.expect(2, &["another collector writes there"]);
+    other.expect(2, &["in use by another collector"]);
 
     let (ended, err) = collector.end("-TERM");
     assert!(err.is_empty(), "{err}");
@@ -143,7 +143,7 @@ fn what_is_collected_is_read() {
     assert_eq!(tasks, [("0A0B0C0D".to_owned(), 1), ("CAFEBABE".to_owned(), 31)]);
 }
 
-/// What was acknowledged before it was killed is there, and it goes on.
+/// Reports acknowledged before a kill are stored, and collecting continues.
 #[test]
 fn killed_and_started_again() {
     let directory = Directory::new("collect-killed");
@@ -192,9 +192,10 @@ fn what_cannot_be_done() {
         ichnos(all.chain([std::ffi::OsString::from("-o"), directory.join(name).into()]))
     };
     collect(&["--tcp=0"], "file").expect(2, &["file: "]);
-    collect(&["--tcp=203.0.113.1:7"], "new").expect(2, &["TCP 203.0.113.1:7: ", "--udp and --tcp say where"]);
+    collect(&["--tcp=203.0.113.1:7"], "new")
+        .expect(2, &["TCP 203.0.113.1:7: ", "--udp and --tcp set the addresses"]);
     collect(&["--udp=localhost"], "new").expect(2, &["expected a port or an address"]);
-    collect(&["--rebuild-index"], "new").expect(2, &["expected a directory that a collector has made"]);
+    collect(&["--rebuild-index"], "new").expect(2, &["expected a collector's directory"]);
     collect(&["--from=nothing"], "new").expect(2, &["invalid value 'nothing'"]);
     // Nothing was made.
     assert!(!directory.join("new").exists());
@@ -250,6 +251,12 @@ fn half_a_report_is_not_read() {
     file.lock().unwrap();
     assert_eq!(events(".", 0), 1);
     assert_eq!(events("00000001.reports", 0), 1);
+    // A file that is not the collector's is whole, however it ends.
+    let foreign = format!("{whole}\n{}", report(1, 2).trim_end());
+    for name in ["mine.txt", "1.reports", "00000001.reports.txt", "x0000001.reports", "00000001.damaged"] {
+        std::fs::write(directory.join(name), &foreign).unwrap();
+        assert_eq!(events(name, 0), 2, "{name}");
+    }
 }
 
 /// A task of a directory that was collected is what it is without the index.
@@ -290,11 +297,45 @@ fn one_task_of_the_index() {
     for (verb, expected) in verbs.iter().zip(&expected) {
         assert_eq!(run(verb, &directory), *expected, "{verb:?}");
     }
-    // What the index does not lead to is not read.
+    // Reports without an index entry are not read.
     let text = std::fs::read_to_string(&segment).unwrap();
     std::fs::write(&segment, text.replace("step 5", "STEP 5")).unwrap();
     let without_index = run(verbs[0], &directory);
     assert!(without_index.contains("STEP 5"));
+    // Only to search for events that name the task, all is.
     std::fs::write(&segment, text.replacen("X-Trace: 1000000008", "X-Trace: 1000000007", 9)).unwrap();
-    assert_eq!(run(verbs[0], &directory), expected[0]);
+    assert_eq!(run(&[verbs[0], &["--no-search"]].concat(), &directory), expected[0]);
+}
+
+/// Damage and joined events are the same with the index as without it, each said once and where it is.
+#[test]
+fn tasks_of_the_index_are_those_of_all_reports() {
+    let directory = Directory::new("index-agrees");
+    let collector = Collector::start(&directory);
+    let mut stream = collector.connect();
+    for operation in 1..=3 {
+        send(&mut stream, &report(7, operation));
+        send(&mut stream, &report(8, operation));
+    }
+    let head = |task: u32, operation: u32| {
+        format!("X-Trace Report ver 1.0\nX-Trace: 10{task:08X}{operation:08X}\nLabel: said\n")
+    };
+    // An event of no operation that names one of another task, and a wrong time beside an edge from nothing that is known.
+    send(&mut stream, &(head(9, 0) + "Note: 100000000700000002\n"));
+    send(&mut stream, &(head(9, 5) + "Timestamp: yesterday\nEdge: 0A0B0C0D\n"));
+    assert_eq!(sync(&mut stream), (8, 0));
+    drop(stream);
+    collector.end("-TERM");
+    let all = Directory::new("index-agrees-all");
+    std::fs::copy(directory.join("00000001.reports"), all.join("00000001.reports")).unwrap();
+    let run = |task: &str, path: &Path| {
+        let arguments = ["task", "show", task].map(Into::into);
+        ichnos(arguments.into_iter().chain([path.as_os_str().to_owned()]))
+    };
+    let expected = ["00000007", "00000009"].map(|task| run(task, &all));
+    let joined = run("00000007", &directory).expect(0, &[]);
+    assert!(joined.out.contains("1 joined event") && joined.out == expected[0].out, "{}", joined.out);
+    let damaged = run("00000009", &directory).expect(3, &["00000001.reports: byte"]);
+    assert_eq!(damaged.out, expected[1].out);
+    assert_eq!(damaged.err.matches("yesterday").count(), 1, "{}", damaged.err);
 }

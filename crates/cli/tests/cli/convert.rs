@@ -48,11 +48,11 @@ fn remove(value: Option<&mut Value>, names: &[&str]) {
     }
 }
 
-/// What is compared of the messages of a trace.
+/// Compared properties of a trace's messages.
 #[derive(Clone, Copy)]
 struct Compared<'a> {
     dialect: &'a str,
-    /// Whether packets are those of the source.
+    /// `true` if packets are those of the source.
     packets: bool,
 }
 
@@ -72,7 +72,7 @@ impl Compared<'_> {
                 // Data streams without an id have the name of their file.
                 remove(Some(&mut message), &["name"]);
                 remove(message.get_mut("trace"), &["path", "format", "name", "uuid_of", "implied_namespace"]);
-                // Where packets do not say the id of their data stream, those that are written may: 0.
+                // If packets lack the id of their data stream, written ones may have it: 0.
                 message.as_object_mut().unwrap().entry("id").or_insert(Value::from(0));
                 // Classes are compared as `schema` prints them, where the dialect is the same.
                 remove(message.get_mut("class"), &["fields"]);
@@ -106,7 +106,7 @@ impl Compared<'_> {
             "event-class" => remove(Some(&mut message), &["attributes", "namespace", "uid", "fields"]),
             // In PROP-1.0, all data streams know all clocks, also those that nothing brings up to date.
             "event" if self.dialect == "prop1" => remove(Some(&mut message), &["other_clocks"]),
-            // What is damaged is left out.
+            // Damaged events are skipped.
             "damage" => return None,
             "packet-begin" | "packet-end" => {
                 remove(Some(&mut message), &["content_bits", "total_bits"]);
@@ -130,7 +130,7 @@ fn without_frames(source: &[Value], written: &mut [Value]) {
     }
 }
 
-/// Where two lists of messages differ first.
+/// Returns the first difference of two lists of messages.
 fn difference(one: &[Value], other: &[Value]) -> Option<String> {
     if one == other {
         return None;
@@ -296,7 +296,7 @@ fn recorded_traces_in_ctf18_with_metadata_in_packets() {
     in_dialect("ctf1.8-packetized");
 }
 
-/// What `babeltrace2` prints of a trace; None: it refuses it.
+/// Returns the output of `babeltrace2` for a trace, or `None` if it refuses the trace.
 fn babeltrace2(trace: &Path) -> Option<Vec<u8>> {
     let output = Command::new("babeltrace2")
         .args(["--clock-gmt", "--clock-date"])
@@ -414,7 +414,7 @@ fn unchanged_traces_are_copied() {
     let mut different = Vec::new();
     let (mut copied, mut others) = (0, Vec::new());
     for (name, path) in traces {
-        // What is damaged is left out.
+        // Damaged events are skipped.
         if COPIED_OTHERWISE.iter().any(|(known, _)| *known == name) {
             continue;
         }

@@ -160,7 +160,7 @@ fn fields_of_headers_without_a_role_move_to_contexts() {
             assert!(written.contains(part), "{part}: {written}");
         }
     }
-    // Where they can be, they stay.
+    // Items that can be kept are kept.
     let out = directory.join("same");
     let words = ["convert", "--losses", "--dialect", "ctf1.8", text(&trace), "-o", text(&out)];
     assert!(!ichnos(words).out.contains("fields without a role"));

@@ -153,7 +153,7 @@ fn specific_contexts_with_lengths_and_tags_become_a_part_of_the_payload() {
         let metadata = fs::read_to_string(out.join("metadata")).unwrap();
         assert!(!metadata.contains("\n\tcontext := "), "{metadata}");
         babeltrace2_finds_all(&out);
-        // What members mean is known where they are now.
+        // The meanings of members are known at their new places.
         let log = |path: &Path| ichnos(["cat", "-q", "--format", "log", text(path)]).expect(0, &[]).out;
         assert_eq!(log(&out), log(input));
         // Dialects whose readers can do it keep the context.

@@ -74,7 +74,7 @@ fn a_trace_is_replaced_only_by_a_whole_one() {
     let dry = ichnos(["convert", input, "-o", output, "--dry-run", "--to-dialect=ctf1.8"]);
     dry.expect(0, &[]);
     assert_eq!(content(&around), first);
-    // What is replaced leaves nothing behind.
+    // A replaced output leaves nothing else.
     ichnos(["convert", input, "-o", output, "--force", "--to-dialect=ctf1.8"]).expect(0, &[]);
     let second = content(&around);
     assert_ne!(second, first);

@@ -85,14 +85,14 @@ impl Drop for Lines {
     }
 }
 
-/// What the table of losses says that events may differ by.
+/// Differences allowed by the table of losses.
 #[derive(Clone, Default)]
 struct Named {
     /// Old and new names of members.
     renamed: BTreeMap<String, BTreeSet<String>>,
     /// New ids of event record classes, by their names (as JSON) and old ids.
     ids: BTreeMap<(String, String), String>,
-    /// What is in the resource is in the common context.
+    /// Members of the resource are in the common context.
     resource: bool,
     /// Members of specific contexts are in payloads.
     context: bool,
@@ -101,9 +101,9 @@ struct Named {
     /// Values that are not exactly the same, and why.
     rounded: BTreeSet<String>,
     losses_of_packets: bool,
-    /// How many events could not be written.
+    /// Number of events that could not be written.
     dropped: u64,
-    /// What ends lines about damage of the source, and about losses of an unknown number of events: neither is written.
+    /// Ends of lines about damage of the source and about losses of unknown size, which are not written.
     unwritten: Vec<String>,
 }
 
@@ -149,12 +149,12 @@ impl Named {
         pairs.fold(text.to_owned(), |text, (old, new)| text.replace(&format!("{new}="), &format!("{old}=")))
     }
 
-    /// Whether a member was renamed to another one.
+    /// Returns `true` if a member was renamed to another one.
     fn is_new_name(&self, old: &str, new: &str) -> bool {
         old == new || self.renamed.get(old).is_some_and(|names| names.contains(new))
     }
 
-    /// Whether a value is the same. That is so for an object if all its members are, in their order.
+    /// Returns `true` if a value is the same. For an object, all its members must be, in order.
     fn is_same(&self, old: &Value, new: &Value) -> bool {
         match (old, new) {
             (Value::Object(old), Value::Object(new)) => self.are_same(old, new),
@@ -183,7 +183,7 @@ impl Named {
             })
     }
 
-    /// Whether an event of what was written is that of the source.
+    /// Returns `true` if a written event is that of the source.
     fn is_same_event(&self, old: &Event, new: &Event) -> bool {
         if ["ts", "cycles", "name", "log_level"].iter().any(|name| old.member(name) != new.member(name)) {
             return false;
@@ -223,7 +223,7 @@ impl Named {
 struct Event {
     line: String,
     time: Option<i64>,
-    /// Where the names and the values of its members are.
+    /// Positions of the names and values of its members.
     members: OnceCell<Vec<[usize; 4]>>,
 }
 
@@ -242,8 +242,8 @@ impl Event {
     }
 }
 
-/// Where the names and the values of the members of an object are. To find them takes a small part of the time that
-/// it takes to parse them, and most are the same text.
+/// Returns the positions of an object's member names and values. Finding them takes a small part of the time
+/// for parsing, and most are the same text.
 fn members(object: &str) -> Vec<[usize; 4]> {
     let bytes = object.as_bytes();
     let mut found = Vec::new();
@@ -286,7 +286,7 @@ impl Messages {
         Self { lines, others: BTreeMap::new(), events: 0 }
     }
 
-    /// How many events were lost, as far as their number is known.
+    /// Number of lost events, as far as known.
     fn discarded(&self) -> u64 {
         let lost = self.others.get("discarded-events").into_iter().flatten();
         lost.filter_map(|message| message["count"].as_u64()).sum()
@@ -320,8 +320,8 @@ fn of_one_time(events: &mut Peekable<impl Iterator<Item = Event>>) -> Vec<Event>
     group
 }
 
-/// What differs between events in the order of time; those of the same time may be in any order, as that depends on
-/// the data streams.
+/// Returns the differences between events in the order of time; events of the same time may be in any order,
+/// which depends on the data streams.
 fn difference(
     named: &Named,
     old: impl Iterator<Item = Event>,
@@ -354,7 +354,7 @@ fn difference(
     }
 }
 
-/// What differs between the events of two traces; gives how many there are, too.
+/// Returns the differences between the events of two traces, and their number.
 fn compare_events(named: &Named, old: &Path, new: &Path) -> (Option<String>, u64) {
     let (mut source, mut written) = (Messages::of(old), Messages::of(new));
     let mut last = None;
@@ -389,8 +389,8 @@ fn compare_events(named: &Named, old: &Path, new: &Path) -> (Option<String>, u64
     (found, count)
 }
 
-/// What differs between the lines that are printed of two traces, apart from their order: data streams whose events
-/// are not in order of time are several, which are merged.
+/// Returns the differences between the printed lines of two traces, except their order: data streams that are
+/// not in the order of time are split and merged.
 fn compare_lines(named: &Named, arguments: &[&str], old: &Path, new: &Path) -> Option<String> {
     let old = || {
         let is_written = |line: &String| !named.unwritten.iter().any(|end| line.ends_with(end));
@@ -511,7 +511,7 @@ fn nettrace() {
     compare(&traces(&["hello-dotnet/hello.nettrace.zst"], "nettrace"), 2);
 }
 
-/// What is written is valid to the letter in each dialect.
+/// The output is strictly valid in each dialect.
 #[test]
 fn examples_are_valid_in_all_dialects() {
     let directory = Directory::new("valid-dialects");

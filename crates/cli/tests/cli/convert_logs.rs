@@ -33,7 +33,7 @@ fn a_log_stays_the_same_and_comes_back_from_ctf() {
     ichnos(["convert", log, "-o", text(&ctf)]).expect(0, &[]);
     ichnos(["check", "--strict", text(&ctf)]).expect(0, &[]);
     let back = directory.join("back.log");
-    ichnos(["convert", text(&ctf), "-o", text(&back)]).expect(0, &["not carried over as it was"]);
+    ichnos(["convert", text(&ctf), "-o", text(&back)]).expect(0, &["not converted exactly"]);
     assert_eq!(lines(text(&ctf)), lines(log));
     assert_eq!(lines(text(&back)), lines(log));
     // All records up to the one of printf, whose message is rendered now.
@@ -65,9 +65,9 @@ fn what_is_said_of_a_trace_on_standard_output_is_not_in_it() {
     let (out, err) = printed(&["--losses", "--dry-run"]);
     assert!(out.starts_with(b"lowered ") && err.is_empty(), "{err}");
     ichnos(["convert", text(&trace), "-o", "-", "--to=ctf"])
-        .expect(2, &["a trace of the format ctf is a directory: it cannot go to the standard output"]);
+        .expect(2, &["a trace of the format ctf is a directory: it cannot be written to standard output"]);
     ichnos(["split", "--by=event", "--to=fuchsia-log", text(&trace), "-o", "-"])
-        .expect(2, &["several traces cannot go to the standard output"]);
+        .expect(2, &["several traces cannot be written to standard output"]);
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn a_log_appears_when_it_is_complete() {
     let out = directory.join("out.log");
     fs::write(&out, "old").unwrap();
     ichnos(["convert", "--strict", text(&lttng), "--force", "-o", text(&out)])
-        .expect(2, &["something would be lost"]);
+        .expect(2, &["some data would be lost"]);
     assert_eq!(fs::read(&out).unwrap(), b"old");
     ichnos(["convert", "--dry-run", text(&lttng), "--force", "-o", text(&out), "--losses"])
         .expect(0, &[])
@@ -234,7 +234,7 @@ fn what_is_left_out_is_counted_in_the_next_record() {
         .expect(0, &[]);
     let found = lines(text(&out));
     assert_eq!(found, lines(text(&log))[6..7]);
-    // What was dropped before is still known.
+    // Earlier dropped records are still known.
     assert!(found[0].ends_with("[dropped=4]"), "{found:?}");
 }
 

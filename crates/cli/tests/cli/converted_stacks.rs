@@ -31,7 +31,7 @@ fn stacks_of(path: &Path) -> String {
     run(&["stacks", "--color=never"], path).expect(0, &[]).out
 }
 
-/// What is asked of traces that have stacks.
+/// Queries about traces with stacks.
 const QUESTIONS: [&[&str]; 7] = [
     &["stacks"],
     &["stacks", "--top", "30"],
@@ -158,7 +158,7 @@ fn stacks_survive_a_merge() {
     let merged = answers_survive_a_merge(&[&first, &converted], &part("mixed"));
     let other = convert(&first, directory.join("other"), &["--dialect=ctf1.8"]);
     answers_survive_a_merge(&[&converted, &other], &part("converted-both"));
-    // Those of a merge, too.
+    // Also for a merge.
     let three = answers_survive_a_merge(&[&merged, &example], &part("three"));
     let names = |path: &Path| -> Vec<String> {
         let items = fs::read_dir(path).unwrap().map(|item| item.unwrap().file_name());
@@ -256,10 +256,10 @@ fn a_damaged_file_of_stacks_is_a_warning() {
     let mut flipped = stacks.clone();
     flipped[20] ^= 0xff;
     for (content, message) in [
-        (&stacks[..stacks.len() / 2], "the call stacks break off; the rest is missing"),
+        (&stacks[..stacks.len() / 2], "the call stacks are truncated; the rest is missing"),
         (&flipped, "the call stacks are damaged from byte"),
-        (&b"ichnos-stacks\n\x63"[..], "call stacks of version 99 cannot be read; they are left out"),
-        (&[][..], "this is no file of call stacks; it is left out"),
+        (&b"ichnos-stacks\n\x63"[..], "skipped call stacks of the unknown version 99"),
+        (&[][..], "this is not a file of call stacks: skipped"),
     ] {
         fs::write(converted.join(FILE), content).unwrap();
         run(&["check"], &converted).prints(&[message]);

@@ -78,7 +78,7 @@ fn one_data_stream_fails() {
     }
 }
 
-/// What is printed does not depend on the number of threads, whatever is damaged.
+/// The output does not depend on the number of threads, whatever is damaged.
 #[test]
 fn on_many_threads() {
     let directory = Directory::new("damaged-threads");
@@ -109,7 +109,7 @@ fn on_many_threads() {
         let one = run(&directory, "cat", &[format, "--stats", "--threads=1"]).expect(3, &["damaged places"]);
         let many = run(&directory, "cat", &[format, "--stats", "--threads=3"]).expect(3, &[]);
         assert!(one.out == many.out);
-        // How long it took is another time.
+        // The elapsed time varies.
         let lines =
             |run: &Run| run.err.lines().filter(|line| !line.contains(" in ")).map(str::to_owned).collect();
         let (one, many): (Vec<String>, Vec<String>) = (lines(&one), lines(&many));
@@ -197,7 +197,7 @@ fn a_packet_that_was_copied_is_read_once() {
     *other.last_mut().unwrap() ^= 1;
     let cat = run(&beside(&[&*one, &other, &next].concat()), "cat", &["--format=jsonl"]);
     assert_eq!(times(&cat.out).len(), 10);
-    // Where the clock stands still, a packet can repeat.
+    // If the clock stands still, a packet can repeat.
     let still = packet(&[2_000, 2_000], 0);
     let cat = run(&beside(&[&*still, &still, &next].concat()), "cat", &["--format=jsonl"]);
     assert_eq!(times(&cat.out).len(), 10);

@@ -1,5 +1,4 @@
-//! What `ichnos cat` prints of a trace that is recorded here and now, against what Debian's
-//! `babeltrace2` prints of it.
+//! Output of `ichnos cat` for a trace that is recorded now, compared with Debian's `babeltrace2`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -104,7 +103,7 @@ fn the_sample_prints_the_same() {
     same(&output.stdout, &babeltrace2(&trace, &[]), "the sample");
 }
 
-/// What a trace is called depends on where it was opened.
+/// The name of a trace depends on the path that was opened.
 #[test]
 fn traces_are_called_the_same() {
     if Command::new("babeltrace2").arg("--version").stdout(Stdio::null()).status().is_err() {

@@ -1,4 +1,4 @@
-//! What the documents of the project show is what happens.
+//! Examples in the project's documents are correct.
 
 use std::fmt::Write;
 use std::process::{Command, Stdio};
@@ -124,7 +124,7 @@ fn documents() -> Vec<std::path::PathBuf> {
     files.filter(|file| file.extension().is_some_and(|extension| extension == "md")).collect()
 }
 
-/// Where a heading can be linked to, as GitHub names it.
+/// Returns the link target of a heading, as named by GitHub.
 fn anchor(heading: &str) -> String {
     let text = heading.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
     text.chars().filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_')).collect()

@@ -28,7 +28,7 @@ fn events(paths: &[&Path], options: &[&str]) -> Vec<String> {
     lines
 }
 
-/// What babeltrace2 prints, sorted; None: it is not installed.
+/// Returns the sorted output of babeltrace2, or `None` if it is not installed.
 fn babeltrace2(paths: &[&Path]) -> Option<Vec<String>> {
     let output = Command::new("babeltrace2").arg("--no-delta").args(paths).stdin(Stdio::null()).output();
     let Ok(output) = output else {
@@ -137,7 +137,7 @@ fn packets_of_several_snapshots_are_written_once() {
     for verb in ["merge", "convert"] {
         let words =
             [verb, "--to-dialect=ctf1.8", "--json", text(&first), text(&second), "--force", "-o", text(&out)];
-        let said = "note: 2 packets are in several files, as in those of overlapping snapshots: each is written once";
+        let said = "note: 2 packets are in several files, as in overlapping snapshots: each is written once";
         let merged = run(&words).expect(0, &[said]).json();
         assert_eq!((&merged["packets"], &merged["copied_packets"]), (&6.into(), &6.into()));
         assert_eq!((&merged["repeated_packets"], &merged["losses"]), (&2.into(), &serde_json::json!([])));
@@ -158,7 +158,7 @@ fn clocks_that_nothing_relates_are_an_error() {
     let a = single(&directory, "a", &metadata, &[1_000, 3_000]);
     let b = single(&directory, "b", &metadata, &[2_000, 4_000]);
     let out = directory.join("out");
-    run(&["merge", text(&a), text(&b), "--force", "-o", text(&out)]).expect(2, &["that nothing relates"]);
+    run(&["merge", text(&a), text(&b), "--force", "-o", text(&out)]).expect(2, &["unrelated origins"]);
     assert!(!out.exists());
     run(&["merge", "--assume-correlated", text(&a), text(&b), "--force", "-o", text(&out)]).expect(0, &[]);
     is_sound(&out);
@@ -231,7 +231,7 @@ fn whole_packets_are_cut_out() {
     run(&[&["cut", text(&trace), "-o", text(&exact)][..], &times].concat()).expect(0, &[]);
     assert_eq!(events(&[&exact], &[]), events(&[&trace], &times));
     assert_eq!(events(&[&exact], &[]).len(), 2);
-    run(&[&cut[..], &["--event", "x"]].concat()).expect(2, &["cannot leave out events"]);
+    run(&[&cut[..], &["--event", "x"]].concat()).expect(2, &["cannot select events"]);
 }
 
 /// The expected results of Babeltrace: what is written prints as the original.
@@ -432,8 +432,8 @@ fn nothing_that_is_selected_is_said() {
     let run = |arguments: &[&str], part: &str| {
         run(&[arguments, &["--force", "-o", to]].concat()).expect(1, &[part])
     };
-    run(&["filter", "value == 2 && value == 3", path], "there are no events that --filter selects");
-    run(&["cut", "--begin", "2100-01-01", path], "no event lies");
+    run(&["filter", "value == 2 && value == 3", path], "no event matches --filter");
+    run(&["cut", "--begin", "2100-01-01", path], "no event is");
     run(&["convert", "--event", "demo:tik", path], "did you mean `demo:tick`");
     assert_eq!(events(&[Path::new(to)], &[]).len(), 0);
 }
@@ -445,8 +445,8 @@ fn parts_that_cannot_be_are_errors() {
     let out = directory.join("out");
     let split = |by: &str| run(&["split", "--by", by, text(&trace), "--force", "-o", text(&out)]);
     split("nothing").expect(2, &["no selected event has a field `nothing`"]);
-    split("time=1ns").expect(2, &["parts, and 100,000 is the limit"]);
-    split("size=0").expect(2, &["parts of no bytes"]);
+    split("time=1ns").expect(2, &["parts would exceed the limit of 100,000"]);
+    split("size=0").expect(2, &["size of parts must be greater than 0"]);
     split("time=soon").expect(2, &["expected a duration"]);
     assert!(!out.exists());
     fs::create_dir(&out).unwrap();
@@ -471,7 +471,7 @@ fn what_is_left_out_of_a_repair_is_said() {
     is_sound(&out);
     assert_eq!(events(&[&out], &[]), events(&[&trace], &[]));
     // One event is counted as discarded in its place.
-    run(&["info", text(&out)]).expect(0, &[]).prints(&["8 events that the tracer discarded"]);
+    run(&["info", text(&out)]).expect(0, &[]).prints(&["8 events discarded by the tracer"]);
 }
 
 /// Packets that are repaired and divided have numbers that go on.
@@ -529,7 +529,7 @@ fn events_behind_their_packets_are_cut() {
     let directory = Directory::new("cut-late");
     let (out, window) = (directory.join("out"), ["--end=@1565957302180016040", "--stream=*chan_0"]);
     let cut = [&["cut", text(&trace), "--force", "-o", text(&out)], &window[..]].concat();
-    run(&cut).expect(1, &["no event lies in the time"]);
+    run(&cut).expect(1, &["no event is in the time"]);
     assert_eq!(events(&[&out], &[]), events(&[&trace], &window));
 }
 
@@ -553,7 +553,7 @@ fn packets_without_a_size_end_at_a_byte() {
         let out = outputs.join(verb);
         let written =
             run(&[verb, "--losses", text(&directory), "--force", "-o", text(&out)]).expect(code, &[]);
-        assert!(written.out.contains("events behind the last whole byte"), "{}", written.out);
+        assert!(written.out.contains("events after the last whole byte"), "{}", written.out);
         is_sound(&out);
         assert_eq!(values(&out), all[..8]);
     }
@@ -722,7 +722,7 @@ fn the_time_around_events_is_kept() {
     expected.retain(|line| greetings.contains(line));
     assert!(!expected.is_empty());
     assert_eq!(events(&[&out], &[]), expected);
-    // Where the clock of the trace counts from.
+    // Origin of the trace's clock.
     let since = format!("@{}", 1_795_247_584_907_214_678 + begin);
     run(&[&words[..], &["--begin", &since]].concat()).expect(0, &[]);
     let mut expected =
@@ -734,7 +734,7 @@ fn the_time_around_events_is_kept() {
         let words = ["cut", "--force", "--around", expression, margin, text(&lttng), "-o", text(&out)];
         run(&[&words[..], more].concat())
     };
-    around("number == 1000", "1s", &[]).expect(1, &["there is no such event: nothing is written"]);
+    around("number == 1000", "1s", &[]).expect(1, &["no event matches: nothing is written"]);
     around("numbr == 13", "1s", &[]).expect(2, &["--around: no event has a field `numbr`", "`number`"]);
     around("number = 13", "1s", &[]).expect(2, &["--around: `=` is no operator"]);
     around("number == 13", "1 parsec", &[]).expect(2, &["`1 parsec` is not a duration"]);

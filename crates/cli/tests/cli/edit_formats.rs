@@ -96,7 +96,8 @@ fn options_and_extensions_name_another_dialect() {
         run(&[&["filter", "-q", "true"], options].concat(), &[&source], &out).expect(0, &[]);
         assert_eq!(dialect(&out), expected, "{name}");
     }
-    run(&["filter", "true"], &[&source], &directory.join("e.txt")).expect(2, &["does not say which format"]);
+    run(&["filter", "true"], &[&source], &directory.join("e.txt"))
+        .expect(2, &["cannot infer the output format"]);
 }
 
 #[test]
@@ -112,7 +113,7 @@ fn several_dialects_become_ctf_2_with_a_note() {
     convert("spec2", &b, &spec2);
     let out = directory.join("out-1");
     let merged = run(&["merge"], &[&plain, &spec2], &out);
-    merged.expect(0, &["the traces are of several kinds (ctf1.8, spec2): the output is spec2"]);
+    merged.expect(0, &["the traces have several dialects (ctf1.8, spec2): the output is spec2"]);
     assert_eq!(dialect(&out), "spec2");
     // Metadata in packets and plain metadata are of the same dialect.
     let out = directory.join("out-2");
@@ -124,7 +125,7 @@ fn several_dialects_become_ctf_2_with_a_note() {
     let log = root().join("examples/hello-fuchsia/boot.log");
     let out = directory.join("out-3");
     run(&["filter", "true"], &[&plain, &log], &out)
-        .expect(0, &["the traces are of several kinds (ctf1.8, fuchsia-log): the output is spec2"]);
+        .expect(0, &["the traces have several dialects (ctf1.8, fuchsia-log): the output is spec2"]);
     assert!(written(&out).iter().all(|trace| dialect(trace) == "spec2"));
 }
 

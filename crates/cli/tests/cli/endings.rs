@@ -1,4 +1,4 @@
-//! How the command ends: what happens to files, what was lost, which exit code there is.
+//! Ends of the command: files, losses and exit codes.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -24,7 +24,7 @@ fn damaged(name: &str) -> Directory {
     directory
 }
 
-/// What is refused leaves the old file; what is damaged replaces it, since there is output.
+/// A refused input leaves the old file; a damaged one replaces it, since there is output.
 #[test]
 fn files_of_what_is_refused() {
     let _transcript = transcript!();
@@ -203,7 +203,7 @@ fn signals() {
     }
 }
 
-/// What `nohup` starts does not end with its terminal.
+/// Programs started by `nohup` do not end with their terminal.
 #[cfg(unix)]
 #[test]
 fn ignored_signals_stay_ignored() {
@@ -230,13 +230,13 @@ fn ignored_signals_stay_ignored() {
     assert_eq!(child.wait().unwrap().code(), Some(143));
 }
 
-/// What the tracer discarded is no fault of the trace, but it is not kept back.
+/// Losses of the tracer are no fault of the trace, but are reported.
 #[test]
 fn losses_in_checks() {
     let directory = trace("losses");
     let check = |options: &[&str]| run("check", &directory, options);
     let summary =
-        "no problems in what was recorded, but 7 of 17 events were discarded by the tracer: 1 trace, ";
+        "no problems in the recorded data, but 7 of 17 events were discarded by the tracer: 1 trace, ";
     check(&[]).expect(0, &[]).prints(&[summary]);
     check(&["--fail-on", "loss"]).expect(1, &[]).prints(&[summary]);
     check(&["--fail-on", "warning,loss"]).expect(1, &[]);
@@ -247,7 +247,7 @@ fn losses_in_checks() {
         (&7.into(), &0.into(), &false.into())
     );
     check(&["--metadata-only"]).expect(0, &[]).prints(&["no problems: "]);
-    check(&["--metadata-only", "--fail-on=loss"]).expect(2, &["`--metadata-only` leaves out"]);
+    check(&["--metadata-only", "--fail-on=loss"]).expect(2, &["`--metadata-only` skips"]);
     check(&["--fail-on=never,loss"]).expect(2, &["cannot be combined"]);
     check(&["--fail-on=nonsense"]).expect(2, &["possible values"]);
     // With errors, the loss is still in the summary.

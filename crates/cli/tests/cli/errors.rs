@@ -177,7 +177,7 @@ fn no_data_streams() {
         ichnos([OsStr::new(verb), metadata.as_os_str()]);
         assert_eq!(ichnos([OsStr::new(verb), OsStr::new("-q"), metadata.as_os_str()]).err, "");
     }
-    // What is there but cannot be read is reported as that.
+    // Existing but unreadable files are reported as such.
     fs::remove_file(directory.join("stream_a")).unwrap();
     fs::write(directory.join("stream_b"), [0x55; 64]).unwrap();
     let run = ichnos([OsStr::new("cat"), directory.as_os_str()]);
@@ -207,7 +207,7 @@ fn clocks_apart() {
     run("check", &["a", "b"], &[]);
     run("check", &["a", "b"], &["--assume-correlated"]);
     run("cat", &["a", "b"], &["--assume-correlated", "-q"]);
-    // Those of data streams that are not wanted do not matter.
+    // Problems of data streams that are not selected do not matter.
     run("cat", &["a", "b"], &["--stream", "*/a/*"]);
     run("cat", &["a", "c"], &[]);
     assert_eq!(run("cat", &["c"], &[]).err, "");
@@ -263,8 +263,8 @@ fn mistakes_that_have_an_answer() {
         (example("hello-lttng"), example("hello-fuchsia"), example("hello-dotnet"));
     let run = |words: &[&str], path: &str| ichnos(words.iter().copied().chain([path]));
     // A format that is wanted, and is another one.
-    run(&["cat", "--from", "nettrace"], &lttng).expect(2, &["it is of the format ctf", "`--from ctf`"]);
-    run(&["cat", "--from", "ctf"], &fuchsia).expect(2, &["it is of the format fuchsia-log"]);
+    run(&["cat", "--from", "nettrace"], &lttng).expect(2, &["found ctf", "`--from ctf`"]);
+    run(&["cat", "--from", "ctf"], &fuchsia).expect(2, &["found fuchsia-log"]);
     // Fields.
     run(&["stacks", "--where", "Typ=Managed"], &dotnet).expect(2, &["did you mean `Type`"]);
     run(&["stacks", "--weight", "Typ"], &dotnet).expect(2, &["did you mean `Type`"]);
@@ -273,6 +273,10 @@ fn mistakes_that_have_an_answer() {
     run(&["stats", "--histogram", "samples"], &lttng).expect(2, &["is an array, not a number"]);
     run(&["cat", "-f", "number"], &lttng).expect(2, &["--format csv --fields time,event,number"]);
     run(&["cat", "-f", "prety"], &lttng).expect(2, &["pretty"]);
+    // A format that ichnos lacks is no field.
+    let yaml = run(&["cat", "-f", "yaml"], &lttng).expect(2, &["possible values", "if `yaml` is a field"]);
+    assert!(!yaml.err.contains("columns of a table are named"), "{}", yaml.err);
+    run(&["cat", "-f", "number,text"], &lttng).expect(2, &["columns of a table are named by `--fields`"]);
     // Words that are missing, or in the place of others.
     run(&["stats", "--pair", "hello:tick"], &lttng)
         .expect(2, &["the name of the events that end pairs is missing"]);
@@ -295,5 +299,26 @@ fn an_unknown_time_zone_is_reported() {
         ("CET-1CEST,M3.5.0,M10.5.0/3", &[]),
     ] {
         assert!(!run(zone, options).contains("time zone"), "{zone} {options:?}");
+    }
+    // Where no time is local, none is wrong.
+    for options in [&["-f", "jsonl"][..], &["-f", "csv"], &["--clock-seconds"], &["--clock-cycles"]] {
+        assert!(!run("Nowhere/City", options).contains("time zone"), "{options:?}");
+    }
+    let verb = |words: &[&str]| {
+        let example = format!("{}/examples/hello-lttng", root().display());
+        let output = command().env("TZ", "Nowhere/City").args(words).arg(&example).output().unwrap();
+        String::from_utf8(output.stderr).unwrap()
+    };
+    for words in [&["schema"][..], &["check"], &["info", "--json"], &["stats", "--json"], &["stats", "--csv"]]
+    {
+        assert!(!verb(words).contains("time zone"), "{words:?}");
+    }
+    for words in [
+        &["info"][..],
+        &["stats"],
+        &["cat", "-f", "jsonl", "--begin", "09:22"],
+        &["cat", "-f", "null", "--filter", "time > 09:22"],
+    ] {
+        assert_eq!(verb(words).matches("the time zone `Nowhere/City` is unknown").count(), 1, "{words:?}");
     }
 }

@@ -82,10 +82,10 @@ fn names_of_classes_that_are_met_while_reading() {
     };
     run(&["cat"], "severty >= warn", &fuchsia).expect(1, &["no event has a field `severty`", "`severity`"]);
     run(&["cat"], "message contains boot", &fuchsia).expect(1, &["put it in quotes: `\"boot\"`"]);
-    run(&["stats"], "Agent contains 5", &xtrace).expect(1, &["`Agent` is a string, and `5` is an integer"]);
+    run(&["stats"], "Agent contains 5", &xtrace).expect(1, &["`Agent` is a string, but `5` is an integer"]);
     run(&["task", "list"], "Agnt == \"x\"", &xtrace).expect(1, &["did you mean `Agent`"]);
     run(&["info"], "event == \"reprot\"", &xtrace).expect(1, &["did you mean `report`"]);
-    // What is known is no reason to report anything; nor is what was not read to its end.
+    // Known names are not reported, nor are those of input that was not read completely.
     run(&["cat", "--limit", "1"], "severity < 0 || nothing == 1", &fuchsia).expect(1, &[]);
     let found = run(&["cat"], "severity >= 0", &fuchsia).expect(0, &[]);
     assert!(!found.err.contains("--filter"), "{}", found.err);
@@ -127,8 +127,8 @@ fn the_output_is_the_same_for_any_number_of_threads() {
     }
 }
 
-/// What a class excludes is skipped where it is read: the other lines are the same as without a filter, and so is what
-/// is said of damage, also in a window of time and with several threads.
+/// Classes excluded by the filter are skipped while reading: other lines and reports of damage are the same as
+/// without a filter, also in a time window and with several threads.
 #[test]
 fn skipped_classes_change_nothing_else() {
     let Some(root) = recorded("ctf") else { return };
@@ -164,7 +164,7 @@ fn skipped_classes_change_nothing_else() {
                     path.display()
                 );
                 let without_hints = |text: &str| {
-                    let hints = ["--filter", "there are no events", "no event lies", "help: "];
+                    let hints = ["--filter", "no event matches", "no event is", "help: "];
                     let is_hint = |line: &&str| hints.iter().any(|hint| line.contains(hint));
                     text.lines().filter(|line| !is_hint(line)).map(str::to_owned).collect::<Vec<_>>()
                 };
@@ -203,7 +203,7 @@ fn parts(line: &str) -> Option<(&str, Vec<(&str, &str)>)> {
     // The end of a name with blanks in it.
     let (head, scopes) = line.split_once(": { ")?;
     let name = head.rsplit(' ').next()?;
-    // Where the scopes and their pairs end.
+    // Ends of the scopes and their pairs.
     let (mut depth, mut is_text, mut is_escaped) = (1, false, false);
     let mut pairs = vec![Vec::new()];
     let mut begin = 0;
@@ -244,7 +244,7 @@ fn condition(name: &str, value: &str) -> Option<String> {
     if !name.chars().all(is_word) {
         return None;
     }
-    // Where there is no payload, it is in a context.
+    // Without a payload, it is in a context.
     let is_reserved = ["event", "time", "stream", "trace", "host", "level", "env"].contains(&name);
     let scope = if is_reserved { "payload." } else { "" };
     if let Some(label) = value.strip_prefix("( \"") {

@@ -1,4 +1,4 @@
-//! What people write who are used to `babeltrace2`: it works, or the message says how ichnos does it.
+//! Command lines for `babeltrace2` work, or the message explains the equivalent.
 
 use crate::support::{Directory, Run, command, ichnos, ichnos_in, trace};
 use crate::transcript::transcript;
@@ -44,7 +44,7 @@ fn a_path_without_a_verb() {
     run(&directory, "./nothing").expect(2, &["no such file or directory"]);
     run(&directory, "--format jsonl").expect(2, &["<PATH>"]);
     run(&directory, "chekc t").expect(2, &["did you mean `check`?"]);
-    // What is there is read, even if it is called like a verb of another program.
+    // An existing path is read, even if it is the name of another program's verb.
     std::fs::rename(directory.join("t"), directory.join("query")).unwrap();
     assert_eq!(run(&directory, "query").expect(0, &[]).out.lines().count(), 10);
     std::fs::rename(directory.join("query"), directory.join("t")).unwrap();
@@ -130,7 +130,7 @@ fn options_with_an_answer() {
     ] {
         let run = run(&directory, line).expect(2, &[help]);
         assert!(!run.err.contains("to pass '"), "{line}: {}", run.err);
-        // What is only spelled alike is no answer.
+        // Similarly spelled words are no answer.
         assert!(!run.err.contains("similar"), "{line}: {}", run.err);
         assert_eq!(run.out, "", "{line}");
     }

@@ -1,5 +1,5 @@
-//! What hostile inputs do to the command, with the memory and the time that they take: the table of
-//! `docs/robustness.md` comes from here.
+//! Effects of hostile inputs on the command, with memory and time: the source of the table in
+//! `docs/robustness.md`.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -21,7 +21,7 @@ struct Case {
     name: &'static str,
     /// Writes the files into a directory.
     make: fn(&Path),
-    /// What the shell runs there.
+    /// Command for the shell.
     line: &'static str,
     place: Place,
     code: i32,
@@ -32,7 +32,7 @@ struct Case {
     most: (u32, u32),
 }
 
-/// Where a command runs.
+/// Environment of a command.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     /// Outputs are pipes.
@@ -146,21 +146,21 @@ fn cases() -> Vec<Case> {
         case("40 MB of zeros in 40 kB of gzip", |directory| {
             let zeros = vec![0; 4 << 20];
             write(directory, &[("t.gz", packed(&[], &zeros, 10, &[]))]);
-        }, (Pipes, "ichnos cat t.gz"), (2, "packed bytes become more than the limit of"), (200, 80)),
+        }, (Pipes, "ichnos cat t.gz"), (2, "packed bytes unpack to more than the limit of"), (200, 80)),
         case("a packet of 200 MB in 600 kB of gzip", |directory| padded(directory, 200),
             (Pipes, "ichnos cat --format=null --stats t.tar.gz"), (0, "3 events in"), (1000, 150)),
         case("320 MB of zeros in 10 kB of Zstandard", |directory| {
             let block = [2, 0, 16, 0].repeat(2_500);
             write(directory, &[("t.zst", [&[0x28, 0xb5, 0x2f, 0xfd, 0, 0x50][..], &block].concat())]);
-        }, (Pipes, "ichnos cat t.zst"), (2, "packed bytes become more than the limit of"), (100, 16)),
+        }, (Pipes, "ichnos cat t.zst"), (2, "packed bytes unpack to more than the limit of"), (100, 16)),
         case("300 MB of zeros in 60 kB of xz", |directory| {
             let mut encoder = liblzma::write::XzEncoder::new(Vec::new(), 0);
             encoder.write_all(&vec![0; 5 << 20]).unwrap();
             write(directory, &[("t.tar.xz", encoder.finish().unwrap().repeat(60))]);
-        }, (Pipes, "ichnos cat t.tar.xz"), (2, "packed bytes become more than the limit of"), (500, 120)),
+        }, (Pipes, "ichnos cat t.tar.xz"), (2, "packed bytes unpack to more than the limit of"), (500, 120)),
         case("a zip archive whose members are the same bytes", |directory| {
             write(directory, &[("t.zip", overlapping_zip())]);
-        }, (Pipes, "ichnos cat t.zip"), (2, "packed bytes become more than the limit of"), (100, 16)),
+        }, (Pipes, "ichnos cat t.zip"), (2, "packed bytes unpack to more than the limit of"), (100, 16)),
         case("an archive in an archive in an archive", |directory| {
             let inner = gzip(&tar(&ten_events()));
             let middle = gzip(&tar(&[("inner.tar.gz", inner)]));
@@ -169,7 +169,7 @@ fn cases() -> Vec<Case> {
         case("a truncated `tar.gz`", |directory| {
             let bytes = gzip(&tar(&stream(&packets(300, 3))));
             write(directory, &[("t.tar.gz", bytes[..bytes.len() / 2].to_vec())]);
-        }, (Pipes, "ichnos cat t.tar.gz"), (3, "the file is truncated: it ends at byte"), (100, 16)),
+        }, (Pipes, "ichnos cat t.tar.gz"), (3, "the file is truncated at byte"), (100, 16)),
         case("2,000 data stream files in an archive", |directory| {
             let mut archive = tar::Builder::new(Vec::new());
             archives::add(&mut archive, "t/metadata", METADATA.as_bytes());
@@ -199,7 +199,7 @@ fn cases() -> Vec<Case> {
         }, (Pipes, "ichnos info t.tar.gz"), (2, "the description takes more than"), (500, 200)),
         case("a byte order mark before the metadata", |directory| {
             write(directory, &[("metadata", format!("\u{feff}{METADATA}").into()), ("stream", packet(&[1, 2], 0))]);
-        }, (Pipes, "ichnos check ."), (0, "a byte order mark (U+FEFF) is in front of the metadata: it is skipped"), (100, 16)),
+        }, (Pipes, "ichnos check ."), (0, "skipped a byte order mark (U+FEFF) before the metadata"), (100, 16)),
         case("integers of 65,536 bits", |directory| {
             write(directory, &tsdl("stream{};event{fields:=struct{integer{size=65536;align=1;}a;};};", &[0xa5; 1 << 16]));
         }, (Pipes, EVENTS), (0, "8 events in"), (100, 16)),
@@ -281,21 +281,21 @@ fn cases() -> Vec<Case> {
         case("directories 100 deep", |directory| {
             write(directory, &ten_events());
             fs::create_dir_all(directory.join("d/".repeat(100))).unwrap();
-        }, (Pipes, EVENTS), (3, "it is more than 64 directories deep"), (100, 16)),
+        }, (Pipes, EVENTS), (3, "more than 64 directories deep"), (100, 16)),
         case("a pipe in a trace", |directory| {
             write(directory, &ten_events());
             assert!(Command::new("mkfifo").arg(directory.join("pipe")).status().unwrap().success());
-        }, (Pipes, EVENTS), (3, "this is a pipe, not a file: it is skipped"), (100, 16)),
+        }, (Pipes, EVENTS), (3, "skipped a pipe: not a file"), (100, 16)),
         // What the system refuses.
         case("no further threads", |directory| write(directory, &stream(&packets(200, 3))),
             (OtherUser, "prlimit --nproc=1 ichnos cat -v --threads=8 --chunk-size=500 ."),
             (0, "the system refuses further threads"), (100, 16)),
         case("70 MB to unpack, and less memory", |directory| padded(directory, 70),
-            (Pipes, "ulimit -v 80000; ichnos info t.tar.gz"), (2, "there is not enough memory to hold"), (500, 80)),
+            (Pipes, "ulimit -v 80000; ichnos info t.tar.gz"), (2, "not enough memory to hold"), (500, 80)),
         case("a million environment entries, and less memory", |directory| {
             let entries = names(1_000_000, |name| format!("{name}=1;"));
             write(directory, &tsdl(&format!("env{{{entries}}};stream{{}};event{{}};"), &[]));
-        }, (Pipes, "ulimit -v 100000; ichnos info ."), (2, "there is not enough memory for the description"), (500, 80)),
+        }, (Pipes, "ulimit -v 100000; ichnos info ."), (2, "not enough memory for the description"), (500, 80)),
         case("70 MB to unpack, and a full disk", |directory| padded(directory, 70),
             (Pipes, "trap '' XFSZ; ulimit -f 100; ichnos info t.tar.gz"), (2, "unpacked data cannot be kept in a temporary file in"), (500, 150)),
         case("70 MB to unpack, and no directory for it", |directory| padded(directory, 70),

@@ -69,7 +69,7 @@ fn nothing_in_common() {
     ichnos(["cat", "--stream-intersection", "--listen", "unixgram:x"]);
 }
 
-/// What is printed does not depend on the number of threads.
+/// The output does not depend on the number of threads.
 #[test]
 fn on_several_threads() {
     let directory = Directory::new("intersection-threads");

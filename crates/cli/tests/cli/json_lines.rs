@@ -35,7 +35,7 @@ fn events_of_one_id_that_look_different() {
     fs::write(&again, &written).unwrap();
     assert_eq!(ichnos(["cat", text(&again)]).expect(0, &[]).out, shown);
     assert_eq!(ichnos(["cat", "-fjsonl", text(&again)]).expect(0, &[]).out, written);
-    // What is cut out is what it was.
+    // Cut lines are unchanged.
     let from = ichnos(["cat", "-fjsonl", "--begin", "0.000002500", text(&lines)]).expect(0, &[]).out;
     let events = |text: &str| -> Vec<String> {
         text.lines().filter(|line| line.contains("\"type\":\"event\",")).map(str::to_owned).collect()

@@ -222,7 +222,7 @@ fn classes_come_back() {
     };
     let (run, written) = convert("prop1");
     assert!(!run.out.contains("payload"), "{}", run.out);
-    // How PROP-1.0 has locations and arrays.
+    // Locations and arrays as in PROP-1.0.
     let own = [
         r#","origin":"event-record-payload","any_option":true"#,
         r#""minimum_alignment":8,"element_aligns":false,"#,
@@ -291,7 +291,7 @@ fn headers_come_back() {
     fs::write(&file, all.replace("\"id\":0,\"low\":5,\"own\":1}", "\"id\":9,\"low\":5,\"own\":1}")).unwrap();
     let out = directory.join("contradiction");
     let run = ichnos(["convert", "--losses", text(&file), "-o", text(&out)]);
-    assert!(run.out.contains("its header says that its class is 9, but that is 0"), "{}", run.out);
+    assert!(run.out.contains("its header has the class id 9, but its class is 0"), "{}", run.out);
     ichnos(["check", "--strict", text(&out)]);
     assert_eq!(ichnos(["cat", "-q", text(&out)]).expect(0, &[]).out.lines().count(), 1);
 }

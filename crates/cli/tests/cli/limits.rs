@@ -138,7 +138,7 @@ fn each_flag_sets_its_limit() {
     let few = run("info", &files, &["--max", "damage=3", "--json", "--count"]).expect(3, &[]).json();
     assert_eq!((few["damage"].as_u64(), few["traces"][0]["damage_left_out"].as_u64()), (Some(5), Some(2)));
     cat(&files, &["--max", "damage=0"]).expect(2, &["at least 1"]);
-    // What is unpacked, and what lies where.
+    // Unpacked data, and positions.
     let of = |files: Files, given: &str, code: i32, part: &str| {
         let directory = Directory::new("limits");
         for (name, bytes) in files {
@@ -156,12 +156,12 @@ fn each_flag_sets_its_limit() {
     of(archive(900_000), "ratio=2000", 3, "");
     of(archive(90_000), "ratio=2", 2, "--max ratio=VALUE");
     of(archive(9000), "unpacked=4K", 2, "--max unpacked=VALUE");
-    of(archive(9), "files=1", 2, "the number of files is more than the limit of 1");
+    of(archive(9), "files=1", 2, "the number of files exceeds the limit of 1");
     of(tsdl(PACKETS, &[8]), "files=2", 0, "");
-    of(tsdl(PACKETS, &[8]), "files=1", 2, "the number of files is more than the limit of 1");
+    of(tsdl(PACKETS, &[8]), "files=1", 2, "the number of files exceeds the limit of 1");
     let deep = || tsdl(PACKETS, &[8]).into_iter().chain([("a/b/c", vec![8])]).collect();
     of(deep(), "directories=2", 0, "");
-    of(deep(), "directories=1", 3, "skipped, it is more than 1 directories deep");
+    of(deep(), "directories=1", 3, "skipped: more than 1 directories deep");
 }
 
 /// Whichever limit is reached, the message names the option that raises it.
@@ -286,8 +286,8 @@ fn xz(bytes: &[u8]) -> Vec<u8> {
     packed
 }
 
-/// How many bytes of data fit into an archive of a kilobyte beside metadata of less than a kilobyte; less
-/// of them where all takes twenty times as long.
+/// Bytes of data that fit into an archive of a kilobyte besides metadata of less than a kilobyte; fewer in
+/// debug builds, which take twenty times as long.
 const DATA: usize = if cfg!(debug_assertions) { 32 << 10 } else { (144 << 10) - (10 << 10) };
 
 /// An archive of one kilobyte.
@@ -404,7 +404,7 @@ fn hostile() -> Vec<(&'static str, Files)> {
             )),
         ),
         ("empty variants", full("enum:integer{size=1;align=1;}{a,b}t;variant<t>{struct{}a;struct{}b;}v;")),
-        // What is printed with each value.
+        // Output for each value.
         ("names of values", full(&format!("enum:integer{{size=1;align=1;}}{{{}}}a;", labels(12)))),
         ("long names", full(&format!("{bit}{};struct{{}}{};", LONG.repeat(4), "b".repeat(127)))),
         (

@@ -39,7 +39,7 @@ fn other_locales_are_ascii() {
         assert_eq!(out, run(&[], arguments).0);
         assert!(!out.is_ascii());
     }
-    // What an error repeats.
+    // Text repeated by an error.
     let (_, error) = run(&[("LC_ALL", "C")], &["cat", "--filter", "é == 1"]);
     assert!(error.contains("\\u{e9}") && error.is_ascii(), "{error}");
 }

@@ -47,7 +47,7 @@ fn a_log_is_printed_counted_and_checked() {
     ichnos(["cat", "-fdetails", "-n1", log])
         .expect(0, &[])
         .prints(&["Event `log` (Class ID ", "severity: 48"]);
-    ichnos(["info", log]).expect(0, &[]).prints(&["Fuchsia's logs", "only met while reading: `--count`"]);
+    ichnos(["info", log]).expect(0, &[]).prints(&["Fuchsia's logs", "only known after reading: `--count`"]);
     ichnos(["info", "--count", log]).expect(0, &[]).prints(&[
         "8 events",
         "4 event record classes",
@@ -254,7 +254,7 @@ fn no_record_gets_lost_without_a_word() {
     ichnos(["cat", "--max", "depth=1", path(&log)]);
 }
 
-/// What arrives at a socket is printed at once, until Ctrl-C.
+/// Datagrams at a socket are printed at once, until Ctrl-C.
 #[cfg(unix)]
 #[test]
 fn a_socket_is_listened_to() {

@@ -87,9 +87,9 @@ fn only_clocks_with_an_offset_are_related() {
         ichnos(["merge", "--manifest", text(&list), "--force", "-o", text(&out)])
     };
     let table = |name: &str, more: &str| format!("[[trace]]\npath = '{name}'\n{more}\n");
-    merge(&[table("a", ""), table("b", "")].concat()).expect(2, &["nothing relates", "--manifest"]);
+    merge(&[table("a", ""), table("b", "")].concat()).expect(2, &["unrelated origins", "--manifest"]);
     merge(&[table("a", "offset = '0s'"), table("b", ""), table("c", "")].concat())
-        .expect(2, &["nothing relates"]);
+        .expect(2, &["unrelated origins"]);
     assert!(!out.exists());
     merge(&[table("a", "clocks.mono = '1s'"), table("b", "")].concat()).expect(0, &[]);
     ichnos(["check", "--strict", text(&out)]).expect(0, &[]);
@@ -113,7 +113,7 @@ fn what_is_wrong_with_a_manifest_is_said_with_its_place() {
     );
     cat("[[trace]]\npath = 'b'\n").expect(2, &["traces.toml:2:8: there is no file or directory `", "/b`"]);
     cat("[[trace]]\npath = 'a'\nclocks = { mno = '1s' }\n")
-        .expect(2, &["traces.toml:3:12: ", "there is no clock `mno`", "help: there is `mono`"]);
+        .expect(2, &["traces.toml:3:12: ", "unknown clock `mno`", "help: there is `mono`"]);
     cat("[[trace]\n").expect(2, &["traces.toml:1:"]);
     ichnos(["cat", "--manifest", text(&directory)]).expect(2, &["cannot be read"]);
     ichnos(["cat"]).expect(2, &["PATH"]);

@@ -159,7 +159,7 @@ fn one(source: &[File], seed: u64) {
     if err.contains("panicked") || err.contains("Usage:") || err.contains("^^") || !(0..=3).contains(&code) {
         fail("it does not end as it should", "");
     }
-    if err.contains("is not what was written") {
+    if err.contains("differs from the written data") {
         fail("the output differs", "");
     }
     if code != 0 || words[0] == "split" {

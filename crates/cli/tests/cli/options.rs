@@ -11,7 +11,7 @@ fn cat(directory: &Directory, options: &[&str]) -> Run {
     ichnos([OsStr::new("cat"), directory.as_os_str()].into_iter().chain(options.iter().map(OsStr::new)))
 }
 
-/// Each option with each format: no option changes nothing without an error.
+/// Each option with each format: no option has no effect without an error.
 #[test]
 fn each_with_each_format() {
     let directory = trace("each-option");
@@ -80,7 +80,7 @@ fn all_that_do_not_apply_are_named() {
     cat(&directory, &["--json", "--fields=all", "--clock-date", "--details=compact"]);
 }
 
-/// What is said about traces of a format that is not there.
+/// Messages about options for a format without traces.
 #[test]
 fn of_formats_of_traces() {
     let ctf = trace("of-formats");
@@ -99,13 +99,13 @@ fn of_formats_of_traces() {
         run(verb, &[logs], &["--dialect", "spec2"])
             .expect(2, &["`--dialect` applies to traces of the format `ctf`"]);
         run(verb, &[ctf], &["--dialect", "ctf1.8"]).expect(0, &[]);
-        // What is asked for is so anyway.
-        run(verb, &[logs], &["--no-quirks"]).expect(0, &["note: `--no-quirks` changes nothing"]);
+        // The option asks for the default behaviour.
+        run(verb, &[logs], &["--no-quirks"]).expect(0, &["note: `--no-quirks` has no effect"]);
         run(verb, &[logs], &["--no-quirk=lttng-monotonic-clock"])
-            .expect(0, &["note: `--no-quirk` changes nothing"]);
-        run(verb, &[ctf], &["--unsorted"]).expect(0, &["note: `--unsorted` changes nothing"]);
+            .expect(0, &["note: `--no-quirk` has no effect"]);
+        run(verb, &[ctf], &["--unsorted"]).expect(0, &["note: `--unsorted` has no effect"]);
         assert_eq!(
-            run(verb, &[ctf], &["--no-quirks"]).expect(0, &[]).err.matches("changes nothing").count(),
+            run(verb, &[ctf], &["--no-quirks"]).expect(0, &[]).err.matches("has no effect").count(),
             0
         );
     }

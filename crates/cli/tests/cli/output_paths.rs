@@ -187,7 +187,7 @@ fn inputs_stay_whatever_leads_to_them() {
             run.expect(2, &["error: "]);
             assert_eq!(content(&around), before, "{verb:?} {from} -o {to}");
         }
-        // What will be read as a trace cannot be anywhere in a directory of traces.
+        // An output that is a trace cannot be inside a directory of traces.
         let is_text = *verb == TO_FILE[0] || *verb == TO_FILE[2];
         let output = around.join("dir/new");
         run(verb, &around.join("dir"), &output, &[]).expect(if is_text { 0 } else { 2 }, &[]);

@@ -36,7 +36,7 @@ fn topics_of_help() {
     ichnos(["formats", "--json"]);
 }
 
-/// What each verb and each sink prints of a trace in a directory.
+/// Output of each verb and each sink for a trace in a directory.
 fn print_all(directory: &Path, path: &str, more: &[&str]) {
     let run = |arguments: &[&str]| {
         ichnos_in(directory, [&arguments[..1], &[path], &arguments[1..]].concat());

@@ -50,7 +50,7 @@ fn lttng_would_have_written_the_same() {
     copy(&root().join("examples/hello-lttng"), &trace);
     let path = trace.to_str().unwrap();
     let before = cat(&trace);
-    // Those that LTTng wrote are what it is.
+    // Indexes written by LTTng are the reference.
     ichnos(["index", "-v", path]).expect(0, &["note: 0 index files written, 2 unchanged"]);
     let files = indexes_of(&trace);
     assert_eq!(files.len(), 2);
@@ -82,7 +82,7 @@ fn what_has_no_index() {
     let path = trace.to_str().unwrap();
     ichnos(["index", "-v", path]).expect(3, &["chan_0: damaged at byte ", "1 index file written"]);
     assert!(!index.exists());
-    // Where no directory can be.
+    // At a path that cannot be a directory.
     fs::remove_dir_all(index.parent().unwrap()).unwrap();
     fs::write(index.parent().unwrap(), b"").unwrap();
     let parent = index.with_file_name("chan_1.idx");
@@ -91,10 +91,10 @@ fn what_has_no_index() {
     ichnos(["index", file]).expect(2, &["expected the directory of a trace"]);
     ichnos(["index", directory.join("none").to_str().unwrap()]).expect(2, &["no such file or directory"]);
     let logs = root().join("examples/hello-dotnet");
-    ichnos(["index", logs.to_str().unwrap()]).expect(2, &["no trace of a format that has indexes"]);
+    ichnos(["index", logs.to_str().unwrap()]).expect(2, &["no trace of a format with packet indexes"]);
 }
 
-/// What `convert --index` writes is what `index` finds in the packets, and readers use it.
+/// Indexes of `convert --index` are the same as those of `index`, and readers use them.
 #[test]
 fn converted_traces_have_the_same_indexes() {
     let directory = Directory::new("converted-indexes");

@@ -11,7 +11,7 @@ fn run(verb: &str, paths: &[&OsStr], options: &[&str]) -> Run {
     ichnos([OsStr::new(verb)].into_iter().chain(paths).chain(options.iter().map(OsStr::new)))
 }
 
-/// What cannot be read is said, and the others are read.
+/// Unreadable paths are reported, and the others are read.
 #[test]
 fn one_of_several() {
     let directory = trace("one-of-several");
@@ -35,7 +35,7 @@ fn one_of_several() {
             assert_eq!(run("cat", &paths, &[]).expect(3, &["error: ", expected]).out, alone);
             run("info", &paths, &[]).expect(3, &["error: ", expected]).prints(&["data stream"]);
             run("schema", &paths, &[]).expect(3, &["error: ", expected]).prints(&["demo:tick"]);
-            // What a check finds is its output.
+            // The findings of a check are its output.
             run("check", &paths, &[]).expect(3, &[]).prints(&[expected, "1 error, 0 warnings", "10 events"]);
             for verb in ["cat", "info", "schema", "check"] {
                 let run = run(verb, &paths, &["--strict"]).expect(2, &[expected]);
@@ -55,7 +55,7 @@ fn one_of_several() {
     }
 }
 
-/// What is printed does not depend on the order of the paths.
+/// The output does not depend on the order of the paths.
 #[test]
 fn paths_in_any_order() {
     let examples = crate::support::root().join("examples");
@@ -106,13 +106,13 @@ fn known_files() {
         ("elf", &elf, "a program or library (ELF)"),
         ("core", &core, "a core dump (ELF)"),
         ("text", b"some text\n", "a text file"),
-        ("journal", b"LPKSHHRH\0\0", "a journal of systemd"),
+        ("journal", b"LPKSHHRH\0\0", "a systemd journal"),
         ("etl", &etl, "an ETL file"),
-        ("strace", b"brk(NULL) = 0x5581\n", "a text of strace"),
+        ("strace", b"brk(NULL) = 0x5581\n", "strace output"),
         ("trace.dat", b"\x17\x08\x44tracing6", "a trace.dat file"),
         ("sqlite", b"SQLite format 3\0", "a SQLite database"),
         ("pdf", b"%PDF-1.7", "a PDF document"),
-        ("zeros", &[0; 64], "a file of zeros"),
+        ("zeros", &[0; 64], "a file that begins with zeros"),
     ] {
         let path = directory.join(name);
         fs::write(&path, bytes).unwrap();
@@ -136,7 +136,7 @@ fn known_files() {
     run("info", &[packed.as_os_str()], &[]);
 }
 
-/// What is wrong with a directory stops a strict reader, too.
+/// An error in a directory also stops a strict reader.
 #[cfg(unix)]
 #[test]
 fn problems_of_directories() {

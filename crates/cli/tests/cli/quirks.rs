@@ -88,7 +88,7 @@ fn events_after_their_packet() {
     ] {
         let directory = trace("after-packet", tracer, &PACKETS, &[]);
         let ends = |more: &[&str]| times(&directory, "packet-end", more);
-        // What is no bug of the tracer is damage.
+        // Everything other than a tracer bug is damage.
         let reported = |kind: &str, more: &[&str]| {
             times_with(
                 &directory,

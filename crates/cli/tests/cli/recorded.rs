@@ -38,9 +38,8 @@ fn every_verdict_has_an_exit_code() {
     }
 }
 
-/// What is printed does not depend on how many threads read, nor on how the timeline is cut into chunks, even
-/// where clocks go backwards or packets are damaged. Each way of printing has a test of its own, so that they run
-/// at the same time.
+/// The output does not depend on the number of threads, nor on the chunks of the timeline, even if clocks go
+/// backwards or packets are damaged. Each format has a test of its own, so that they run in parallel.
 mod threads_and_chunks_do_not_show {
     use super::{ichnos, recorded};
 
@@ -53,7 +52,7 @@ mod threads_and_chunks_do_not_show {
             let path = path.to_str().unwrap();
             let run = |threads: &[&str]| {
                 let run = ichnos([&["cat", path], options, threads].concat());
-                // How long it took is another time.
+                // The elapsed time varies.
                 let lines = run.err.lines().filter(|line| !line.contains(" in "));
                 (run.code, lines.map(str::to_owned).collect::<Vec<_>>(), run.out)
             };

@@ -161,13 +161,13 @@ fn the_name_of_the_file_decides() {
     }
 }
 
-/// Where nothing counts, nothing is written: viewers do not load what is empty.
+/// Without weights, nothing is written: viewers do not load empty profiles.
 #[test]
 fn nothing_is_written_of_nothing() {
     let directory = Directory::new("stacks-nothing");
     let output = directory.join("out.svg");
     run(&directory, &format!("stacks --process 78 -o {}", output.display()))
-        .expect(1, &["no event has a call stack"]);
+        .expect(1, &["no selected event has a call stack"]);
     assert!(!output.exists());
 }
 
@@ -191,8 +191,8 @@ fn frames_below_events() {
     cat("--stacks -f null").expect(2, &["`--stacks` does not apply to the format `null`"]);
 }
 
-/// What a reader that nobody here wrote makes of samples: the time since the sample before of the same thread, of all
-/// samples, and of those of which the one before was taken in managed code.
+/// Results of an independent reader for samples: the time since the previous sample of the same thread, of all
+/// samples, and of those whose previous sample was in managed code.
 #[test]
 fn times_of_recorded_samples() {
     let Some(directory) = recorded("nettrace/dotnetdiag") else { return };

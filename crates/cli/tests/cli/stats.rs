@@ -73,7 +73,10 @@ fn mistakes() {
     stats(&["--by", "valeu"], "did you mean `value`?");
     stats(&["--by", "event,payload.smal"], "did you mean `small`?");
     stats(&["--histogram", "timestamp", "--by", "nothing\x1b"], "no event has a field `nothing\\x1b`");
-    stats(&["--histogram", "small", "--event", "demo:tick"], "--event leaves out: `demo:tock`");
+    stats(
+        &["--histogram", "small", "--event", "demo:tick"],
+        "only events excluded by --event have the field: `demo:tock`",
+    );
     stats(&["--key", "value"], "--pair");
     stats(&["--sort", "p99"], "--histogram or --pair");
     stats(&["--sort", "gap", "--pair", "a", "b"], "pairs have no such column");
@@ -231,7 +234,7 @@ fn babeltrace2(path: &Path, options: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// What `babeltrace2`'s counter says.
+/// Returns the result of `babeltrace2`'s counter.
 #[test]
 fn counts_are_those_of_the_reference() {
     let Some(root) = recorded("ctf/real") else { return };
@@ -250,7 +253,7 @@ fn counts_are_those_of_the_reference() {
     }
 }
 
-/// What a Python program computes from the text of `babeltrace2`.
+/// Returns the result of a Python program from the text of `babeltrace2`.
 #[test]
 fn statistics_are_those_of_another_program() {
     let Some(root) = recorded("ctf/real") else { return };

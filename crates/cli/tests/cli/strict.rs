@@ -1,5 +1,4 @@
-//! What strict reading refuses and other reading only warns about, and what `check` says of data that no
-//! other verb reports.
+//! Errors in strict mode that are otherwise warnings, and problems of data that only `check` reports.
 
 use crate::support::{Directory, Run, ichnos};
 use crate::transcript::transcript;

@@ -17,7 +17,7 @@ struct Registered {
     feature: String,
 }
 
-/// What the registry of formats names.
+/// Names in the registry of formats.
 fn registered() -> Vec<Registered> {
     let text = std::fs::read_to_string(REGISTRY).unwrap();
     let (_, list) = text.split_once("FORMATS: &[&dyn Format] = &[\n").unwrap();
@@ -78,7 +78,7 @@ fn forbidden(name: &str) -> Vec<&'static str> {
     forbidden
 }
 
-/// How many packages a small crate may need at most, itself included.
+/// Maximum number of packages that a small crate may need, including itself.
 fn most_packages(name: &str) -> Option<usize> {
     match name {
         "ichnos-json" => Some(3),
@@ -114,7 +114,7 @@ struct Package {
 fn packages(for_all_systems: bool) -> Option<BTreeMap<String, Package>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let host = format!("--filter-platform={}-unknown-linux-gnu", std::env::consts::ARCH);
-    // Those for other systems need not be on this machine; then those for this one must do.
+    // Packages for other systems may be missing on this machine; then check those for this one.
     let all = for_all_systems.then_some(&["--locked"][..]);
     let output = all.into_iter().chain([&["--locked", "--offline", &host][..]]).find_map(|arguments| {
         let output = Command::new(&cargo)
@@ -215,7 +215,7 @@ fn only_io_has_unsafe_code() {
     }
 }
 
-/// Whether one may choose licences from the list alone. `expression` is one of SPDX, or of the
+/// Returns `true` if the licences can be satisfied from the list alone. `expression` is one of SPDX, or of the
 /// older form with `/` for "or".
 fn is_welcome(expression: &str) -> bool {
     let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
@@ -347,7 +347,7 @@ fn uses(krate: &str) -> BTreeMap<String, BTreeSet<String>> {
         let lines: Vec<String> = lines.into_iter().map(|(_, line)| line).collect();
         texts.insert(names.join("::"), lines.join("\n"));
     }
-    // What a module re-exports: the name, and its path.
+    // Re-exports of a module: the name, and its path.
     let mut exports: BTreeMap<(String, String), String> = BTreeMap::new();
     let mut used: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (module, text) in &texts {
@@ -442,7 +442,7 @@ fn absolute(path: &str, module: &str, texts: &BTreeMap<String, String>) -> Strin
 
 /// Of files that use each other, whether themselves or by way of others: what of each other they use.
 fn circles(mut uses: BTreeMap<String, BTreeSet<String>>) -> BTreeMap<String, BTreeSet<String>> {
-    // What uses nothing that is left, or is not used by what is left, is taken out, until circles are left.
+    // Remove everything that uses nothing left, or is not used by anything left, until only cycles are left.
     loop {
         let before = uses.len();
         let all: BTreeSet<String> = uses.keys().cloned().collect();
@@ -473,7 +473,7 @@ fn no_circles_between_files_of_the_command() {
     assert!(circles.is_empty(), "circles: {circles:#?}");
 }
 
-/// What the model uses in a circle: the class of an event can have a function that writes the message of events.
+/// Cycle allowed in the model: the class of an event can have a function that writes the message of events.
 const CIRCLE: (&str, &str) = ("log", "event");
 
 /// The same of the model: classes are compiled into steps, which know nothing else of plans, and what runs the
@@ -565,10 +565,10 @@ fn traits_say_how_to_implement_them() {
     assert!(traits > 5, "traits are not found");
 }
 
-/// What libraries say is about what they can be asked for, and not about options of the command.
+/// Texts of libraries are about their interface, not about options of the command.
 #[test]
 fn libraries_do_not_speak_of_options_of_the_command() {
-    /// What other programs understand.
+    /// Words for other programs.
     const OTHERS: &[&str] = &["`perf data convert --to-ctf DIR`"];
     let crates = ["model", "io", "flow", "export", "collect", "ichnos"].map(str::to_owned).into_iter();
     let formats = formats();

@@ -27,7 +27,7 @@ impl Deref for Directory {
     }
 }
 
-/// What a run of the command did.
+/// Result of running the command.
 pub struct Run {
     pub code: i32,
     pub out: String,
@@ -126,7 +126,7 @@ pub fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// Where recorded traces are; None (and a line that says what is skipped) if they are not there.
+/// Returns the directory of recorded traces, or prints a line about the skipped test and returns `None`.
 pub fn recorded(path: &str) -> Option<PathBuf> {
     let root = match std::env::var_os("ICHNOS_TRACES") {
         Some(root) => PathBuf::from(root),

@@ -124,7 +124,7 @@ fn the_end_of_what_does_not_say_it() {
     assert_eq!(cat(&path, &["--begin", "-1h"]).out, all);
 }
 
-/// What is selected of `info`, `check` and `schema`.
+/// Selections of `info`, `check` and `schema`.
 #[test]
 fn selections_of_reports() {
     let _transcript = transcript!();

@@ -40,14 +40,14 @@ fn one_request() {
     of_request(&["show", "latest", "--no-search"]);
 }
 
-/// What a part of the traces shows: operations that only texts name.
+/// A part of the traces: operations only mentioned in texts.
 #[test]
 fn parts_of_one_request() {
     let _transcript = transcript!();
     for name in ["shop.reports", "stock", "prices.nettrace.zst", "printer.log"] {
         ichnos_in(root(), ["task", "show", "--gmt", "44f3", &format!("{TRACE}/{name}")]);
     }
-    // What only texts name may be there by chance, but is listed where there is nothing else.
+    // Operations only mentioned in texts may be accidental, but are listed if there are no others.
     for arguments in [&["list"][..], &["list", "--all", "--gmt"], &["show", "latest"]] {
         ichnos_in(root(), [&["task"], arguments, &[&format!("{TRACE}/stock")]].concat());
     }
@@ -122,10 +122,55 @@ fn clocks() {
     let alone: Vec<String> = SKEWED.iter().map(|lines| lines.replace("Host", "Agent")).collect();
     write_reports(&directory, &alone.iter().map(String::as_str).collect::<Vec<_>>());
     for verb in [&["list"][..], &["show", "latest"]] {
-        let warning =
-            "clocks not corrected: 2 edges back in time between operations that do not name a machine";
+        let warning = "clocks not corrected: 2 edges back in time between operations without a machine";
         of(verb).expect(0, &[warning]).prints(&["2 back in time"]);
     }
+}
+
+/// A search for corrections that takes too many steps is ended, and all verbs say so.
+#[test]
+fn clocks_of_too_many_machines() {
+    let directory = Directory::new("machines");
+    // Around a circle of machines, the time goes back at each step.
+    let report = |number: u32| {
+        let edge = if number > 0 { format!("\nEdge: {number:08X}") } else { String::new() };
+        let (next, host, time) = (number + 1, number % 1_400, 10_000 - number);
+        format!("X-Trace: 10CAFEBABE{next:08X}{edge}\nHost: m{host}\nLabel: step\nTimestamp: {time}")
+    };
+    let reports: Vec<String> = (0..=1_400).map(report).collect();
+    write_reports(&directory, &reports.iter().map(String::as_str).collect::<Vec<_>>());
+    let of = |arguments: &[&str]| ichnos_in(&directory, [&["task"], arguments, &["a.reports"]].concat());
+    let says =
+        |tasks: &str| format!("clocks of {tasks} not corrected: too many machines with edges between them");
+    of(&["list"]).expect(0, &[&says("1 task")]).prints(&["1,400 back in time, clocks not corrected"]);
+    // By its identifier, as looking for the latest one takes another search.
+    for verb in [&["show", "CAFEBABE"][..], &["path", "CAFEBABE"], &["diff", "CAFEBABE", "CAFEBABE"]] {
+        let json = of(&[verb, &["--json"]].concat()).expect(0, &[&says("task CAFEBABE")]).json();
+        let told = if verb[0] == "show" { &json["graph"] } else { &json }["correction_incomplete"].clone();
+        assert!(told == Json::Bool(true) || told == serde_json::json!([true, true]), "{told}");
+    }
+    let quiet = of(&["list", "--no-correct-clocks", "--json"]).expect(0, &[]).json();
+    assert_eq!(quiet["tasks"][0]["correction_incomplete"], false);
+}
+
+/// The graph is written while it is printed: it takes no more memory than the path.
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_of_a_long_task() {
+    let directory = Directory::new("long");
+    let report = |number: u32| {
+        let edge = format!("Edge: {number:08X}");
+        format!("X-Trace: 10CAFEBABE{:08X}\n{edge}\nLabel: step\nTimestamp: {number}", number + 1)
+    };
+    let reports: Vec<String> = (0..20_000).map(report).collect();
+    write_reports(&directory, &reports.iter().map(String::as_str).collect::<Vec<_>>());
+    let path = directory.join("a.reports");
+    let peak = |verb: &str| {
+        let words = ["task", verb, "latest", "--json"].map(std::ffi::OsStr::new);
+        crate::trees::peak_memory(&[&words[..], &[path.as_os_str()]].concat())
+    };
+    let (show, path) = (peak("show"), peak("path"));
+    assert!(show < 2 * path, "{show} kB and {path} kB");
 }
 
 /// A task has the title that its reports give it, otherwise the name of its first operation.

@@ -1,5 +1,5 @@
-//! What reaches a terminal: whatever a trace, a path or the command line holds, nothing that a terminal obeys
-//! or does not show.
+//! Output to a terminal: whatever a trace, a path or the command line contains, no control sequences and no
+//! invisible characters.
 
 use std::fs;
 use std::io::Read as _;
@@ -212,7 +212,7 @@ fn messages_escape_what_is_not_printable() {
     shown(3, &["cat", &packed]);
     shown(1, &["check", &packed]);
     shown(3, &["info", "--count", &packed]);
-    // What is not there, and what the command line has.
+    // Missing files, and texts of the command line.
     shown(2, &["info", &hostile("no such")]);
     let usage = |arguments: &[&str]| {
         let (code, bytes) = on_terminal(arguments);

@@ -95,7 +95,7 @@ fn quoted(argument: &str) -> String {
     format!("'{}'", argument.replace('\'', "'\\''"))
 }
 
-/// What does not depend on the machine or the moment, and what can be read.
+/// Removes everything that depends on the machine or the time, and keeps it readable.
 fn shown(text: &str) -> String {
     let mut text = text.replace(root().to_str().unwrap(), "[PROJECT]");
     for (before, after) in [("ichnos ", ""), ("\"version\": \"", "\"")] {
@@ -104,7 +104,7 @@ fn shown(text: &str) -> String {
     }
     let text = without_random_names(&text);
     let lines = text.split_inclusive('\n').map(|line| match line.rsplit_once(" in ") {
-        // How long it took.
+        // Elapsed time.
         Some((before, time)) if is_duration(time) => format!("{before} in [TIME]\n"),
         _ => line.to_owned(),
     });

@@ -1,4 +1,4 @@
-//! Which files of a directory are read: links, hidden names, what is no file, holes, and paths within a trace.
+//! Files of a directory that are read: links, hidden names, special files, holes, and paths within a trace.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -221,7 +221,7 @@ fn what_is_no_file_is_called_what_it_is() {
     let (events, run) = count(&directory, 3);
     assert_eq!(events, 10);
     for found in ["a pipe", "a socket", "a device"] {
-        assert!(run.err.contains(&format!("this is {found}, not a file: it is skipped")), "{}", run.err);
+        assert!(run.err.contains(&format!("skipped {found}: not a file")), "{}", run.err);
     }
     let run = ichnos([OsStr::new("check"), directory.as_os_str()]).expect(1, &[]);
     assert!(!run.out.contains("mode") && run.out.contains("remove it from the directory"), "{}", run.out);
@@ -247,7 +247,7 @@ pub fn sparse(path: &Path, places: &[u64], len: u64) -> Option<u64> {
     Some(packet(&[1, 2, 3], 0).len() as u64)
 }
 
-/// How long all processes that this one has started have worked.
+/// Returns the CPU time of all processes started by this one.
 #[cfg(target_os = "linux")]
 fn cpu_time_of_children() -> Duration {
     use nix::sys::resource::{UsageWho, getrusage};
@@ -373,7 +373,7 @@ fn very_many_data_streams() {
 
 /// The most private memory of the command, in kB.
 #[cfg(target_os = "linux")]
-fn peak_memory(arguments: &[&OsStr]) -> u64 {
+pub fn peak_memory(arguments: &[&OsStr]) -> u64 {
     use std::process::Stdio;
     let arguments = arguments.iter().filter(|option| arguments[0] != "info" || **option != "--threads=1");
     let mut command = crate::support::command();

@@ -18,7 +18,7 @@ fn events() {
     cat(path, &["--event", "demo:tik"]).expect(1, &expected);
     cat(path, &["--event", "*:TICK"]);
     cat(path, &["--event", "tock"]);
-    // What is not near is listed, if that is short.
+    // Without similar names, a short list is printed.
     cat(path, &["--event", "unlike"]);
     // One pattern of several.
     let run = cat(path, &["--event", "demo:tick", "--event", "demo:tok"]);
@@ -81,5 +81,5 @@ fn logs() {
     let run = cat(logs.as_os_str(), &["--event=log", "--event=lgo", "--limit=1"]);
     assert!(!run.err.contains("lgo"), "{}", run.err);
     let run = cat(logs.as_os_str(), &["--event=log", "--limit=0"]);
-    assert!(!run.err.contains("no events"), "{}", run.err);
+    assert!(!run.err.contains("no event matches"), "{}", run.err);
 }

@@ -96,10 +96,10 @@ fn untimed_events_get_times_around_them() {
             let found = losses(&ichnos(words).expect(0, &[]).json());
             assert_eq!(events(&out), expected, "{name} {dialect}");
             assert_eq!(found, lost, "{name} {dialect}");
-            // What would be lost is nothing to write.
+            // With --strict, losses prevent writing.
             let strict = directory.join("strict");
             ichnos(["convert", "--strict", text(&source), "-o", text(&strict)])
-                .expect(2, &["something would be lost"]);
+                .expect(2, &["some data would be lost"]);
             assert!(!strict.exists());
         }
         let out = directory.join(format!("{name}-filtered"));

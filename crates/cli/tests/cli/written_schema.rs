@@ -26,7 +26,7 @@ fn with_metadata(trace: &Path, metadata: &str) -> Directory {
     copy
 }
 
-/// What a program prints of a trace, and its exit code.
+/// Returns the output of a program for a trace, and its exit code.
 fn printed(mut command: Command, trace: &Path) -> (Option<i32>, Vec<u8>) {
     let output = command.arg(trace).env("TZ", "UTC").output().unwrap();
     (output.status.code(), output.stdout)
@@ -67,7 +67,7 @@ fn a_schema_is_of_one_trace() {
     let (one, other) = (trace("one"), trace("other"));
     let [one, other] = [&one, &other].map(|directory| directory.to_str().unwrap());
     let run = ichnos(["schema", "--as", "spec2", one, other])
-        .expect(2, &["there are 2 traces, not one", one, other]);
+        .expect(2, &["expected one trace, found 2", one, other]);
     assert_eq!(run.out, "");
     ichnos(["schema", "--as", "spec2", "--json", one]).expect(2, &["cannot be used with"]);
     ichnos(["schema", "--as", "yaml", one]).expect(2, &["tsdl", "prop1", "prop2", "spec2"]);

@@ -174,7 +174,7 @@ fn content_sizes_within_a_byte_stay_where_that_is_possible() {
         let out = directory.join(format!("out-{dialect}"));
         let words = ["convert", "--losses", "--dialect", dialect, text(&source), "-o", text(&out)];
         let losses = run(&words).expect(0, &[]).out;
-        let is_cut = losses.contains("1  trace  events behind the last whole byte");
+        let is_cut = losses.contains("1  trace  events after the last whole byte");
         let expected: &[u64] = if dialect == "prop1" { &[1, 2, 3] } else { &[1, 2] };
         assert_eq!((&values(&out)[..], is_cut), (expected, dialect != "prop1"), "{dialect}:\n{losses}");
     }

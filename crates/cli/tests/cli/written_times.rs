@@ -74,7 +74,7 @@ fn times_of_a_variable_length_get_longer() {
                 run(&["check", "--strict", text(&out)]).expect(0, &[]);
             }
         }
-        // What is left out moved the clock on.
+        // Skipped events advanced the clock.
         let out = directory.join(format!("{name}-filtered"));
         run(&["filter", "v == 1 || v >= 4", text(&source), "--force", "-o", text(&out)]).expect(0, &[]);
         assert_eq!(events(&out), ["70,1", "305,4", "305,5"], "{name}");
@@ -190,7 +190,7 @@ fn packets_that_cannot_say_their_size_are_left_out() {
     let out = directory.join("out");
     let words = ["convert", "--losses", "--to-dialect", "ctf1.8", text(&source), "--force", "-o", text(&out)];
     run(&words).expect(0, &[]).prints(&[
-        "packet that cannot be written: its header and context are too large for the fields of its size",
+        "packet that cannot be written: its header and context are too large for its size fields",
         "event that cannot be written: its packet cannot be",
     ]);
     assert_eq!(events(&out), ["17,3"]);
@@ -237,9 +237,9 @@ fn an_output_that_lacks_all_events_is_no_success() {
     {
         let out = directory.join(number.to_string());
         let more = ["--to-dialect", "ctf1.8", text(&source), "--force", "-o", text(&out)];
-        run(&[words, &more].concat()).expect(3, &[warning, "--losses lists why"]);
+        run(&[words, &more].concat()).expect(3, &[warning, "--losses lists the reasons"]);
     }
-    // Where nothing is selected, nothing is missing.
+    // Without a selection, nothing is missing.
     let out = directory.join("none");
     let words = ["filter", "v > 2", "--to-dialect", "ctf1.8", text(&source), "--force", "-o", text(&out)];
     assert!(!run(&words).expect(1, &[]).err.contains("dropped: "));
@@ -251,7 +251,7 @@ fn an_output_that_lacks_all_events_is_no_success() {
     run(&["repair", text(&source), "--force", "-o", text(&out)]).expect(3, &["no event can be recovered"]);
 }
 
-/// What packet headers and contexts and event record headers lose is listed, too.
+/// Losses of packet headers and contexts and of event record headers are also listed.
 #[test]
 fn losses_of_packets_are_listed() {
     let directory = Directory::new("written-packet-losses");
@@ -350,8 +350,8 @@ fn clocks_go_on_in_other_dialects() {
     }
 }
 
-/// Where something is left out, packets and event records whose fields say a few bits of the time still say the right
-/// one; the dialects differ in whether clocks go on from packet to packet.
+/// With skipped events, packets and event records with truncated timestamps still have the right times; the
+/// dialects differ in whether clocks continue from packet to packet.
 #[test]
 fn what_is_left_out_moves_the_clock_on() {
     let directory = Directory::new("written-left-out");

@@ -1,4 +1,4 @@
-//! Clients, well-behaved or not.
+//! Clients, well-behaved or misbehaving.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream, UdpSocket};
@@ -26,7 +26,7 @@ fn datagrams_and_frames() {
     stream.write_all(&frame(b"garbage")).unwrap();
     stream.write_all(&frame(&report(2, 1, 3))).unwrap();
     assert_eq!(sync(&mut stream).unwrap(), (11, 1));
-    // What is said to be there is there, while the collector runs.
+    // Acknowledged reports are stored, while the collector runs.
     let is_of_client = |text: &&String| text.contains("client 1");
     assert_eq!(stored(directory.path()).iter().filter(is_of_client).count(), 11);
     wait_until("datagrams", || collector.statistics().datagrams == 13);
@@ -41,7 +41,7 @@ fn datagrams_and_frames() {
     assert!(said.lock().unwrap().is_empty(), "{said:?}");
 }
 
-/// What was sent before the end is received, and questions are answered.
+/// Reports sent before the end are received, and questions are answered.
 #[test]
 fn a_graceful_end() {
     let directory = tempfile::tempdir().unwrap();
@@ -62,7 +62,7 @@ fn a_graceful_end() {
     }
 }
 
-/// Lengths that are wrong, garbage, reports that never end, and clients that go away do not hurt others.
+/// Wrong lengths, garbage, endless reports and disappearing clients do not affect other clients.
 #[test]
 fn clients_that_misbehave() {
     let directory = tempfile::tempdir().unwrap();
@@ -80,7 +80,7 @@ fn clients_that_misbehave() {
         let mut stream = connect(address);
         stream.write_all(&frame(&report(4, 1, number as u64))).unwrap();
         stream.write_all(bytes).unwrap();
-        // The connection is closed, whether the rest was read or not.
+        // The connection is closed, with or without reading the rest.
         assert!(matches!(stream.read(&mut [0]), Ok(0) | Err(_)), "{bytes:?}");
         good.write_all(&frame(&report(4, 0, number as u64))).unwrap();
     }
@@ -96,7 +96,7 @@ fn clients_that_misbehave() {
     drop(half);
 }
 
-/// Bytes may come one by one, and a client that closes after a question is answered.
+/// Bytes may arrive one by one, and a client that closes after a question is answered.
 #[test]
 fn slow_senders() {
     let directory = tempfile::tempdir().unwrap();
@@ -114,7 +114,7 @@ fn slow_senders() {
     collector.stop().unwrap();
 }
 
-/// From a client that asks and does not read the answers nothing more is read; from others it is.
+/// Nothing more is read from a client that does not read its answers; other clients are not affected.
 #[test]
 fn slow_readers() {
     let directory = tempfile::tempdir().unwrap();
@@ -153,7 +153,7 @@ fn connections_are_limited() {
     wait_until("connections", || collector.statistics().open_connections == 2);
     let mut third = connect(collector.tcp()[0]);
     assert!(matches!(third.read(&mut [0]), Ok(0) | Err(_)));
-    // Those that say nothing are closed, and then there is room.
+    // Idle connections are closed, and then there is space.
     for stream in &mut streams {
         assert_eq!(stream.read(&mut [0]).unwrap(), 0);
     }
@@ -168,7 +168,7 @@ fn connections_are_limited() {
 #[test]
 fn a_thousand_connections() {
     const CONNECTIONS: u64 = 1_000;
-    // Both ends of each are here.
+    // Both ends of each connection are in this process.
     #[cfg(target_os = "linux")]
     {
         use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -199,7 +199,7 @@ fn a_thousand_connections() {
     assert_eq!(counted(directory.path()).len() as u64, 20 * CONNECTIONS);
 }
 
-/// Datagrams that come faster than they are taken are dropped by the system, and counted.
+/// Datagrams that arrive too fast are dropped by the system, and counted.
 #[cfg(target_os = "linux")]
 #[test]
 fn drops_are_counted() {
@@ -213,7 +213,7 @@ fn drops_are_counted() {
     for number in 0..SENT {
         socket.send(&report(8, 0, number)).unwrap();
     }
-    // All that were sent are either received or dropped.
+    // All datagrams are either received or dropped.
     let is_all = || {
         let statistics = collector.statistics();
         statistics.datagrams + statistics.kernel_drops == SENT

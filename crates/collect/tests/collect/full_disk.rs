@@ -1,4 +1,4 @@
-//! Disks without room. A limit of the length of files stands for them.
+//! Full disks, simulated by a limit of the file size.
 
 use std::io::Write;
 use std::net::UdpSocket;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Process, connect, counted, frame, report, sync, wait_until};
 
-/// A program that is started with such a limit in blocks of 512 bytes, and gets an error instead of a signal.
+/// Returns a command for this program with such a limit in blocks of 512 bytes, and an error instead of a signal.
 fn limited(blocks: u32) -> Command {
     let mut command = Command::new("sh");
     let script = format!("trap '' XFSZ; ulimit -S -f {blocks} && exec \"$0\" \"$@\"");
@@ -23,7 +23,7 @@ fn has_room(id: u32) -> bool {
         .is_ok_and(|it| it.success())
 }
 
-/// Nothing is lost while there is no room, and it goes on when there is.
+/// Nothing is lost while the disk is full, and collecting continues when there is space.
 #[test]
 fn goes_on_when_there_is_room() {
     if Command::new("prlimit").arg("--version").output().is_err() {
@@ -41,7 +41,7 @@ fn goes_on_when_there_is_room() {
         sent += 1;
     }
     assert_eq!(sync(&mut stream).unwrap(), (10, 0));
-    // Until nothing more is taken.
+    // Until no more data is accepted.
     blocked.set_write_timeout(Some(Duration::from_secs(2))).unwrap();
     let mut begun = 0;
     let padding = vec![b'x'; 4_000];
@@ -57,12 +57,12 @@ fn goes_on_when_there_is_room() {
             }
         }
         if written < frame.len() {
-            // The rest of it follows when there is room.
+            // The rest of it follows when there is space.
             blocked.set_write_timeout(None).unwrap();
             let id = process.id();
             let rest = frame[written..].to_vec();
             assert_eq!(std::fs::metadata(path.join("00000001.reports")).unwrap().len(), 400 * 512);
-            // Datagrams are dropped meanwhile, or wait.
+            // Datagrams are dropped in the meantime, or wait.
             UdpSocket::bind("127.0.0.1:0").unwrap().send_to(&report(3, 2, 0), process.udp).unwrap();
             assert!(has_room(id));
             blocked.write_all(&rest).unwrap();
@@ -83,7 +83,7 @@ fn goes_on_when_there_is_room() {
     eprintln!("{begun} reports were taken, most of them without room");
 }
 
-/// Ending it while there is no room says what is missing, and what was acknowledged is there.
+/// Stopping with a full disk reports missing data, and acknowledged reports are stored.
 #[test]
 fn ends_without_room() {
     let directory = tempfile::tempdir().unwrap();
@@ -101,7 +101,7 @@ fn ends_without_room() {
     let (reports, _, not_written) = process.stop();
     assert!((5..200).contains(&reports), "{reports}");
     assert_eq!(reports + not_written, 1_000);
-    // The next one recovers what is whole.
+    // The next collector recovers complete reports.
     let process = Process::start(path, 64 << 20);
     assert_eq!(process.stop(), (0, 0, 0));
     let there = counted(path);

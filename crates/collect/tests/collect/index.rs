@@ -1,4 +1,4 @@
-//! The index of what was collected.
+//! Index of collected reports.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use ichnos_io::TaskKey;
 
 use crate::support::{COLLECT, connect, files, frame, options, report, start, stored, sync};
 
-/// Tasks and texts of their reports, as an index has them.
+/// Returns the tasks and the texts of their reports, from the index.
 fn contents(directory: &Path) -> (Vec<Task>, BTreeMap<TaskKey, String>) {
     let index = Index::open(directory, &COLLECT).unwrap();
     let tasks = index.tasks().unwrap();
@@ -23,7 +23,7 @@ fn contents(directory: &Path) -> (Vec<Task>, BTreeMap<TaskKey, String>) {
     (tasks, texts)
 }
 
-/// The reports of each task, as they are in the segments.
+/// Returns the reports of each task, from the segments.
 fn expected(directory: &Path) -> BTreeMap<TaskKey, String> {
     let mut texts: BTreeMap<TaskKey, String> = BTreeMap::new();
     for report in stored(directory) {
@@ -33,7 +33,7 @@ fn expected(directory: &Path) -> BTreeMap<TaskKey, String> {
     texts
 }
 
-/// Collects some reports, in several segments.
+/// Collects some reports into several segments.
 fn collect(directory: &Path, client: u64) {
     let mut small = options();
     small.segment_bytes = 20_000;
@@ -47,7 +47,7 @@ fn collect(directory: &Path, client: u64) {
         }
     }
     sync(&mut stream).unwrap();
-    // While reports come, all of them are there already.
+    // While reports arrive, all of them are found.
     assert_eq!(contents(directory).1, expected(directory));
     drop(stream);
     collector.stop().unwrap();
@@ -65,7 +65,7 @@ fn made_again_it_is_the_same() {
     assert_eq!(kept.0.iter().map(|task| task.reports).sum::<u64>(), 6_000);
     assert!(kept.0.iter().all(|task| task.first <= task.last && task.first > 1_600_000_000_000));
     assert_eq!(Index::open(path, &COLLECT).unwrap().reports_without_index(), 0);
-    // Without an index, it is all in the segments.
+    // Without an index, all reports are found in the segments.
     fs::remove_file(path.join("index.redb")).unwrap();
     assert_eq!(contents(path), kept);
     assert_eq!(Index::open(path, &COLLECT).unwrap().reports_without_index(), 6_000);
@@ -73,7 +73,7 @@ fn made_again_it_is_the_same() {
     assert_eq!(rebuild_index(path, "test", &COLLECT, says).unwrap(), kept.0.len() as u64);
     assert_eq!(contents(path), kept);
     assert_eq!(Index::open(path, &COLLECT).unwrap().reports_without_index(), 0);
-    // One that is damaged is made again by the next collector.
+    // A damaged index is rebuilt by the next collector.
     for damage in [b"garbage".to_vec(), Vec::new(), vec![0xFF; 100_000]] {
         fs::write(path.join("index.redb"), damage).unwrap();
         assert_eq!(contents(path), kept);
@@ -84,7 +84,7 @@ fn made_again_it_is_the_same() {
     }
 }
 
-/// Who needs room removes segments.
+/// Segments may be removed to free space.
 #[test]
 fn segments_that_are_gone() {
     let directory = tempfile::tempdir().unwrap();
@@ -101,7 +101,7 @@ fn segments_that_are_gone() {
     assert_eq!(Index::open(path, &COLLECT).unwrap().reports_without_index(), 0);
 }
 
-/// A segment whose end is torn, and one in whose middle something was overwritten.
+/// A segment with a torn end, and one with overwritten data in the middle.
 #[test]
 fn damaged_segments_are_recovered() {
     let directory = tempfile::tempdir().unwrap();
@@ -122,7 +122,7 @@ fn damaged_segments_are_recovered() {
     collector.stop().unwrap();
     assert_eq!(said.lock().unwrap().len(), 2, "{said:?}");
     assert_eq!(files(path, ".damaged").len(), 2);
-    // The zeros are within a report that is one still; what does not begin like one is none.
+    // Zeros within a report do not invalidate it; text without the right beginning does.
     let after = stored(path);
     assert_eq!(before.len() - after.len(), 2);
     assert_eq!(contents(path).1, expected(path));
@@ -131,7 +131,7 @@ fn damaged_segments_are_recovered() {
     assert!(said.lock().unwrap().is_empty(), "{said:?}");
 }
 
-/// A segment that cannot be recovered now does not keep others from being collected, and is recovered later.
+/// A segment that cannot be recovered does not prevent collecting, and is recovered later.
 #[test]
 fn a_segment_that_cannot_be_recovered() {
     let directory = tempfile::tempdir().unwrap();
@@ -141,7 +141,7 @@ fn a_segment_that_cannot_be_recovered() {
     segments.sort();
     let mut file = fs::OpenOptions::new().append(true).open(&segments[1]).unwrap();
     file.write_all(b"task 1\ntorn").unwrap();
-    // What is torn would be moved there.
+    // Torn data would be moved there.
     let damaged = segments[1].with_extension("damaged");
     fs::create_dir(&damaged).unwrap();
     let before = stored(path).len();
@@ -158,7 +158,7 @@ fn a_segment_that_cannot_be_recovered() {
     let (collector, said) = start(path, options());
     collector.stop().unwrap();
     let said = said.lock().unwrap().clone();
-    assert!(said.len() == 1 && said[0].contains("11 bytes that are no report"), "{said:?}");
+    assert!(said.len() == 1 && said[0].contains("moved 11 bytes of damaged data"), "{said:?}");
     assert_eq!(stored(path).len(), before);
     assert_eq!(contents(path).1, expected(path));
     assert_eq!(Index::open(path, &COLLECT).unwrap().reports_without_index(), 0);
@@ -169,7 +169,7 @@ fn what_is_no_collection() {
     let directory = tempfile::tempdir().unwrap();
     for path in [directory.path(), Path::new("/does/not/exist")] {
         let error = Index::open(path, &COLLECT).unwrap_err();
-        assert!(error.to_string().contains("expected a directory that a collector has made"), "{error}");
+        assert!(error.to_string().contains("expected a collector's directory"), "{error}");
         assert!(rebuild_index(path, "test", &COLLECT, |_| {}).is_err());
     }
     assert_eq!(files(directory.path(), "").len(), 0);

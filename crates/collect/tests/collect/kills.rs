@@ -1,4 +1,4 @@
-//! Collectors that are killed.
+//! Killed collectors.
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
@@ -15,12 +15,11 @@ use crate::support::{COLLECT, Process, counted, frame, report, sync};
 const CLIENTS: u64 = 4;
 const KILLS: usize = 50;
 
-/// A client that sends numbers, one after the other, and remembers which of them were acknowledged. What was not,
-/// it sends again.
+/// A client that sends increasing numbers, remembers which were acknowledged, and sends the others again.
 struct Client {
     number: u64,
     acknowledged: AtomicU64,
-    /// How often a number was sent.
+    /// Number of repeated numbers.
     again: AtomicU64,
 }
 
@@ -60,7 +59,7 @@ impl Client {
     }
 }
 
-/// Killed at random instants under load, it loses nothing that it has acknowledged, and has nothing that no client has
+/// Killed at random instants under load, the collector loses no acknowledged report, and has only reports that were
 /// sent.
 #[test]
 fn nothing_acknowledged_is_lost() {
@@ -112,7 +111,7 @@ fn nothing_acknowledged_is_lost() {
     );
 }
 
-/// All that is there is a report, and the index has it.
+/// Checks that all data are reports, and all are in the index.
 fn check(directory: &Path, reports: u64) {
     let index = Index::open(directory, &COLLECT).unwrap();
     assert_eq!(index.reports_without_index(), 0);

@@ -1,4 +1,4 @@
-//! A collector as programs meet it: over sockets, killed, with a full disk, with clients that misbehave.
+//! A collector under real conditions: over sockets, killed, with a full disk, with misbehaving clients.
 #![forbid(unsafe_code)]
 // Helpers of tests are tests.
 #![allow(clippy::unwrap_used, clippy::panic, unreachable_pub)]

@@ -1,4 +1,4 @@
-//! Files that are not where they were, and links in place of files.
+//! Moved files, and links instead of files.
 
 use std::fs;
 use std::io::Write;
@@ -10,7 +10,7 @@ use ichnos_collect::{Index, SYNC};
 
 use crate::support::{COLLECT, answer, connect, counted, frame, options, report, start, sync};
 
-/// Nothing is acknowledged that is not in the directory; when it is back, everything is.
+/// Reports outside of the directory are not acknowledged; when it is back, all are.
 #[test]
 fn a_directory_that_is_moved_away() {
     let parent = tempfile::tempdir().unwrap();
@@ -27,7 +27,7 @@ fn a_directory_that_is_moved_away() {
     stream.write_all(&SYNC.to_be_bytes()).unwrap();
     stream.set_read_timeout(Some(Duration::from_millis(700))).unwrap();
     assert!(answer(&mut stream).is_err());
-    // Not in a directory that is in its place either, even if a collector made it.
+    // Nor in a directory that replaces it, even if a collector made it.
     fs::create_dir(&path).unwrap();
     fs::write(path.join("collection"), "ichnos collection 1\nformat: test\n").unwrap();
     assert!(answer(&mut stream).is_err());
@@ -47,7 +47,7 @@ fn a_directory_that_is_moved_away() {
     assert_eq!(collector.stop().unwrap().reports, 2);
 }
 
-/// To end it then says that reports may be lost.
+/// Stopping then reports that data may be lost.
 #[test]
 fn it_ends_while_the_directory_is_away() {
     let parent = tempfile::tempdir().unwrap();
@@ -73,7 +73,7 @@ fn a_segment_that_is_removed() {
         stream.write_all(&frame(&report(1, 0, number))).unwrap();
         assert_eq!(sync(&mut stream).unwrap(), (number + 1, 0));
         let segment = path.join(format!("{:08}.reports", number + 1));
-        // What was acknowledged before is gone with it.
+        // Earlier acknowledged reports are gone with it.
         assert_eq!(fs::read_to_string(&segment).unwrap().matches("number").count(), 1);
         if number < 2 {
             fs::remove_file(&segment).unwrap();
@@ -82,10 +82,10 @@ fn a_segment_that_is_removed() {
     drop(stream);
     assert_eq!(collector.stop().unwrap().not_written, 0);
     let said = said.lock().unwrap();
-    assert!(said[0].contains("00000001.reports: moved, replaced or removed while it is written"), "{said:?}");
+    assert!(said[0].contains("00000001.reports: moved, replaced or removed during writing"), "{said:?}");
 }
 
-/// A file that links lead to stays as it is, whatever they are called.
+/// Targets of links with any name do not change.
 #[test]
 fn links_are_not_followed() {
     let directory = tempfile::tempdir().unwrap();
@@ -114,7 +114,7 @@ fn links_are_not_followed() {
             Ok(collector.stop().unwrap().reports)
         };
         assert_eq!(run(&path), Ok(1));
-        // The first segment has something that is to be moved to another file.
+        // The first segment contains data that has to be moved to another file.
         let segment = path.join("00000001.reports");
         let damaged = format!("x\n\n{}", fs::read_to_string(&segment).unwrap());
         fs::write(&segment, damaged).unwrap();

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use ichnos_collect::{Collector, CollectorOptions, SYNC};
 use ichnos_io::{Collect, TaskKey};
 
-/// A report is a line `task TASK`, and a second line. Whatever comes behind an empty line does not count.
+/// Stores a report: a line `task TASK`, and a second line. Text after an empty line is ignored.
 pub fn store(report: &[u8], buffer: &mut Vec<u8>) -> Result<TaskKey, &'static str> {
     let end = report.windows(2).position(|pair| pair == b"\n\n").unwrap_or(report.len());
     let text = report[..end].trim_ascii_end();
@@ -25,7 +25,7 @@ pub fn store(report: &[u8], buffer: &mut Vec<u8>) -> Result<TaskKey, &'static st
 
 pub const COLLECT: Collect = Collect::new(1, 4_096, store);
 
-/// Report of a client: `task TASK`, and who it is from.
+/// Makes a report of a client: `task TASK`, and its origin.
 pub fn report(task: u64, client: u64, number: u64) -> Vec<u8> {
     format!("task {task}\nclient {client} number {number}\n").into_bytes()
 }
@@ -34,7 +34,7 @@ pub fn frame(report: &[u8]) -> Vec<u8> {
     [&(report.len() as u32).to_be_bytes()[..], report].concat()
 }
 
-/// Options with ports that are free.
+/// Returns options with free ports.
 pub fn options() -> CollectorOptions {
     let mut options = CollectorOptions::new(&COLLECT);
     options.udp = vec!["127.0.0.1:0".parse().unwrap()];
@@ -42,7 +42,7 @@ pub fn options() -> CollectorOptions {
     options
 }
 
-/// A collector in this process, and what it says.
+/// Starts a collector in this process. Returns it with its notices.
 pub fn start(directory: &Path, options: CollectorOptions) -> (Collector, Arc<Mutex<Vec<String>>>) {
     let said = Arc::new(Mutex::new(Vec::new()));
     let says = Arc::clone(&said);
@@ -57,7 +57,7 @@ pub fn connect(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Asks what is on the disk: reports, and how many were refused.
+/// Asks for the numbers of reports on the disk and of refused reports.
 pub fn sync(stream: &mut TcpStream) -> std::io::Result<(u64, u64)> {
     stream.write_all(&SYNC.to_be_bytes())?;
     answer(stream)
@@ -70,7 +70,7 @@ pub fn answer(stream: &mut TcpStream) -> std::io::Result<(u64, u64)> {
     Ok((number(&answer[..8]), number(&answer[8..])))
 }
 
-/// Waits until something holds.
+/// Waits until `holds` returns `true`.
 #[track_caller]
 pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
@@ -80,7 +80,7 @@ pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// All reports of all segments, in order.
+/// Returns all reports of all segments, in order.
 pub fn stored(directory: &Path) -> Vec<String> {
     let mut segments: Vec<PathBuf> = files(directory, ".reports");
     segments.sort();
@@ -88,7 +88,7 @@ pub fn stored(directory: &Path) -> Vec<String> {
     texts.flat_map(|text| text.split_inclusive("\n\n").map(str::to_owned).collect::<Vec<_>>()).collect()
 }
 
-/// How often each report is there.
+/// Returns the count of each report.
 pub fn counted(directory: &Path) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     stored(directory).into_iter().for_each(|report| *counts.entry(report).or_default() += 1);
@@ -100,13 +100,13 @@ pub fn files(directory: &Path, end: &str) -> Vec<PathBuf> {
     items.filter(|path| path.to_str().unwrap().ends_with(end)).collect()
 }
 
-/// The variable by which a process knows that it is to collect, and where.
+/// Environment variable with the directory of a collector process.
 const DIRECTORY: &str = "ICHNOS_TEST_COLLECT_IN";
 
-/// The rest of the options.
+/// Environment variable with its segment size.
 const SEGMENT: &str = "ICHNOS_TEST_SEGMENT_BYTES";
 
-/// This is no test: it is what [`Process::start`] starts.
+/// Not a test, but the program that [`Process::start`] starts.
 #[test]
 fn collects_in_a_process_of_its_own() {
     let Some(directory) = std::env::var_os(DIRECTORY) else { return };
@@ -117,7 +117,7 @@ fn collects_in_a_process_of_its_own() {
     let notify = |notice: &ichnos_collect::Notice| eprintln!("notice: {notice}");
     let collector = Collector::start(Path::new(&directory), "test", COLLECT, options, notify).unwrap();
     println!("listens {} {}", collector.udp()[0], collector.tcp()[0]);
-    // It ends when its parent says so, or is gone.
+    // It ends when its parent tells it to, or is gone.
     let mut line = String::new();
     let _ = std::io::stdin().read_line(&mut line);
     let statistics = collector.stop().unwrap();
@@ -137,7 +137,7 @@ impl Process {
         Self::start_by(Command::new(std::env::current_exe().unwrap()), directory, segment_bytes)
     }
 
-    /// Started by a command that starts the program in its arguments.
+    /// Starts the collector by a command that runs the program in its arguments.
     pub fn start_by(mut command: Command, directory: &Path, segment_bytes: u64) -> Self {
         command.args(["--exact", "support::collects_in_a_process_of_its_own", "--nocapture"]);
         command.env(DIRECTORY, directory).env(SEGMENT, segment_bytes.to_string());
@@ -153,13 +153,13 @@ impl Process {
         self.child.id()
     }
 
-    /// By SIGKILL.
+    /// Kills the process by SIGKILL.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Ends it properly: reports, duplicates, reports that were not written.
+    /// Stops the process properly. Returns the numbers of reports, duplicates, and reports that were not written.
     pub fn stop(mut self) -> (u64, u64, u64) {
         drop(self.child.stdin.take());
         let line = line_with(&mut self.out, "reports ");
@@ -176,7 +176,7 @@ fn line_with(out: &mut impl BufRead, begin: &str) -> String {
     loop {
         line.clear();
         assert_ne!(out.read_line(&mut line).unwrap(), 0, "the collector has ended");
-        // The harness writes on the same line.
+        // The test harness writes to the same line.
         if let Some(at) = line.find(begin) {
             return line[at + begin.len()..].trim().to_owned();
         }

@@ -1,14 +1,14 @@
-//! What ichnos knew of the classes of a trace when it wrote it, beyond what the dialect can say.
+//! Annotations: facts about classes that ichnos kept when it wrote a trace in a less expressive dialect.
 
 use ichnos_model::lower::{apply_annotations, put_annotations};
 use ichnos_model::{Limits, TraceClass, Value};
 
 use super::json;
 
-/// The entry of the environment that has annotations where the dialect has no attributes.
+/// Environment entry with annotations, for dialects without attributes.
 pub const ANNOTATIONS: &str = "ichnos_annotations";
 
-/// Takes annotations over: from attributes, and from the environment, of which they are no longer a part then.
+/// Applies annotations from attributes and from the environment, and removes them there.
 pub(crate) fn take_over_annotations(class: &mut TraceClass, limits: &Limits) {
     if let Some(at) = class.environment.iter().position(|(name, _)| name == ANNOTATIONS)
         && let Value::Text(text) = &class.environment[at].1

@@ -1,4 +1,4 @@
-//! Checks a whole trace class: what can only be seen when all of it is there.
+//! Checks of a whole trace class that need all of its parts.
 
 use std::sync::Arc;
 
@@ -76,8 +76,7 @@ pub(super) fn check(trace: &TraceClass, dialect: Dialect, limits: &Limits, probl
             }
             if is_shared_empty && is_empty(&event.specific_context) && is_empty(&event.payload) {
                 let message = "its event records would be empty: no bits at all";
-                // In CTF 1.8, other readers place this at the beginning of the text: nothing that is
-                // written in the block is wrong.
+                // In CTF 1.8, other readers report this at the beginning of the text, not in the block.
                 let start = TextPosition { line: 1, column: 1, offset: 0 };
                 let position = if dialect == Dialect::Ctf18 { start } else { event.declared_at.0 };
                 problems.add(Diagnostic::warning(position, message).within(within.into()));
@@ -86,7 +85,7 @@ pub(super) fn check(trace: &TraceClass, dialect: Dialect, limits: &Limits, probl
     }
 }
 
-/// Checks that event record classes have names. The document does not demand it, but readers of CTF 1.8 do.
+/// Checks that event record classes have names. The document does not require it, but readers of CTF 1.8 do.
 pub(super) fn check_names(trace: &TraceClass, problems: &mut Problems) {
     for stream in &trace.data_streams {
         for event in stream.event_records.iter().filter(|event| event.name.is_none()) {
@@ -98,7 +97,7 @@ pub(super) fn check_names(trace: &TraceClass, problems: &mut Problems) {
     }
 }
 
-/// Whether an instance can have any bits.
+/// Returns `true` if an instance can have any bits.
 fn can_have_bits(class: &FieldClass) -> bool {
     match &class.kind {
         FieldKind::String { length: StringLength::Static(length), .. }
@@ -114,7 +113,7 @@ fn can_have_bits(class: &FieldClass) -> bool {
     }
 }
 
-/// How many classes are looked at, at most, to find out the sizes of the members of unions.
+/// Maximum number of classes to visit to determine the sizes of the members of unions.
 const MOST_UNION_STEPS: u32 = 1 << 20;
 
 /// Finds unions whose members cannot be of one size (CTF2-PROP-1.0, "Encode a value as a union field").
@@ -142,8 +141,8 @@ impl UnionSizes {
         }
     }
 
-    /// Where an instance ends that begins at bit `at`, of which it is known that it is a multiple of
-    /// `alignment` bits away from there that bit 0 is. None: not always at the same position.
+    /// Returns the end of an instance that begins at bit `at`, counted from a position that is aligned to
+    /// `alignment` bits. Returns `None` if the end varies.
     fn end(&mut self, class: &FieldClass, at: u64, alignment: u64) -> Option<u64> {
         self.left = self.left.checked_sub(1)?;
         let own = class.alignment();
@@ -176,7 +175,7 @@ impl UnionSizes {
     }
 }
 
-/// Why there is no plan, as a problem of the whole metadata.
+/// Returns a plan error as a problem of the whole metadata.
 pub(crate) fn plan_diagnostic(error: &PlanError) -> Diagnostic {
     let diagnostic = Diagnostic::error(TextPosition::default(), error.to_string());
     match error.limit() {
@@ -190,7 +189,7 @@ fn check_roles(plan: &Plan, scope: Scope, within: &[String], problems: &mut Prob
         for role in node.roles.iter() {
             if let Some(expected) = wrong(role, node, plan) {
                 let class = &node.class;
-                let message = format!("a field with the role `{role}` cannot be such");
+                let message = format!("invalid class of a field with the role `{role}`");
                 let mut within = within.to_vec();
                 within.push(scope.to_string());
                 within.extend(node.name.as_ref().map(|name| format!("member `{name}`")));
@@ -204,7 +203,7 @@ fn check_roles(plan: &Plan, scope: Scope, within: &[String], problems: &mut Prob
     }
 }
 
-/// What a field with a role must be, if it is not (CTF2-SPEC-2.0, tables of roles).
+/// Returns the requirement of a role that its field violates (CTF2-SPEC-2.0, tables of roles).
 fn wrong(role: Role, node: &Node, plan: &Plan) -> Option<&'static str> {
     let class = &*node.class;
     match role {

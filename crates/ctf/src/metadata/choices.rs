@@ -1,11 +1,11 @@
-//! Which values select the options of variants: those of the labels of their tags that are called as they are.
+//! Values that select the options of variants: those of the tag's labels with the options' names.
 
 use std::collections::{HashMap, HashSet};
 
 use ichnos_model::memory::size;
 use ichnos_model::{IntegerRange, Mappings, Ranges};
 
-/// The labels that are names of options, with their ranges. There can be far more labels than options.
+/// Returns the ranges of labels that are names of options. There can be far more labels than options.
 pub(super) fn by_option<'m, 'o>(
     labels: &'m Mappings,
     options: impl Iterator<Item = &'o str>,
@@ -15,7 +15,7 @@ pub(super) fn by_option<'m, 'o>(
     wanted.map(|label| (label.name, label.ranges)).collect()
 }
 
-/// What a copy of ranges takes, in bytes: each option has one, however many ranges its label has.
+/// Returns the memory of a copy of ranges in bytes: each option has one, however many ranges its label has.
 pub(super) fn memory_of(ranges: Option<Ranges<'_>>) -> u64 {
     ranges.map_or(0, |ranges| (ranges.len() * size::<IntegerRange>()) as u64)
 }

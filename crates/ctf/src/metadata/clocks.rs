@@ -1,4 +1,4 @@
-//! Which clocks data streams have besides their default one.
+//! Clocks of data streams other than the default one.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use ichnos_model::{FieldClass, FieldKind, TextPosition, TraceClass};
 
 use super::{Dialect, Problems};
 
-/// Notes the further clocks of all data stream classes. In PROP-1.0, each data stream has all clocks
-/// that the trace knows ("Data stream clock"); in CTF 1.8, those that its fields are mapped to, or that
-/// fields of the packet header are; in PROP-2.0 and SPEC-2.0 none. Many clocks and many data stream classes
-/// multiply: the lists count against the memory that the description may take.
+/// Notes the further clocks of all data stream classes. In PROP-1.0, each data stream has all clocks of the
+/// trace ("Data stream clock"); in CTF 1.8, those that its fields or fields of the packet header are mapped
+/// to; in PROP-2.0 and SPEC-2.0 none. Many clocks and many data stream classes multiply: the lists count
+/// against the memory of the description.
 pub(super) fn note_other_clocks(trace: &mut TraceClass, dialect: Dialect, problems: &mut Problems) {
     let all: BTreeSet<u16> = match dialect {
         Dialect::Prop1 => (0..=u16::MAX).take(trace.clocks.len()).collect(),
@@ -41,7 +41,7 @@ pub(super) fn note_other_clocks(trace: &mut TraceClass, dialect: Dialect, proble
     }
 }
 
-/// The clocks that fields of a class name.
+/// Collects the clocks that fields of a class name.
 fn collect(class: &Arc<FieldClass>, clocks: &mut BTreeSet<u16>) {
     clocks.extend(class.roles.clock);
     match &class.kind {

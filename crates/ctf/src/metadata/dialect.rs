@@ -20,7 +20,7 @@ impl Dialect {
     /// All dialects, from the oldest to the newest.
     pub const ALL: [Self; 4] = [Self::Ctf18, Self::Prop1, Self::Prop2, Self::Spec2];
 
-    /// The name that the command line uses.
+    /// Name on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -31,7 +31,7 @@ impl Dialect {
         }
     }
 
-    /// The name that people use.
+    /// Name for people.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {

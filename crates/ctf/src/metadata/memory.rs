@@ -1,4 +1,4 @@
-//! About how much memory the parts of a description take: what counts against
+//! Approximate memory of the parts of a description, in bytes, for
 //! [`Limits::description_bytes`](ichnos_model::Limits::description_bytes).
 
 use ichnos_model::memory::{allocated, size};
@@ -6,50 +6,50 @@ use ichnos_model::{
     Attributes, EventRecordClass, FieldClass, IntegerRange, Member, Value, WideInteger, WideRange,
 };
 
-/// What an event record class takes with all that is made for it later, without its fields.
+/// Returns the memory of an event record class with all its later data, without its fields.
 pub(super) fn of_event_record_class(names: &[Option<&str>]) -> u64 {
     // A counter before the class, its place in its list, and that in the table of ids.
     let names: u64 = names.iter().flatten().map(|name| of_text(name)).sum();
     allocated(size::<EventRecordClass>() + 16) + 8 + 2 * size::<(u128, u32)>() as u64 + names
 }
 
-/// What a field class takes, without its parts.
+/// Returns the memory of a field class, without its parts.
 pub(super) fn of_field_class() -> u64 {
     allocated(size::<FieldClass>() + 16)
 }
 
-/// What a member of a structure takes, without its class.
+/// Returns the memory of a member of a structure, without its class.
 pub(super) fn of_member(name: &str) -> u64 {
     size::<Member>() as u64 + of_text(name)
 }
 
-/// What a label and its ranges take.
+/// Returns the memory of a label and its ranges.
 pub(super) fn of_label(name: &str, ranges: usize) -> u64 {
     (name.len() + 8 + ranges * (size::<IntegerRange>() / 2)) as u64
 }
 
-/// What a range with bounds of any size takes.
+/// Returns the memory of a range with bounds of any size.
 pub(super) fn of_wide_range(range: &WideRange) -> u64 {
     let words = |bound: &WideInteger| allocated(bound.bits().div_ceil(64).max(1) as usize * 8);
     size::<WideRange>() as u64 + words(&range.lower) + words(&range.upper)
 }
 
-/// What a text takes beside the place where it is kept.
+/// Returns the memory of a text outside of its own struct.
 pub(super) fn of_text(text: &str) -> u64 {
     if text.is_empty() { 0 } else { allocated(text.len()) }
 }
 
-/// What a named value takes.
+/// Returns the memory of a named value.
 pub(super) fn of_entry(name: &str, value: &Value) -> u64 {
     size::<(String, Value)>() as u64 + of_text(name) + within(value)
 }
 
-/// What attributes take.
+/// Returns the memory of attributes.
 pub(super) fn of_attributes(attributes: &Attributes) -> u64 {
     attributes.iter().map(|(name, value)| of_entry(name, value)).sum()
 }
 
-/// What a value takes beside the place where it is kept.
+/// Returns the memory of a value outside of its own struct.
 pub(super) fn within(value: &Value) -> u64 {
     match value {
         Value::Null | Value::Boolean(_) | Value::Integer(_) => 0,

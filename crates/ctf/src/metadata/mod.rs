@@ -29,36 +29,36 @@ pub use write::{Unsupported, WrittenMetadata, write_metadata};
 
 use ichnos_model::{Diagnostic, Limits, TraceClass};
 
-/// How to read metadata.
+/// Options for reading metadata.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct MetadataOptions {
-    /// The dialect; None: found out from the content.
+    /// Dialect; `None`: detected from the content.
     pub dialect: Option<Dialect>,
-    /// Refuse what is only understood by being tolerant ([warnings](ichnos_model::Severity::Warning)).
+    /// `true` to treat [warnings](ichnos_model::Severity::Warning) as errors, and tolerate nothing.
     pub strict: bool,
-    /// What is refused because it is too much.
+    /// Limits on the size of metadata.
     pub limits: Limits,
 }
 
-/// What a metadata text says.
+/// Result of reading a metadata text.
 #[derive(Clone, Debug)]
 pub struct Metadata {
-    /// The classes.
+    /// Classes of the trace.
     pub trace: TraceClass,
-    /// The dialect it was written in.
+    /// Dialect of the text.
     pub dialect: Dialect,
     /// Warnings and notes, in the order of their positions.
     pub diagnostics: Vec<Diagnostic>,
-    /// About how much of [`Limits::description_bytes`] is left, in bytes, for what is made of the classes.
+    /// Approximate rest of [`Limits::description_bytes`], in bytes, for data derived from the classes.
     pub left: u64,
 }
 
-/// Why a metadata text cannot be read.
+/// Reason why a metadata text cannot be read.
 #[derive(Clone, Debug)]
 pub struct MetadataError {
-    /// The dialect it was taken for.
+    /// Dialect of the text, as far as it was detected.
     pub dialect: Option<Dialect>,
-    /// All problems that were found, the one that was met first at the front; at least one.
+    /// All problems in the order they were found; at least one.
     pub diagnostics: Vec<Diagnostic>,
 }

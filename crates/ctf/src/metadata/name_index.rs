@@ -1,22 +1,22 @@
-//! Finds names that were met before, among millions of them.
+//! Finds earlier names among millions of them.
 
 use std::hash::{BuildHasher as _, RandomState};
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
-/// Numbers of names that are kept elsewhere, by name: some 15 bytes for each, where a map with names of its
-/// own takes a hundred.
+/// Numbers of names that are stored elsewhere, by name: some 15 bytes for each, while a map with copies of
+/// the names takes a hundred.
 #[derive(Default)]
 pub(super) struct NameIndex {
-    /// With half of the hash of the name, so that names are not looked at when the table grows.
+    /// Numbers with half of the hash of the name, so that growing the table does not need the names.
     numbers: HashTable<(u32, u32)>,
     hash: RandomState,
 }
 
 impl NameIndex {
-    /// Adds a name by its number. If the name is there already, gives the number that it has; `name_of`
-    /// gives the names of the numbers that were added.
+    /// Adds a name by its number. Returns the number of an existing name as an error; `name_of` returns the
+    /// names of the numbers that were added.
     pub(super) fn add<'n>(
         &mut self,
         name: &str,
@@ -35,7 +35,7 @@ impl NameIndex {
     }
 }
 
-/// A hash of 64 bits out of one of 32.
+/// Returns a hash of 64 bits from one of 32.
 fn spread(half: u32) -> u64 {
     u64::from(half).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }

@@ -1,4 +1,4 @@
-//! Metadata in packets (CTF 1.8, section 7.1): takes the packets off, and puts a text into packets.
+//! Metadata in packets (CTF 1.8, section 7.1): removes the packets, and puts a text into packets.
 
 use ichnos_model::{ByteOrder, Diagnostic, Limits, TextPosition, Uuid};
 
@@ -6,23 +6,23 @@ use super::Problems;
 
 const MAGIC: u32 = 0x75d1_1d57;
 const HEADER_BYTES: usize = 37;
-/// The size is 32 bits in bits.
+/// The size field has 32 bits, and counts bits.
 const MOST_PACKET_BYTES: usize = (u32::MAX / 8) as usize;
 
 /// Metadata without its packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unpacked {
-    /// The contents of all packets, one after the other.
+    /// Contents of all packets, one after the other.
     pub text: Vec<u8>,
     /// Byte order of the packet headers: that of the machine that wrote them.
     pub byte_order: ByteOrder,
-    /// UUID that all packets carry.
+    /// UUID of all packets.
     pub uuid: Uuid,
-    /// Version of CTF that the packets name: major, minor.
+    /// Version of CTF in the packets: major, minor.
     pub version: (u8, u8),
 }
 
-/// The byte order of the packets; None: the metadata is not in packets (CTF 1.8, section 7.1:
+/// Returns the byte order of the packets, or `None` if the metadata is not in packets (CTF 1.8, section 7.1:
 /// the magic number 0x75D11D57 at the beginning).
 #[must_use]
 pub fn packet_byte_order(bytes: &[u8]) -> Option<ByteOrder> {
@@ -36,7 +36,7 @@ pub fn packet_byte_order(bytes: &[u8]) -> Option<ByteOrder> {
     }
 }
 
-/// What the header of a metadata packet says (CTF 1.8, section 7.1).
+/// Header of a metadata packet (CTF 1.8, section 7.1).
 struct Header {
     magic: u32,
     uuid: Uuid,
@@ -73,28 +73,28 @@ impl Header {
     }
 }
 
-/// How metadata is put into packets.
+/// Layout of metadata packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PacketLayout {
-    /// Size of a packet in bytes, its header included: at least 38, at most 512 MiB.
+    /// Size of a packet in bytes including its header: at least 38, at most 512 MiB.
     pub packet_bytes: u32,
-    /// Byte order of the headers: that of the trace, for readers that look at nothing else.
+    /// Byte order of the headers: that of the trace, for readers that use only this one.
     pub byte_order: ByteOrder,
     /// UUID of the trace.
     pub uuid: Uuid,
 }
 
 impl PacketLayout {
-    /// Packets of 4,096 bytes, as LTTng makes them.
+    /// Returns packets of 4,096 bytes, as LTTng makes them.
     #[must_use]
     pub const fn new(byte_order: ByteOrder, uuid: Uuid) -> Self {
         Self { packet_bytes: 4096, byte_order, uuid }
     }
 }
 
-/// Puts a text into packets (CTF 1.8, section 7.1). Each is of the chosen size, with zeros behind its content; a size
-/// that is out of its range counts as the nearest one that is not. An empty text is one packet.
+/// Puts a text into packets (CTF 1.8, section 7.1). Each has the chosen size, with zeros after its content; a
+/// size out of range is replaced by the nearest valid one. An empty text is one packet.
 ///
 /// ```
 /// use ichnos_ctf::metadata::packetized::{PacketLayout, pack};
@@ -136,11 +136,12 @@ pub fn pack(text: &[u8], layout: &PacketLayout) -> Vec<u8> {
     }
 }
 
-/// Takes the packets off (CTF 1.8, section 7.1). None: the bytes are not in packets, or not one
-/// packet can be read.
+/// Removes the packets (CTF 1.8, section 7.1). Returns `None` if the bytes are not in packets, or no packet
+/// can be read.
 ///
-/// A packet that cannot be read ends the reading: the packets before it stay, and `problems` says
-/// what is lost. If the bytes end too early, so does the text, after its last whole block. Places are offsets in bytes, as line 0: there are no lines here.
+/// Reading ends at a packet that cannot be read: the packets before it are kept, and `problems` has the loss.
+/// If the bytes end too early, the text ends after its last whole block. Positions are byte offsets with line
+/// 0, since packets have no lines.
 pub fn unpack(bytes: &[u8], limits: &Limits, problems: &mut Problems) -> Option<Unpacked> {
     let byte_order = packet_byte_order(bytes)?;
     let mut unpacked: Option<Unpacked> = None;
@@ -164,8 +165,8 @@ pub fn unpack(bytes: &[u8], limits: &Limits, problems: &mut Problems) -> Option<
     unpacked
 }
 
-/// Reads the packet at the beginning of `rest` and gives its size in bytes. None: nothing after
-/// it can be read.
+/// Reads the packet at the beginning of `rest` and returns its size in bytes, or `None` if nothing after it
+/// can be read.
 fn read_packet(
     rest: &[u8],
     byte_order: ByteOrder,
@@ -224,8 +225,8 @@ fn read_packet(
     Some(packet)
 }
 
-/// Where between its content and its end another packet begins, with the magic number and the UUID
-/// of this one: its size is wrong.
+/// Returns the offset, between this packet's content and end, of another packet with the same magic number
+/// and UUID: then the size of this one is wrong.
 fn packet_within(bytes: &[u8], content: usize, packet: usize) -> Option<usize> {
     let begin = bytes.first_chunk::<20>()?;
     let end = packet.saturating_add(begin.len() - 1).min(bytes.len());
@@ -233,8 +234,8 @@ fn packet_within(bytes: &[u8], content: usize, packet: usize) -> Option<usize> {
     Some(content + found).filter(|found| *found < packet)
 }
 
-/// Drops what follows the last whole block of a TSDL text: half a block cannot be understood, and
-/// what it describes is most likely not used yet. A text without a whole block stays.
+/// Truncates a TSDL text after its last whole block: half a block cannot be parsed, and its declarations are
+/// most likely not used yet. A text without a whole block stays.
 fn drop_cut_block(text: &mut Vec<u8>) {
     const END: &[u8] = b"\n};";
     if let Some(at) = text.windows(END.len()).rposition(|window| window == END) {
@@ -242,7 +243,7 @@ fn drop_cut_block(text: &mut Vec<u8>) {
     }
 }
 
-/// Why a packet with this header cannot be read.
+/// Returns the reason why a packet with this header cannot be read.
 fn refusal(header: &Header, first: Option<&Unpacked>, position: TextPosition) -> Option<Diagnostic> {
     let wrong = |message: &str, expected: String, found: String| {
         Some(Diagnostic::error(position, message).expected(expected, found))
@@ -362,7 +363,7 @@ mod tests {
             assert!(diagnostics.iter().all(|problem| problem.severity == Severity::Warning));
         }
         assert_eq!(read(&bytes[..80]).0.as_deref(), Some("abcdef"));
-        // A block that was cut says nothing that could be understood.
+        // A truncated block contains nothing useful.
         let bytes = [packet("env {\n};\nevent {\n", 0, order), packet("};\n", 0, order)].concat();
         assert_eq!(read(&bytes[..bytes.len() - 1]).0.as_deref(), Some("env {\n};\nevent {\n};"));
         assert_eq!(read(&bytes[..bytes.len() - 3]).0.as_deref(), Some("env {\n};"));

@@ -1,10 +1,9 @@
-//! Collects the problems of a metadata text, each with what encloses it; one of them can be that the
-//! description takes too much memory.
+//! Problems of a metadata text, each with its context, including too much memory.
 
 use ichnos_model::memory::Budget;
 use ichnos_model::{Diagnostic, Limits, Severity, TextPosition};
 
-/// The problems found so far, where the reader is, and how much memory it may still take.
+/// Problems found so far, the reader's context, and its remaining memory.
 #[derive(Debug)]
 pub struct Problems {
     diagnostics: Vec<Diagnostic>,
@@ -13,16 +12,16 @@ pub struct Problems {
     left_out: usize,
     errors: usize,
     budget: Budget,
-    /// With this much of the budget left or less, it is tried out whether there is memory to go on.
+    /// Remaining budget at which to check again that memory is available.
     try_at: u64,
     is_exhausted: bool,
 }
 
-/// How much of the budget is taken between two tries whether there is memory to go on, in bytes.
+/// Budget in bytes between two checks that memory is available.
 const TRY_EVERY: u64 = 4 << 20;
 
 impl Problems {
-    /// No problem yet; at most [`Limits::diagnostics`] are kept.
+    /// Creates an empty list; at most [`Limits::diagnostics`] are kept.
     #[must_use]
     pub fn new(limits: &Limits) -> Self {
         Self {
@@ -37,9 +36,9 @@ impl Problems {
         }
     }
 
-    /// Counts memory, in bytes, that something is about to take against [`Limits::description_bytes`].
-    /// False: it is too much, or the process cannot have it, which is reported once as an error at
-    /// `position`; nothing more is to be read.
+    /// Counts memory, in bytes, that is about to be allocated against [`Limits::description_bytes`]. Returns
+    /// `false` if it is too much or not available, which is reported once as an error at `position`; reading
+    /// must stop then.
     #[inline]
     pub fn charge(&mut self, bytes: u64, position: TextPosition) -> bool {
         let is_in_budget = self.budget.take(bytes);
@@ -51,10 +50,10 @@ impl Problems {
         if is_in_budget { self.try_memory(position) } else { self.exhausted(position) }
     }
 
-    /// Whether the process can have as much memory as what grows may need next. The lists and tables of
-    /// a description end the process if they cannot grow, and there are too many of them to ask each: so
-    /// a block that is larger than what any of them needs (twice what all of them have) is asked for, and
-    /// given back untouched.
+    /// Checks that the process can allocate as much memory as the next growth may need. The lists and tables
+    /// of a description abort the process if they cannot grow, and there are too many of them to check each.
+    /// So a block that is larger than any of them needs (twice the size of all) is allocated, and freed
+    /// untouched.
     fn try_memory(&mut self, position: TextPosition) -> bool {
         self.try_at = self.budget.left().saturating_sub(TRY_EVERY);
         let taken = self.budget.most() - self.budget.left();
@@ -65,7 +64,7 @@ impl Problems {
         }
         if !std::mem::replace(&mut self.is_exhausted, true) {
             let message =
-                format!("there is not enough memory for the description: it takes {taken} bytes up to here");
+                format!("not enough memory for the description, which takes {taken} bytes up to here");
             self.error(position, message);
         }
         false
@@ -85,13 +84,13 @@ impl Problems {
         self.budget.give_back(bytes);
     }
 
-    /// Whether [`Problems::charge`] has refused something.
+    /// Returns `true` if [`Problems::charge`] has refused memory.
     #[must_use]
     pub fn is_exhausted(&self) -> bool {
         self.is_exhausted
     }
 
-    /// How many bytes of memory may still be taken.
+    /// Returns the number of bytes that may still be allocated.
     #[must_use]
     pub fn bytes_left(&self) -> u64 {
         self.budget.left()
@@ -102,7 +101,7 @@ impl Problems {
         self.add(Diagnostic::error(position, message).limit(limit));
     }
 
-    /// Does `work` within something, so that problems met there say so.
+    /// Runs `work` in a context that its problems contain.
     pub fn within<T>(&mut self, what: impl Into<String>, work: impl FnOnce(&mut Self) -> T) -> T {
         self.enter(what);
         let result = work(self);
@@ -110,17 +109,17 @@ impl Problems {
         result
     }
 
-    /// Enters something; see [`Problems::within`] for the same as a closure.
+    /// Enters a context; see [`Problems::within`] for the same as a closure.
     pub fn enter(&mut self, what: impl Into<String>) {
         self.within.push(what.into());
     }
 
-    /// Leaves what was entered last.
+    /// Leaves the innermost context.
     pub fn leave(&mut self) {
         self.within.pop();
     }
 
-    /// Adds a problem; where the reader is becomes its `within`, unless it has one.
+    /// Adds a problem; the current context becomes its `within`, unless it has one.
     pub fn add(&mut self, mut diagnostic: Diagnostic) {
         if diagnostic.severity == Severity::Error {
             self.errors += 1;
@@ -145,23 +144,23 @@ impl Problems {
         self.add(Diagnostic::warning(position, message));
     }
 
-    /// Whether an error was met.
+    /// Returns `true` if there was an error.
     #[must_use]
     pub fn has_errors(&self) -> bool {
         self.errors > 0
     }
 
-    /// How many errors were met.
+    /// Returns the number of errors.
     #[must_use]
     pub fn errors(&self) -> usize {
         self.errors
     }
 
-    /// All problems in the order they were met. If some were left out, a last note counts them.
+    /// Returns all problems in the order they were found. If some were dropped, a last note counts them.
     #[must_use]
     pub fn into_diagnostics(mut self) -> Vec<Diagnostic> {
         if self.left_out > 0 {
-            let note = format!("{} more problems were left out", self.left_out);
+            let note = format!("{} more problems are not shown", self.left_out);
             self.diagnostics.push(Diagnostic::note(TextPosition::default(), note));
         }
         self.diagnostics

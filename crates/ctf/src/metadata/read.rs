@@ -6,15 +6,14 @@ use super::{
     Dialect, Metadata, MetadataError, MetadataOptions, Problems, check, clocks, json, packetized, tsdl,
 };
 
-/// What some editors put in front of texts: U+FEFF in UTF-8.
+/// Byte order mark that some editors write: U+FEFF in UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Reads a metadata text, in packets or plain, of the dialect of the options or of the one that
-/// its content shows.
+/// Reads a metadata text, in packets or plain, of the dialect in the options or of the detected one.
 ///
 /// # Errors
-/// If the text cannot be read, or, with [`MetadataOptions::strict`], if it has warnings. The error
-/// has all problems that were found.
+/// Returns an error if the text cannot be read, or, with [`MetadataOptions::strict`], if it has warnings. The
+/// error has all problems that were found.
 pub fn parse(bytes: &[u8], options: &MetadataOptions) -> Result<Metadata, MetadataError> {
     let mut problems = Problems::new(&options.limits);
     let mut dialect = options.dialect;
@@ -70,8 +69,8 @@ fn read(
         }
     }
     if let Some(rest) = text.strip_prefix(BYTE_ORDER_MARK) {
-        // All documents say with what a text begins, and none names this.
-        let message = "a byte order mark (U+FEFF) is in front of the metadata: it is skipped";
+        // All documents define the beginning of a text, without this mark.
+        let message = "skipped a byte order mark (U+FEFF) before the metadata";
         let severity = if options.strict { Severity::Warning } else { Severity::Note };
         let start = TextPosition { line: 1, column: 1, offset: 0 };
         problems.add(Diagnostic::new(severity, start, message));
@@ -96,7 +95,7 @@ fn read(
         );
     }
     if problems.errors() == errors {
-        // What was unpacked is not needed any more, and what is compiled goes away again.
+        // The unpacked text is not needed any more, and compiled plans are dropped again.
         let mut limits = *limits;
         limits.description_bytes = problems.bytes_left();
         check::check(&trace, found, &limits, problems);
@@ -107,9 +106,9 @@ fn read(
     Some(trace)
 }
 
-/// Adds what auxiliary streams say (PROP-2.0, "Auxiliary stream"): each is a text with the name
-/// of its file. Gives the problems with the index of the text that they are in. What they take of
-/// [`Limits::description_bytes`](ichnos_model::Limits::description_bytes) is taken off.
+/// Adds auxiliary streams (PROP-2.0, "Auxiliary stream"): each is a text with the name of its file. Returns
+/// the problems with the index of their text. Subtracts the used memory from
+/// [`Limits::description_bytes`](ichnos_model::Limits::description_bytes).
 pub fn add_auxiliary_streams(
     trace: &mut TraceClass,
     texts: &[&[u8]],

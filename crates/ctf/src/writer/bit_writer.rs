@@ -1,55 +1,55 @@
-//! Writes bits into a packet.
+//! Bit-level writer for packets.
 
 use ichnos_model::{BitField, ByteOrder, Wide};
 
 /// Appends fields of bits to the bytes of a packet.
 ///
-/// Of a byte, little-endian fields take the least significant bits first, big-endian ones the most significant
+/// Little-endian fields use the least significant bits of a byte first, big-endian ones the most significant
 /// (CTF2-SPEC-2.0, "Fixed-length bit array field decoding procedure").
 #[derive(Debug, Default)]
 pub(super) struct BitWriter {
     bytes: Vec<u8>,
-    /// Where the packet begins in the bytes.
+    /// Offset of the packet in `bytes`.
     begin: usize,
     /// Bits of the packet up to now.
     at: u64,
-    /// The byte order of the last field of bits, if it is known.
+    /// Byte order of the last field of bits, if it is known.
     order: Option<ByteOrder>,
 }
 
 impl BitWriter {
-    /// Begins a packet behind what was written.
+    /// Begins a packet after the written data.
     pub(super) fn begin_packet(&mut self) {
         self.begin = self.bytes.len();
         self.at = 0;
         self.order = None;
     }
 
-    /// Bits of the packet up to now.
+    /// Returns the number of bits of the packet up to now.
     #[inline]
     pub(super) fn at(&self) -> u64 {
         self.at
     }
 
-    /// The bytes of the packet up to now.
+    /// Returns the bytes of the packet up to now.
     pub(super) fn packet(&self) -> &[u8] {
         &self.bytes[self.begin..]
     }
 
-    /// All bytes up to now, this packet's and those of packets before.
+    /// Returns the number of all bytes up to now, of this packet and of those before.
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Takes all bytes out.
+    /// Takes all bytes.
     pub(super) fn take(&mut self) -> Vec<u8> {
         self.begin = 0;
         self.at = 0;
         std::mem::take(&mut self.bytes)
     }
 
-    /// Goes back to a bit of the packet: what was written behind it is gone. The byte that it is within keeps the
-    /// bits of both byte orders, so that a field has to begin there that was begun before.
+    /// Goes back to a bit of the packet, and removes all after it. A byte that contains the bit keeps the
+    /// bits of both byte orders, so the next field must begin as one did there before.
     pub(super) fn go_back(&mut self, at: u64) {
         self.at = at;
         self.order = None;
@@ -66,8 +66,8 @@ impl BitWriter {
         }
     }
 
-    /// Aligns the next field, which is one of bits. False: it would begin within a byte, after a field of the other byte
-    /// order (CTF2-SPEC-2.0, "Fixed-length bit array field decoding procedure").
+    /// Aligns the next field, which is one of bits. Returns `false` if it would begin within a byte, after a
+    /// field of the other byte order (CTF2-SPEC-2.0, "Fixed-length bit array field decoding procedure").
     #[inline]
     #[must_use]
     pub(super) fn begin_bits(&mut self, bits: BitField) -> bool {
@@ -76,12 +76,12 @@ impl BitWriter {
         self.at % 8 == 0 || before.is_none_or(|before| before == bits.byte_order)
     }
 
-    /// The byte order of the last field of bits.
+    /// Returns the byte order of the last field of bits.
     pub(super) fn order(&self) -> ByteOrder {
         self.order.unwrap_or(ByteOrder::LittleEndian)
     }
 
-    /// Adds zeros up to where the next field begins.
+    /// Adds zeros up to the beginning of the next field.
     fn fill(&mut self) {
         self.bytes.resize(self.begin + self.at.div_ceil(8) as usize, 0);
     }
@@ -109,7 +109,7 @@ impl BitWriter {
         use ByteOrder::{BigEndian, LittleEndian};
         if self.at % 8 == 0 && length % 8 == 0 {
             self.at += length;
-            // Of sizes that are known, no copying is called.
+            // With constant sizes, the compiler needs no call to copy.
             return match (length, order) {
                 (8, _) => self.bytes.push(value as u8),
                 (16, LittleEndian) => self.bytes.extend_from_slice(&(value as u16).to_le_bytes()),
@@ -147,7 +147,7 @@ impl BitWriter {
             let index = if bits.is_reversed() { bits.length - 1 - index } else { index };
             value.words.get((index / 64) as usize).copied().unwrap_or(fill) >> (index % 64) & 1
         };
-        // Groups of 8 bits, from the least significant on; big-endian they come the other way around.
+        // Groups of 8 bits, from the least significant on; big-endian ones in reverse order.
         let group = |from: u64, count: u64| (0..count).fold(0, |group, i| group | bit(from + i) << i);
         match bits.byte_order {
             ByteOrder::LittleEndian => {
@@ -178,7 +178,7 @@ impl BitWriter {
         }
     }
 
-    /// Writes an integer anew that was appended to this packet at a bit.
+    /// Overwrites an integer that was appended to this packet at a bit.
     pub(super) fn patch(&mut self, at: u64, value: u64, bits: BitField) {
         let value = if bits.is_reversed() && bits.length > 0 {
             value.reverse_bits() >> (64 - bits.length.min(64))
@@ -211,8 +211,8 @@ impl BitWriter {
         }
     }
 
-    /// Changes the bytes at the beginning of the packet from some to others of the same number, as far as these
-    /// differ; false, and nothing is changed, if the bits that differ are not as expected.
+    /// Replaces the bytes at the beginning of the packet by others of the same number, where these differ.
+    /// Returns `false` without a change if the bits that differ do not have the expected values.
     pub(super) fn change(&mut self, from: &[u8], to: &[u8]) -> bool {
         let Some(packet) = self.bytes.get_mut(self.begin..).filter(|_| from.len() == to.len()) else {
             return false;
@@ -299,7 +299,7 @@ mod tests {
         assert!(!writer.change(&[0x02], &[0x01]));
         assert!(!writer.change(&[0; 4], &[1; 4]));
         assert!(!writer.change(&[0x01], &[0x01, 0x02]));
-        // The upper bits are padding that nothing says anything of.
+        // The upper bits are padding with any value.
         assert!(writer.change(&[0x01, 0x02], &[0x04, 0x02]));
         assert_eq!(writer.take(), [9, 0xf4, 0x02, 0x03]);
     }
@@ -315,7 +315,7 @@ mod tests {
         assert_eq!(writer.take(), [0xff, 0xff, 0xff, 0xff, 0x0f, 0xf0, 0xff, 0xff]);
     }
 
-    /// What is written at any bit, in any order, is what the decoder reads.
+    /// Fields at any bit, in any order, are read back by the decoder.
     #[test]
     fn random_fields_are_what_the_decoder_reads() {
         use ichnos_model::BitOrder;
@@ -374,7 +374,7 @@ mod tests {
                     assert_eq!(found, words[0] & below(bits.length), "{bits:?} at {at}");
                     continue;
                 }
-                // Bit by bit, as no more are read at once.
+                // Bit by bit, because the field can be larger than one read.
                 for index in 0..bits.length {
                     let in_field = if bits.is_reversed() { bits.length - 1 - index } else { index };
                     let bit = if big { at + bits.length - 1 - in_field } else { at + in_field };

@@ -1,4 +1,4 @@
-//! What the dialects can hold.
+//! Capabilities of the dialects.
 
 use ichnos_model::StringEncoding;
 use ichnos_model::lower::{Capabilities, Environment, VariantSelection};
@@ -6,7 +6,7 @@ use ichnos_model::lower::{Capabilities, Environment, VariantSelection};
 use crate::metadata::write::tsdl_name_of_role;
 use crate::metadata::{Dialect, tsdl};
 
-/// What a dialect can hold.
+/// Returns the capabilities of a dialect.
 pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
     let none = Capabilities {
         guids: false,
@@ -115,8 +115,8 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
             clocks_without_timestamps: false,
             named_origins: false,
             uuid_blobs: false,
-            // Babeltrace 2 refuses events without a name. It ends itself where a field needs one in the specific context,
-            // and tells no classes apart whose ids have the same last 32 bits.
+            // Babeltrace 2 refuses events without a name. It aborts if a field depends on one in the specific
+            // context, and confuses classes whose ids have the same last 32 bits.
             unnamed_events: false,
             context_dependencies: false,
             class_id_bits: 32,
@@ -129,7 +129,7 @@ fn role_name(role: ichnos_model::Role, scope: ichnos_model::Scope) -> Option<&'s
     tsdl_name_of_role(role, scope).map(|(name, _)| name)
 }
 
-/// Whether a word is a keyword of TSDL or of C.
+/// Returns `true` if a word is a keyword of TSDL or of C.
 fn is_reserved(word: &str) -> bool {
     tsdl::is_reserved(word) || tsdl::is_c_type_word(word)
 }

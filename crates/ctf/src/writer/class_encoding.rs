@@ -1,4 +1,4 @@
-//! How the event records of a class are encoded or copied.
+//! Encoding and copying of the event records of a class.
 
 use std::io;
 use std::ops::Range;
@@ -14,37 +14,37 @@ use super::empty_elements::{CountingEncoder, EmptyElements};
 use super::field_encoder::{EncodeError, FieldEncoder, RoleValues};
 use super::stream_rules::StreamRules;
 
-/// How events of a class are encoded.
+/// Encoding of the events of a class.
 #[derive(Debug)]
 pub(super) struct ClassEncoding {
     pub(super) lowered: Arc<LoweredEvent>,
     id: u64,
-    /// The largest alignment of anything in its records, if these can be copied.
+    /// Maximum alignment within its records, if these can be copied.
     copy: Option<u64>,
-    /// How its header, its contexts and its payload are encoded.
+    /// Encodings of its header, its contexts and its payload.
     scopes: [ScopeEncoding; 4],
-    /// True if it can have array elements without bits. Then its records are not copied, as elements are counted where
-    /// they are encoded.
+    /// `true` if it can have array elements without bits. Its records are then encoded, which counts
+    /// elements.
     has_empty_elements: bool,
     pub(super) losses: EventLosses,
 }
 
-/// How a scope of event records is encoded.
+/// Encoding of a scope of event records.
 #[derive(Clone, Copy, Debug)]
 struct ScopeEncoding {
     scope: Scope,
-    /// The largest alignment of anything in it, if its bytes can be copied.
+    /// Maximum alignment within the scope, if its bytes can be copied.
     copy: Option<u64>,
-    /// Whether there are texts in it that have to be valid.
+    /// `true` if it contains texts that have to be valid.
     checks_texts: bool,
-    /// Whether it has the bits that it had: then its own class says as well as the lowered one how they lie.
+    /// `true` if its bits are unchanged: then its own class has the layout of the lowered one.
     keeps_bits: bool,
 }
 
-/// What decides whether the bits of a scope can be copied.
+/// Properties of a scope on which copying its bits depends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ScopeShape {
-    /// The largest alignment of anything in it, a byte at least.
+    /// Maximum alignment within the scope, at least a byte.
     most_alignment: u64,
     has_texts: bool,
 }
@@ -61,7 +61,7 @@ impl ScopeShape {
 
 impl ScopeEncoding {
     fn new(lowered: &LoweredEvent, scope: Scope, shape: Option<ScopeShape>, rules: &StreamRules) -> Self {
-        // Classes of other formats can have fields that CTF does not have, and say less of where their scopes end.
+        // Classes of other formats can have fields that CTF does not have, and less exact ends of scopes.
         let keeps_bits = rules.is_ctf
             && rules.mirrors
             && rules.lowered.fit(lowered, scope).is_some_and(|fit| fit <= Fit::SameBits);
@@ -70,13 +70,13 @@ impl ScopeEncoding {
         Self { scope, copy, checks_texts, keeps_bits }
     }
 
-    /// Copies the bytes of the scope, if they mean the same there.
+    /// Copies the bytes of the scope, if they have the same meaning there.
     #[inline]
     fn copy(&self, out: &mut BitWriter, event: &Event<'_>) -> bool {
         let (Some(most), scopes) = (self.copy, &event.scopes) else { return false };
         let index = self.scope as usize;
         let Some(begin) = scopes.begins.get(index) else { return false };
-        // Behind the last scope comes the end of the record.
+        // The record ends after the last scope.
         let end = scopes.begins.get(index + 1).map_or(scopes.end, |next| next.bit);
         (1..=end).contains(&begin.bit)
             && !scopes.values.is_some_and(|values| values.has(self.scope))
@@ -85,7 +85,7 @@ impl ScopeEncoding {
     }
 }
 
-/// Whether all texts in a scope are valid in their encoding, as far as that is UTF-8.
+/// Returns `true` if all UTF-8 texts in a scope are valid.
 fn are_texts_valid(event: &Event<'_>, scope: Scope) -> bool {
     struct Texts(bool);
     impl Visitor for Texts {
@@ -97,7 +97,7 @@ fn are_texts_valid(event: &Event<'_>, scope: Scope) -> bool {
     event.visit(scope, &mut texts).is_ok() && texts.0
 }
 
-/// Copies whole bytes of a packet, if what is in them is aligned there in the same way.
+/// Copies whole bytes of a packet, if the alignment within them stays the same.
 #[inline]
 fn copy_bits(out: &mut BitWriter, scopes: &Scopes<'_>, bits: Range<u64>, most_alignment: u64) -> bool {
     let are_whole = [bits.start, bits.end, out.at()].iter().all(|bit| bit % 8 == 0);
@@ -113,7 +113,7 @@ fn copy_bits(out: &mut BitWriter, scopes: &Scopes<'_>, bits: Range<u64>, most_al
 }
 
 impl ClassEncoding {
-    /// How events of the class of `event` are encoded by these rules.
+    /// Creates the encoding of the class of `event` by these rules.
     pub(super) fn new(
         lowered: Arc<LoweredEvent>,
         event: &Event<'_>,
@@ -141,7 +141,7 @@ impl ClassEncoding {
         Ok(Self { lowered, id, copy, scopes, has_empty_elements, losses: EventLosses::default() })
     }
 
-    /// Copies the bytes of an event record, if they mean the same there.
+    /// Copies the bytes of an event record, if they have the same meaning there.
     #[inline]
     pub(super) fn copy_event(&self, out: &mut BitWriter, event: &Event<'_>) -> bool {
         let Some(most) = self.copy else { return false };
@@ -150,12 +150,12 @@ impl ClassEncoding {
         if scopes.values.is_some() || scopes.end == 0 {
             return false;
         }
-        // Between the record before and this one there are only bits of alignment, which are the same if both begin at
-        // the same place between two of the largest alignments.
+        // Only alignment is between the record before and this one. It stays the same if both begin at the
+        // same position relative to the largest alignment.
         copy_bits(out, scopes, header.bit..scopes.end, most)
     }
 
-    /// Encodes an event record; gives how many of its texts are not what they were.
+    /// Encodes an event record. Returns the number of changed texts.
     pub(super) fn encode_event(
         &mut self,
         out: &mut BitWriter,
@@ -183,10 +183,10 @@ impl ClassEncoding {
             let scope = encoding.scope;
             let mut roles = RoleValues::default();
             if scope == rules.timestamp.scope {
-                // What it says of the time is right: it is checked before that no bits of it are missing.
+                // Its timestamps are right: that none of their bits is missing was checked before.
                 let is_same = |cycles: &u64| event.clock.is_some_and(|clock| clock.cycles == *cycles);
                 roles.timestamp = cycles.filter(|cycles| time.is_changed || !is_same(cycles));
-                // But for a field that has more bits than before, or not as many as it takes now.
+                // Except for a field that has more bits than before, or not as many as it needs now.
                 let is_other = !encoding.keeps_bits || rules.has_gaps && rules.timestamp.are_variable;
                 roles.whole_timestamp = cycles.filter(|_| is_other);
             }
@@ -225,7 +225,7 @@ impl ClassEncoding {
                 continue;
             }
             if let Some(said) = class_id.filter(|said| said != id && !rules.is_ctf) {
-                return Err(format!("its header says that its class is {said}, but that is {id}"));
+                return Err(format!("its header has the class id {said}, but its class is {id}"));
             }
             if rules.added.are_in_events() {
                 out.align(8);
@@ -252,22 +252,22 @@ impl ClassEncoding {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct EncodedEvent {
     pub(super) texts: ChangedTexts,
-    /// The bit of the timestamp that was added to its header.
+    /// Bit of the timestamp that was added to its header.
     pub(super) timestamp_bit: Option<u64>,
 }
 
-/// The time that an event record is to say.
+/// Time for an event record.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WrittenTime<'t> {
     /// Value of the default clock.
     pub(super) cycles: Option<u64>,
-    /// The same after each timestamp, if there are several.
+    /// Value after each timestamp, if there are several.
     pub(super) fields: &'t [u64],
-    /// True if all timestamps say the time of the event, as other values of theirs would not be read as it.
+    /// `true` if all timestamps get the time of the event, as their own would be decoded as another one.
     pub(super) is_changed: bool,
 }
 
-/// How many texts of an event record are not what they were.
+/// Numbers of changed texts of an event record.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ChangedTexts {
     pub(super) cut: u64,

@@ -5,14 +5,14 @@
 /// There can be very many sets, each with few of very many classes.
 #[derive(Debug, Default)]
 pub(super) struct ClassSet {
-    /// In order.
+    /// Sorted indexes.
     indexes: Vec<u32>,
-    /// Place of the index that was added last.
+    /// Position of the index that was added last.
     last: usize,
 }
 
 impl ClassSet {
-    /// Adds an index; returns its place if it is new.
+    /// Adds an index. Returns its position if it is new.
     #[inline]
     pub(super) fn insert(&mut self, index: usize) -> Option<usize> {
         let index = u32::try_from(index).unwrap_or(u32::MAX);
@@ -24,7 +24,7 @@ impl ClassSet {
         found.err().inspect(|place| self.indexes.insert(*place, index))
     }
 
-    /// Returns the place of the index that was added last.
+    /// Returns the position of the index that was added last.
     #[inline]
     pub(super) const fn last(&self) -> usize {
         self.last

@@ -1,47 +1,30 @@
-//! Common contexts that were encoded before.
+//! Cache of encoded common contexts.
 
 use ichnos_model::lower::LoweredTrace;
-use ichnos_model::{Event, EventValues, Scope};
+use ichnos_model::{Event, EventValues, Scope, ValueCache};
 
 use super::bit_writer::BitWriter;
 
-/// Most contexts that are kept: a power of two.
+/// Most contexts that are kept.
 const MOST: usize = 1 << 10;
 
-/// Excess of contexts that were not found from which the search is not worth it.
-const FEWEST: i32 = -10_000;
-
-/// Number of events before which none is kept.
-const SOME: i32 = -64;
-
 /// Common contexts of events before, where they are values: many events have the same.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct ContextCache {
-    /// None: not known yet.
+    /// `None`: not known yet.
     is_usable: Option<bool>,
-    /// By digest of their values; empty as long as none is kept.
-    kept: Vec<Context>,
-    /// Number of contexts that were found, less that of those that were not.
-    found: i32,
+    encoded: ValueCache,
 }
 
-#[derive(Clone, Debug, Default)]
-struct Context {
-    values: EventValues,
-    /// Empty: there is none.
-    bytes: Vec<u8>,
-}
-
-/// Values that make a common context.
-const SCOPES: [Scope; 2] = [Scope::CommonContext, Scope::Resource];
-
-fn place_of(values: &EventValues) -> usize {
-    let [context, resource] = SCOPES.map(|scope| values.digest(scope));
-    (context ^ resource.rotate_left(16)) as usize % MOST
+impl Default for ContextCache {
+    fn default() -> Self {
+        // A common context is made of both.
+        Self { is_usable: None, encoded: ValueCache::new(&[Scope::CommonContext, Scope::Resource], MOST) }
+    }
 }
 
 impl ContextCache {
-    /// The values of the common context of an event, if it can be kept.
+    /// Returns the values of the common context of an event, if it can be cached.
     #[inline]
     fn values<'e>(
         &mut self,
@@ -57,42 +40,26 @@ impl ContextCache {
         });
         let values = event.scopes.values?;
         let is_of_values = values.has(Scope::CommonContext) || event.plan(Scope::CommonContext).is_none();
-        (is_usable && is_of_values && out.at() % 8 == 0 && self.found > FEWEST).then_some(values)
+        (is_usable && is_of_values && out.at() % 8 == 0 && self.encoded.is_useful()).then_some(values)
     }
 
-    /// Writes the common context of an event, if it was kept.
+    /// Writes the common context of an event, if it is cached.
     #[inline]
     pub(super) fn put(&mut self, out: &mut BitWriter, event: &Event<'_>, lowered: &LoweredTrace) -> bool {
         let Some(values) = self.values(out, event, lowered) else { return false };
-        let kept = self.kept.get(place_of(values)).filter(|kept| {
-            !kept.bytes.is_empty() && SCOPES.iter().all(|scope| kept.values.is_same(*scope, values))
-        });
-        let Some(kept) = kept else {
-            self.found -= 1;
-            return false;
-        };
-        self.found = self.found.saturating_add(1);
-        out.bytes(&kept.bytes);
-        true
+        let bytes = self.encoded.get(values);
+        bytes.is_some_and(|bytes| {
+            out.bytes(bytes);
+            true
+        })
     }
 
-    /// Keeps the common context of an event, which was written from a bit on.
+    /// Caches the common context of an event, which was written from bit `begin` on.
     pub(super) fn keep(&mut self, out: &BitWriter, begin: u64, event: &Event<'_>, lowered: &LoweredTrace) {
         let Some(values) = self.values(out, event, lowered) else { return };
         let bytes = usize::try_from(begin / 8).ok().and_then(|begin| out.packet().get(begin..));
-        let Some(bytes) = bytes.filter(|_| begin % 8 == 0) else { return };
-        if self.kept.is_empty() {
-            // Of very many data streams with few events each, it would be more work than it saves.
-            if self.found > SOME {
-                return;
-            }
-            self.kept.resize(MOST, Context::default());
-        }
-        let kept = &mut self.kept[place_of(values)];
-        kept.values.clear();
-        kept.bytes.clear();
-        if SCOPES.iter().all(|scope| kept.values.copy_numbers(*scope, values)) {
-            kept.bytes.extend_from_slice(bytes);
+        if let Some(bytes) = bytes.filter(|_| begin % 8 == 0) {
+            self.encoded.keep(values, bytes);
         }
     }
 }

@@ -1,14 +1,14 @@
-//! Counts array elements without bits, of which a packet may have a limited number.
+//! Counts array elements without bits, whose number per packet is limited.
 
 use ichnos_model::{Field, Real, Text, Uuid, Visitor, Wide};
 
 use super::field_encoder::FieldEncoder;
 
-/// Array elements without bits in a packet, as readers count them.
+/// Array elements without bits in a packet, counted as readers do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct EmptyElements {
     count: u64,
-    /// The largest number, at any element, beyond one for each bit before it.
+    /// Maximum number, at any element, in excess of one for each bit before it.
     pub(super) excess: u64,
 }
 
@@ -23,7 +23,7 @@ impl EmptyElements {
 pub(super) struct CountingEncoder<'c, 'e> {
     encoder: &'c mut FieldEncoder<'e>,
     elements: &'c mut EmptyElements,
-    /// Of the fields around: whether each is an array, and where it begins.
+    /// Enclosing fields: `true` for an array, and the bit at which it begins.
     around: Vec<(bool, u64)>,
 }
 

@@ -5,11 +5,11 @@ use ichnos_model::{Event, Field, FieldKind, Role, Scope, Visitor, Wide};
 use super::field_encoder::is_of_other_clock;
 use crate::packet::update_clock;
 
-/// Values of the default clock that an event record says one after the other: each of its timestamp fields moves the
-/// clock on, the last one to the time of the event.
+/// Values of the default clock in an event record, in order: each of its timestamp fields advances the clock,
+/// the last one to the time of the event.
 #[derive(Debug, Default)]
 pub(super) struct EventTimes {
-    /// Value and bits of each field as it is written.
+    /// Value and bits of each written field.
     fields: Vec<(u64, u64)>,
     /// Value of the clock after each field.
     pub(super) clocks: Vec<u64>,
@@ -30,8 +30,8 @@ impl EventTimes {
         // An event that is delivered can be visited.
         let _ = event.visit(scope, &mut collector);
         self.clocks.resize(self.fields.len(), cycles);
-        // The event before can be later than in the source, but not later than the first of them: from the last one on,
-        // the latest values that can be before it.
+        // The event before can be later than in the source, but not later than the first timestamp: compute
+        // the latest possible values from the last timestamp back.
         let mut next = cycles;
         for ((value, bits), clock) in self.fields.iter_mut().zip(&mut self.clocks).rev() {
             let mask = u64::MAX >> (64 - (*bits & BITS).clamp(1, 64));
@@ -45,7 +45,7 @@ impl EventTimes {
         }
     }
 
-    /// Forgets them: the event is written with another time.
+    /// Clears the timestamps: the event is written with another time.
     pub(super) fn clear(&mut self) {
         self.fields.clear();
         self.clocks.clear();
@@ -56,13 +56,13 @@ impl EventTimes {
         self.clocks.first().copied()
     }
 
-    /// Returns the time that is read of the event if the clock has a value before it.
+    /// Returns the time of the event that a reader decodes after a value of the clock.
     pub(super) fn read_after(&self, now: u64) -> u64 {
         self.fields.iter().fold(now, |now, (value, bits)| update_clock(now, *value, *bits))
     }
 }
 
-/// Mark of fields that get all of the time, beside their bits in the source.
+/// Flag of fields that get all of the time, next to their bits in the source.
 const WHOLE: u64 = 1 << 63;
 const BITS: u64 = WHOLE - 1;
 

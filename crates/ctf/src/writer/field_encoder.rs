@@ -1,4 +1,4 @@
-//! Writes fields as the bits that their class asks for.
+//! Encoder for fields in the layout of their class.
 
 use std::borrow::Cow;
 
@@ -13,14 +13,14 @@ use super::source_frame::AddedFields;
 use super::stream_rules::StreamRules;
 use crate::packet::PACKET_MAGIC;
 
-/// Why a field cannot be written.
+/// Reason why a field cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum EncodeError {
     #[error("member `{member}`: expected a value of {length} bits, found {found}")]
     TooLarge { member: String, length: u64, found: String },
-    #[error("member `{member}`: the field of its length says {said}, but it has {found}")]
+    #[error("member `{member}`: its length field has the value {said}, but its length is {found}")]
     Length { member: String, said: i128, found: u64 },
-    #[error("member `{member}`: the field that selects says {said}, which is not for what there is")]
+    #[error("member `{member}`: its selector has the value {said}, which selects something else")]
     Selector { member: String, said: i128 },
     #[error("member `{member}`: expected at most {most} bytes, found {found}")]
     TooLong { member: String, most: u64, found: u64 },
@@ -32,14 +32,13 @@ pub(super) enum EncodeError {
     Class { member: String },
 }
 
-/// Values that fields with roles take in place of those that they have.
+/// Values that replace those of fields with roles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct RoleValues {
     pub(super) class_id: Option<u64>,
-    /// Value of the default clock, of which a field says as many bits as it has.
+    /// Value of the default clock; a field gets as many of its lower bits as it has.
     pub(super) timestamp: Option<u64>,
-    /// The same, but only for fields that have room for all of it: then how many bits said it before makes no
-    /// difference.
+    /// The same, but only for fields with room for all of it: then the original number of bits does not matter.
     pub(super) whole_timestamp: Option<u64>,
     pub(super) whole_end_timestamp: Option<u64>,
     pub(super) data_stream_class_id: Option<u64>,
@@ -47,47 +46,47 @@ pub(super) struct RoleValues {
     pub(super) uuid: Option<Uuid>,
 }
 
-/// Groups of 7 bits that a value of up to 64 bits gets which is not known yet.
+/// Groups of 7 bits for a value of up to 64 bits that is not known yet.
 const MOST_GROUPS: u64 = 10;
 
-/// Most bytes of zeros behind a text that is shorter than the field of its length says.
+/// Maximum number of zero bytes after a text that is shorter than its length field.
 const MOST_ZEROS: u64 = 1 << 16;
 
-/// Writes the fields that it is given.
+/// Writes fields.
 #[derive(Debug)]
 pub(super) struct FieldEncoder<'e> {
     out: &'e mut BitWriter,
     roles: RoleValues,
-    /// Values for the timestamps of an event that has several, one after the other, in place of that in `roles`.
+    /// Values for the timestamps of an event that has several, in order, instead of that in `roles`.
     pub(super) times: &'e [u64],
-    /// Takes the fields with roles.
+    /// Receives the fields with roles.
     placed: Option<&'e mut Vec<Placed>>,
-    /// Lengths that fields have said, by slot.
+    /// Values of length fields, by slot.
     lengths: &'e mut Vec<Option<i128>>,
-    /// Times that were replaced by others than those of which they say the lower bits.
+    /// Number of timestamps whose replacement has other lower bits.
     pub(super) changed_times: u64,
-    /// Texts that were cut at a U+0000.
+    /// Number of texts that were cut at a U+0000.
     pub(super) cut: u64,
     pub(super) error: Option<EncodeError>,
-    /// Whether bytes of texts that are not valid are replaced, and of how many texts they were.
+    /// `true` to replace invalid bytes of texts; followed by the number of such texts.
     pub(super) replaces_invalid: bool,
     pub(super) replaced: u64,
-    /// Index of the default clock of the data stream: times of others stay as they are.
+    /// Index of the default clock of the data stream: times of other clocks are unchanged.
     default_clock: Option<u16>,
     added: AddedFields,
-    /// The last id of an event record class that a field says.
+    /// Last id of an event record class in a field.
     pub(super) class_id: Option<u64>,
     most_integer_bits: u64,
-    /// The bytes that the elements of an array take which is the UUID.
+    /// Remaining bytes for the elements of an array that is the UUID.
     uuid: Option<std::array::IntoIter<u8, 16>>,
     depth: u32,
-    /// Of the unions around: the depth of their members, and whether the first one was written. All members are the
-    /// same bits.
+    /// Enclosing unions: the depth of their members, and `true` once the first one was written. All members
+    /// are the same bits.
     unions: Vec<(u32, bool)>,
     muted: u32,
 }
 
-/// Whether what a field with roles says of the time is about another clock than the default one.
+/// Returns `true` if a field with roles holds a time of another clock than the default one.
 pub(super) fn is_of_other_clock(roles: Roles, default_clock: Option<u16>) -> bool {
     roles.clock.is_some() && roles.clock != default_clock
 }
@@ -124,13 +123,13 @@ impl<'e> FieldEncoder<'e> {
         }
     }
 
-    /// The bits of the packet up to here.
+    /// Returns the number of bits of the packet up to here.
     #[inline]
     pub(super) fn at(&self) -> u64 {
         self.out.at()
     }
 
-    /// Returns `true` if fields are left out now: they are the same bits as others in a union.
+    /// Returns `true` if fields are skipped now: they are the same bits as others in a union.
     pub(super) fn is_muted(&self) -> bool {
         self.muted > 0
     }
@@ -141,7 +140,7 @@ impl<'e> FieldEncoder<'e> {
         }
     }
 
-    /// Whether a field is left out: it is a member of a union behind the first one.
+    /// Returns `true` if a field is skipped: it is a member of a union after the first one.
     #[inline]
     fn is_left_out(&mut self) -> bool {
         if self.unions.is_empty() && self.muted == 0 {
@@ -156,7 +155,7 @@ impl<'e> FieldEncoder<'e> {
         }
     }
 
-    /// Begins a field with others in it; false if it is left out.
+    /// Begins a field with others in it. Returns `false` if it is skipped.
     fn begin(&mut self, field: Field<'_>) -> bool {
         if self.is_left_out() {
             self.muted += 1;
@@ -174,7 +173,7 @@ impl<'e> FieldEncoder<'e> {
         }
     }
 
-    /// The value that a field with roles takes.
+    /// Returns the value of a field with a role.
     #[cold]
     fn value_by_role(&mut self, field: Field<'_>, roles: Roles, value: u64) -> u64 {
         let mut value = value;
@@ -206,7 +205,7 @@ impl<'e> FieldEncoder<'e> {
             let bits = self.roles.timestamp.filter(|_| roles.has(Role::Timestamp));
             if let Some(cycles) = whole(Role::PacketEndTimestamp, self.roles.whole_end_timestamp).or(begin) {
                 let mask = u64::MAX >> (64 - field.length.clamp(1, 64));
-                // A time of which the bits are replaced in any case is known to be another one.
+                // A time whose bits are replaced in any case was already counted.
                 self.changed_times += u64::from(bits.is_none() && (value ^ cycles) & mask != 0);
                 value = cycles;
             } else if let Some(cycles) = bits {
@@ -232,7 +231,7 @@ impl<'e> FieldEncoder<'e> {
         }
     }
 
-    /// Writes bits of a fixed or variable length; `fill` is what is above them.
+    /// Writes bits of a fixed or variable length; `fill` is the value of the bits above them.
     #[inline]
     fn bits(&mut self, field: Field<'_>, value: u64, fill: u64) {
         if self.is_left_out() {
@@ -274,7 +273,7 @@ impl<'e> FieldEncoder<'e> {
                     placed.push(Placed { role, at, layout, value });
                 }
                 if bits.length > 64 {
-                    // The lower 64 bits of it.
+                    // Lower 64 bits of the field.
                     let low = BitField::new(64, bits.byte_order, 1);
                     let high = if bits.byte_order == ByteOrder::BigEndian { bits.length - 64 } else { 0 };
                     let at = self.out.at() + high;
@@ -327,7 +326,7 @@ impl<'e> FieldEncoder<'e> {
         }
     }
 
-    /// The place of the first U+0000 of a text, in code units; counts a text that has one.
+    /// Returns the position of the first U+0000 of a text, in code units; counts a text that has one.
     fn note_cut(&mut self, bytes: &[u8], unit: usize) -> Option<usize> {
         let end = bytes.chunks(unit).position(|unit| unit.iter().all(|byte| *byte == 0));
         self.cut += u64::from(end.is_some());
@@ -351,7 +350,7 @@ impl<'e> FieldEncoder<'e> {
                 self.out.bytes_at_bit(&[0; 4][..unit], self.out.order());
             }
             StringLength::Static(most) => {
-                // The bytes are written, but a reader takes what is before the first U+0000.
+                // The bytes are written, but a reader ends the text at the first U+0000.
                 self.note_cut(value.bytes, unit);
                 let most = *most;
                 let bytes = if value.raw.len() as u64 == most { value.raw } else { value.bytes };
@@ -369,7 +368,7 @@ impl<'e> FieldEncoder<'e> {
                 let is_raw = said.is_none_or(|said| said == value.raw.len() as i128);
                 let bytes = if is_raw { value.raw } else { value.bytes };
                 let found = bytes.len() as u64;
-                // A source of values can say the text without the zeros behind it.
+                // A source of values can have the text without the zeros after it.
                 let zeros = said.and_then(|said| u64::try_from(said).ok()?.checked_sub(found));
                 let zeros = zeros.filter(|zeros| *zeros <= MOST_ZEROS).unwrap_or(0);
                 self.check_length(field, found + zeros);
@@ -382,17 +381,17 @@ impl<'e> FieldEncoder<'e> {
         }
     }
 
-    /// The UUID that a field takes.
+    /// Returns the UUID for a field.
     fn uuid_of(&self, field: Field<'_>) -> Option<Uuid> {
         self.roles.uuid.filter(|_| field.node().roles.has(Role::MetadataStreamUuid))
     }
 
-    /// The length that another field has said for a field.
+    /// Returns the length of a field from its length field.
     fn said(&self, field: Field<'_>) -> Option<i128> {
         self.lengths.get(usize::from(field.node().length_slot()?)).copied().flatten()
     }
 
-    /// The value of the field that selects a field.
+    /// Returns the value of the field that selects a field.
     fn selected_by(&self, field: Field<'_>) -> Option<i128> {
         self.lengths.get(usize::from(field.node().selector_slot()?)).copied().flatten()
     }
@@ -406,7 +405,7 @@ impl<'e> FieldEncoder<'e> {
     }
 }
 
-/// Bytes with question marks in place of those that are not UTF-8: of the same number.
+/// Replaces bytes that are not UTF-8 by the same number of question marks.
 pub(super) fn valid(bytes: &[u8]) -> Cow<'_, [u8]> {
     let Err(first) = std::str::from_utf8(bytes) else { return Cow::Borrowed(bytes) };
     let mut valid = bytes.to_vec();
@@ -549,7 +548,7 @@ impl Visitor for FieldEncoder<'_> {
     }
 
     fn guid(&mut self, field: Field<'_>, value: Uuid) {
-        // Its bits are those that it is lowered to: where they cannot be copied, it comes as it is.
+        // Its bits are those of its lowered class: if they cannot be copied, the GUID arrives here.
         if !self.is_left_out() {
             self.out.align(field.node().alignment().max(8));
             self.out.bytes(&value.to_bytes_le());

@@ -31,7 +31,7 @@ pub(super) fn add_packets(class: &mut TraceClass, capabilities: &Capabilities) {
     }
 }
 
-/// Bits of the ids in event record headers: as few as all ids need, where these are numbers that were given for it.
+/// Returns the number of bits of the ids in event record headers: the minimum for all ids, if the writer chose them.
 ///
 /// Reading can add classes for events that do not fit their own, and one for those without: there is room for these.
 fn class_id_bits(class: &DataStreamClass, capabilities: &Capabilities) -> u64 {
@@ -41,8 +41,8 @@ fn class_id_bits(class: &DataStreamClass, capabilities: &Capabilities) -> u64 {
     [8, 16, 32].into_iter().find(is_enough).unwrap_or(64)
 }
 
-/// Adds members to the packet context and to the event record header of a data stream class, behind those that it has.
-/// `has_dynamic_classes`: there can be further event record classes, whose ids are not known.
+/// Adds members to the packet context and to the event record header of a data stream class, after the
+/// existing ones. `has_dynamic_classes`: there can be further event record classes, whose ids are not known.
 pub(super) fn add_fields(
     class: &mut DataStreamClass,
     added: AddedFields,
@@ -99,7 +99,7 @@ fn add_members(
     *class = Some(Arc::new(FieldClass { attributes, ..FieldClass::new(kind) }));
 }
 
-/// Adds what packets say of the default clock as the last members of their context.
+/// Adds timestamps of the default clock as the last members of a packet context.
 pub(super) fn add_times(class: &mut DataStreamClass, clock: PacketClock, capabilities: &Capabilities) {
     if !clock.adds_begin {
         return;
@@ -112,7 +112,7 @@ pub(super) fn add_times(class: &mut DataStreamClass, clock: PacketClock, capabil
     let scope = ichnos_model::Scope::PacketContext;
     let roles = [
         (true, Role::Timestamp, "timestamp_begin", ""),
-        // In CTF 1.8, a name that ends so says that it is the end.
+        // In CTF 1.8, this suffix marks the end.
         (clock.adds_end, Role::PacketEndTimestamp, "timestamp_end", "_end"),
     ];
     for (_, role, name, end) in roles.into_iter().filter(|(is_added, ..)| *is_added) {
@@ -128,7 +128,7 @@ pub(super) fn add_times(class: &mut DataStreamClass, clock: PacketClock, capabil
     class.packet_context = Some(Arc::new(FieldClass { attributes, ..FieldClass::new(kind) }));
 }
 
-/// The class of the packet headers that are written where the source has none, or another one than other sources.
+/// Returns the class of written packet headers if the source has none, or another one than other sources.
 pub(super) fn packet_header(has_uuid: bool, capabilities: &Capabilities) -> FieldClass {
     let scope = ichnos_model::Scope::PacketHeader;
     let member = |role, class| Member::new(role_name(role, scope, capabilities), class);
@@ -145,7 +145,7 @@ pub(super) fn packet_header(has_uuid: bool, capabilities: &Capabilities) -> Fiel
     FieldClass::structure(members)
 }
 
-/// Writes the header of a packet, of the class that [`packet_header`] gives.
+/// Writes the header of a packet, of the class that [`packet_header`] returns.
 pub(super) fn put_packet_header(out: &mut BitWriter, uuid: Option<Uuid>, class_id: u64, stream_id: u64) {
     let order = ByteOrder::LittleEndian;
     out.put(MAGIC.into(), 32, order);
@@ -167,7 +167,7 @@ fn role_name(role: Role, scope: ichnos_model::Scope, capabilities: &Capabilities
     }
 }
 
-/// The class of the UUID in packet headers.
+/// Returns the class of the UUID in packet headers.
 fn uuid_class(capabilities: &Capabilities) -> FieldClass {
     let kind = if capabilities.uuid_blobs {
         let media_type = "application/octet-stream".to_owned();
@@ -180,7 +180,7 @@ fn uuid_class(capabilities: &Capabilities) -> FieldClass {
     FieldClass { roles: Roles::only(Role::MetadataStreamUuid), ..FieldClass::new(kind) }
 }
 
-/// The name of a field with a role, where it is free.
+/// Returns the name of a field with a role in dialects that do not prescribe it.
 fn default_name(role: Role) -> &'static str {
     match role {
         Role::PacketMagicNumber => "magic",

@@ -1,4 +1,4 @@
-//! Writes the packet index of a data stream file, in the layout of LTTng: see `lttng_index`.
+//! Packet index of a data stream file, in the layout of LTTng: see `lttng_index`.
 
 use ichnos_io::EncodedPacket;
 use ichnos_model::{Field, Packet, Role, Scope, Visitor};
@@ -8,7 +8,7 @@ use super::field_encoder::is_of_other_clock;
 /// Size of an entry in bytes: that of version 1.1.
 const ENTRY: u32 = 72;
 
-/// The header of an index.
+/// Returns the header of an index.
 pub(super) fn header() -> Vec<u8> {
     [0xc1f1_dcc1, 1, 1, ENTRY].iter().flat_map(|number: &u32| number.to_be_bytes()).collect()
 }
@@ -21,7 +21,7 @@ pub(super) fn push_entry(out: &mut Vec<u8>, offset: u64, packet: &EncodedPacket,
     }
 }
 
-/// The times that a packet says: those of the packet can be others, where a fault of the tracer is known.
+/// Times in the fields of a packet: the reader may correct those of the packet for known faults of tracers.
 #[derive(Debug, Default)]
 pub(super) struct SaidTimes {
     default_clock: Option<u16>,
@@ -32,7 +32,7 @@ pub(super) struct SaidTimes {
 impl SaidTimes {
     pub(super) fn of(packet: &Packet<'_>, default_clock: Option<u16>) -> Self {
         let mut times = Self { default_clock, ..Self::default() };
-        // What cannot be read is not there.
+        // Unreadable fields are treated as missing.
         let _ = packet.visit(Scope::PacketContext, &mut times);
         times
     }

@@ -1,4 +1,4 @@
-//! One trace that is made of several.
+//! Merging of the classes of several traces.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -15,31 +15,31 @@ use super::names::derived_uuid;
 /// A trace that is merged with others.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MergePart<'a> {
-    /// Where it lies.
+    /// Path of the trace.
     pub(super) path: &'a str,
-    /// Its class, lowered.
+    /// Lowered class of the trace.
     pub(super) class: &'a TraceClass,
-    /// Whether its packets are made of those of the source.
+    /// `true` if its packets are made of those of the source.
     pub(super) mirrors: bool,
-    /// Whether its data stream classes can be those of others, if they are equal.
+    /// `true` if its data stream classes can be shared with equal ones of other traces.
     pub(super) shares_classes: bool,
-    /// Whether fields behind the packet header depend on fields in it.
+    /// `true` if fields after the packet header depend on fields in it.
     pub(super) needs_header: bool,
 }
 
-/// The class of a trace that is made of several.
+/// Class of a trace that is made of several.
 #[derive(Debug)]
 pub(super) struct Merged {
     pub(super) class: TraceClass,
-    /// Whether packets have the header of [`frame::packet_header`] in place of their own.
+    /// `true` if packets have the header of [`frame::packet_header`] instead of their own.
     pub(super) has_common_header: bool,
-    /// By part and data stream class of the part: the index of its data stream class here.
+    /// Index of the merged data stream class, by part and data stream class of the part.
     pub(super) data_streams: Vec<Vec<usize>>,
-    /// What was changed.
+    /// Changes by the merge.
     pub(super) changes: LossTable,
 }
 
-/// Why a trace cannot be merged with the others.
+/// Reason why a trace cannot be merged with the others.
 #[derive(Debug)]
 pub(super) struct MergeProblem {
     /// Index of the part.
@@ -47,8 +47,8 @@ pub(super) struct MergeProblem {
     pub(super) problem: String,
 }
 
-/// Makes one class of several; `correlated`: all clocks are on one timeline, even if nothing in them says so;
-/// `replaces_header`: whether the own packet headers cannot be kept in any case.
+/// Merges several classes. `correlated`: all clocks are on one timeline, even if their classes do not show
+/// it; `replaces_header`: the original packet headers cannot be kept in any case.
 pub(super) fn merge(
     parts: &[MergePart<'_>],
     capabilities: &Capabilities,
@@ -80,7 +80,7 @@ impl Merger {
         self.changes.add(Loss { kind, class: String::new(), field: field.to_owned(), what }, 1);
     }
 
-    /// What the trace is called, and its environment.
+    /// Sets the name of the trace, and its environment.
     fn describe(&mut self, parts: &[MergePart<'_>]) {
         let Some(first) = parts.first() else { return };
         let mut class = TraceClass {
@@ -102,7 +102,7 @@ impl Merger {
             self.change(LossKind::Renamed, "uuid", format!("different UUIDs -> {uuid}"));
         }
         if classes().any(|other| other.default_clock_precision != class.default_clock_precision) {
-            // Each clock says its own.
+            // Each clock has its own precision.
             class.default_clock_precision = None;
         }
         let differs = |other: &&TraceClass| other.attributes != class.attributes;
@@ -129,7 +129,7 @@ impl Merger {
         }
     }
 
-    /// The first trace keeps the names; where another one says something else, that gets another name.
+    /// Adds environment entries. A differing entry of another trace than the first is renamed.
     fn add_environment(&mut self, number: usize, environment: &[(String, Value)]) {
         let mut known: HashMap<String, Value> = self.class.environment.iter().cloned().collect();
         for (name, value) in environment {
@@ -152,7 +152,7 @@ impl Merger {
     }
 
     fn add_data_streams(&mut self, parts: &[MergePart<'_>]) -> Result<Vec<Vec<usize>>, MergeProblem> {
-        // All keep their ids that can.
+        // Ids are kept if possible.
         let mut taken: HashSet<u128> =
             parts.iter().flat_map(|part| &part.class.data_streams).map(|class| class.id).collect();
         let mut used = HashSet::new();
@@ -196,7 +196,7 @@ impl Merger {
         Ok(all)
     }
 
-    /// Adds clocks that are not there yet; gives where those of the part are.
+    /// Adds new clocks. Returns the indexes of the part's clocks.
     fn add_clocks(&mut self, number: usize, part: &TraceClass) -> Result<Vec<u16>, MergeProblem> {
         let mut indexes = Vec::new();
         for clock in &part.clocks {
@@ -252,7 +252,7 @@ impl Merger {
         }
     }
 
-    /// Whether packets can keep the headers that they have.
+    /// Returns `true` if packets can keep their headers.
     fn keeps_header(&self, parts: &[MergePart<'_>]) -> bool {
         let header = &self.class.packet_header;
         if !parts.iter().all(|part| part.mirrors && part.class.packet_header == *header) {
@@ -281,7 +281,7 @@ impl Merger {
             }
             for role in [Role::Timestamp, Role::PacketEndTimestamp, Role::DiscardedEventCounter] {
                 if bits_of_role(header, role).is_some() {
-                    return refuse("packet headers say times, or count discarded events");
+                    return refuse("packet headers have times, or counters of discarded events");
                 }
             }
             if has_other_fields(header) {
@@ -300,16 +300,16 @@ impl Merger {
     }
 }
 
-/// Whether an id fits a field of this number of bits.
+/// Returns `true` if an id fits a field of this number of bits.
 pub(super) fn fits(id: u128, bits: u64) -> bool {
     bits >= 128 || id >> bits == 0
 }
 
-/// How many bits the field of a role has in a packet header, at least; None: there is none.
+/// Returns the minimum number of bits of the field with a role in a packet header, if there is one.
 pub(super) fn bits_of_role(class: &FieldClass, role: Role) -> Option<u64> {
     let bits = match &class.kind {
         FieldKind::Integer { bits, .. } => bits.length,
-        // It has the bits that it takes: a longer one would move all behind it.
+        // It keeps its size: a longer one would move all data after it.
         FieldKind::VariableLength { .. } => 7,
         _ => 64,
     };
@@ -322,7 +322,7 @@ pub(super) fn bits_of_role(class: &FieldClass, role: Role) -> Option<u64> {
     }
 }
 
-/// Whether a packet header has fields that a common one does not have.
+/// Returns `true` if a packet header has fields that a common one does not have.
 fn has_other_fields(class: &FieldClass) -> bool {
     match &class.kind {
         FieldKind::Structure { members, .. } => members.iter().any(|member| has_other_fields(&member.class)),
@@ -331,7 +331,7 @@ fn has_other_fields(class: &FieldClass) -> bool {
     }
 }
 
-/// A data stream class whose clocks have other indexes.
+/// Returns a data stream class with replaced clock indexes.
 fn with_clocks_of_stream(class: &DataStreamClass, clocks: &[u16]) -> DataStreamClass {
     if (0u16..).zip(clocks).all(|(before, now)| before == *now) {
         return class.clone();
@@ -358,7 +358,7 @@ fn with_clocks_of_stream(class: &DataStreamClass, clocks: &[u16]) -> DataStreamC
     }
 }
 
-/// A field class whose clocks have other indexes. Classes may be shared: each is looked at once.
+/// Returns a field class with replaced clock indexes. Classes may be shared: each is visited once.
 fn with_clocks(
     class: &Arc<FieldClass>,
     moved: &impl Fn(u16) -> u16,
@@ -431,7 +431,7 @@ mod tests {
         assert_eq!(ids, [0, 1]);
         assert_eq!(merged.class.clocks[1].id, "c_2");
         assert_eq!(merged.class.data_streams[1].default_clock, Some(1));
-        // Without headers, nothing would say which class a packet is of.
+        // Without headers, packets would have no class id.
         assert!(merged.has_common_header);
         assert_eq!(merged.changes.count(LossKind::Renamed), 2);
     }

@@ -1,4 +1,4 @@
-//! How the packets of several traces become those of one.
+//! Merging of the packets of several traces into one.
 
 use std::collections::HashSet;
 
@@ -13,22 +13,22 @@ use super::stream_rules::{HeaderRules, StreamRules};
 use crate::metadata::Dialect;
 use crate::packet::Clocks;
 
-/// A trace that is merged with others.
+/// Trace that is merged with others.
 #[derive(Debug)]
 pub(super) struct MergeInput {
-    /// Where it lies.
+    /// Path of the trace.
     pub(super) path: String,
-    /// Its class, lowered, with what was met up to now.
+    /// Lowered class, with all dynamic classes found so far.
     pub(super) class: TraceClass,
-    /// Whether its packets are made of those of the source.
+    /// `true` if its packets are made of those of the source.
     pub(super) mirrors: bool,
-    /// Whether fields depend on fields of the packet header.
+    /// `true` if fields depend on fields of the packet header.
     pub(super) needs_header: bool,
-    /// Whether it has call stacks now.
+    /// `true` if it has call stacks now.
     pub(super) has_stacks: bool,
 }
 
-/// How traces are merged.
+/// Rules for merging traces.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MergeRules {
     correlated: bool,
@@ -36,7 +36,7 @@ pub(super) struct MergeRules {
 }
 
 impl HeaderRules {
-    /// What packet headers say of a data stream if its trace stays one of its own.
+    /// Returns the packet header values of a data stream of a trace that is not merged.
     pub(super) fn of(class: &TraceClass, stream: &DataStream, number: usize) -> Self {
         Self {
             is_common: false,
@@ -47,7 +47,7 @@ impl HeaderRules {
         }
     }
 
-    /// The id of the data stream that packets of a part say; all bits are set if they say none.
+    /// Returns the id of the data stream in packets of a part; all bits are set if they have none.
     pub(super) fn written_stream_id(&self, rules: &StreamRules, part: usize) -> u64 {
         let is_own = rules.mirrors && !self.is_common && self.replaced.data_stream_id.is_none();
         match rules.stream.id {
@@ -57,7 +57,7 @@ impl HeaderRules {
     }
 }
 
-/// The class of all traces together.
+/// Returns the class of all traces together.
 pub(super) fn merged(
     inputs: &[MergeInput],
     rules: MergeRules,
@@ -69,7 +69,7 @@ pub(super) fn merged(
     };
     let parts = inputs.iter().map(|input| {
         let MergeInput { path, class, mirrors, needs_header, has_stacks } = input;
-        // Numbers of stacks are of different tables, and those of a source that is not read yet are not known.
+        // Stack numbers belong to different tables, and those of a source that was not read are unknown.
         let shares_classes = *mirrors && !has_stacks;
         MergePart { path, class, mirrors: *mirrors, shares_classes, needs_header: *needs_header }
     });
@@ -82,14 +82,14 @@ pub(super) fn merged(
     for (number, input) in mirrored {
         let goes_on = |class: &TraceClass| Clocks::of(class).go_on;
         if goes_on(&input.class) != goes_on(&merged.class) {
-            let problem = "some packets say when they begin, and others do not".to_owned();
+            let problem = "some packets have begin times, and others do not".to_owned();
             return Err(unmergeable(number, problem));
         }
     }
     Ok(merged)
 }
 
-/// How to make one trace of all, and what that changes; finds out what packet headers then say.
+/// Plans how to merge all into one trace, with the changes; determines the values of packet headers.
 pub(super) fn plan(
     inputs: &[MergeInput],
     sources: &[WriteSource],
@@ -109,7 +109,7 @@ pub(super) fn plan(
     Ok((rules, all.changes))
 }
 
-/// Finds out what packet headers say; false if ids do not fit into those that there are.
+/// Determines the values of packet headers. Returns `false` if ids do not fit into the existing fields.
 fn number(
     merged: &mut Merged,
     inputs: &[MergeInput],

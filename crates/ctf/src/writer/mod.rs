@@ -1,7 +1,7 @@
 //! Writing CTF, in every dialect.
 //!
-//! Packets are made of those of the source, one of one, if it has packets; otherwise of events. What has the same
-//! layout in the source is copied: whole packets if nothing is left out, event records otherwise.
+//! Output packets correspond one for one to those of the source, if it has packets; otherwise they are made of
+//! events. Data with the same layout is copied: whole packets if nothing is dropped, event records otherwise.
 
 mod bit_writer;
 mod capabilities;
@@ -47,10 +47,10 @@ use crate::metadata::Dialect;
 #[derive(Clone, Copy, Debug)]
 pub struct CtfWriter;
 
-/// The name of the dialect CTF 1.8 with metadata in packets.
+/// Name of the dialect CTF 1.8 with metadata in packets.
 const PACKETIZED: &str = "ctf1.8-packetized";
 
-/// The name of a dialect as the writer has it.
+/// Returns the writer's name of a dialect.
 pub(crate) const fn dialect_name(dialect: Dialect, is_packetized: bool) -> &'static str {
     match (dialect, is_packetized) {
         (Dialect::Ctf18, true) => PACKETIZED,
@@ -66,7 +66,7 @@ const DIALECTS: &[OptionValue] = &[
     OptionValue::new(PACKETIZED, "CTF 1.8: metadata in TSDL, in packets"),
 ];
 
-/// A dialect, and whether its metadata is in packets.
+/// Dialect of the output; `is_packetized` puts its metadata into packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Target {
     dialect: Dialect,

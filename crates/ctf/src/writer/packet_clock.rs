@@ -1,4 +1,4 @@
-//! How packets that are made of those of the source say when they begin and end.
+//! Begin and end timestamps of packets that are made of those of the source.
 
 use ichnos_io::WriteOptions;
 use ichnos_model::{DataStreamClass, Role, TraceClass, Window};
@@ -8,7 +8,7 @@ use crate::metadata::Dialect;
 use crate::packet::Clocks;
 use crate::packet_times::SaidTime;
 
-/// Whether clocks go on from packet to packet in the source, and in the output.
+/// `true` if clocks continue from packet to packet, in the source and in the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct GoesOn {
     pub(super) source: bool,
@@ -16,34 +16,34 @@ pub(super) struct GoesOn {
 }
 
 impl GoesOn {
-    /// In a trace that is written in a dialect.
+    /// Returns the values for a trace that is written in a dialect.
     pub(super) fn of(trace: &TraceClass, dialect: Dialect) -> Self {
         let goes_on = |dialect| Clocks::go_on_in(dialect, trace);
         Self { source: goes_on(&trace.dialect), output: goes_on(dialect.title()) }
     }
 }
 
-/// How the packets of a data stream say the value of the default clock at their beginning.
+/// Encoding of the default clock at the beginning of a data stream's packets.
 ///
-/// Where clocks go on from packet to packet (PROP-1.0, CTF 1.8 without begin times), a field of a few bits is enough; where
-/// they are 0 before each packet (all others), it has to say all of the value.
+/// If clocks continue from packet to packet (PROP-1.0, CTF 1.8 without begin times), a field of a few bits is
+/// enough; if they are 0 before each packet (all others), it must have the whole value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PacketClock {
     has_clock: bool,
-    /// Bits of the longest field of a fixed length that says it in the source; 0: none does.
+    /// Bits of the source's longest begin timestamp of a fixed length; 0: there is none.
     bits: u64,
-    /// Whether a field of a variable length says it: that takes all bits where it is encoded.
+    /// `true` if there is one of a variable length: that takes all bits when it is encoded.
     is_variable: bool,
     pub(super) goes_on: GoesOn,
-    /// Whether a further member of the packet context says all of it.
+    /// `true` if a further member of the packet context has the whole value.
     pub(super) adds_begin: bool,
-    /// Whether another one says all of the value at the end: fields that do so have too few bits.
+    /// `true` if another one has the whole value at the end, because existing fields have too few bits.
     pub(super) adds_end: bool,
 }
 
 impl PacketClock {
-    /// Returns the clock of a data stream class. If it `is_ctf`, packets of the source are those of CTF: each says
-    /// enough of its beginning.
+    /// Returns the clock of a data stream class. If it `is_ctf`, packets of the source are those of CTF: each
+    /// has enough of its begin.
     pub(super) fn of(
         stream: &DataStreamClass,
         options: &WriteOptions,
@@ -68,17 +68,17 @@ impl PacketClock {
         clock
     }
 
-    /// Whether what packets say of their beginning is not enough for the output.
+    /// Returns `true` if the begin timestamps of packets are not enough for the output.
     fn lacks_begin(&self, options: &WriteOptions, header: Timestamps) -> bool {
         let GoesOn { source, output } = self.goes_on;
         let stops = source && !output;
-        // Of several traces, packets of one may say when they begin: then clocks go on nowhere.
+        // Packets of one of several traces may have begin timestamps: then clocks continue nowhere.
         let joins = options.merge && output;
         let leaves_out = options.leaves_out || options.repair || joins || options.window != Window::default();
         let is_changed = if output {
             leaves_out || options.leaves_out_packets
         } else {
-            // What lies between two events is seldom more than 32 bits say; where it is, that is a loss.
+            // The time between two events seldom needs more than 32 bits; if it does, that is a loss.
             leaves_out && self.bits < 32 && !header.are_whole()
         };
         let is_short =
@@ -88,19 +88,19 @@ impl PacketClock {
         self.has_clock && (is_short || is_missing && differs)
     }
 
-    /// Returns `true` if a few bits say when packets begin, and their meaning depends on when the packet before ends, which
-    /// it does not in the source.
+    /// Returns `true` if begin timestamps have few bits, and are relative to the end of the packet before,
+    /// unlike in the source.
     pub(super) fn depends_on_ends(&self) -> bool {
         let GoesOn { source, output } = self.goes_on;
         output && !source && !self.adds_begin && (1..64).contains(&self.bits)
     }
 
-    /// Returns `true` if what a packet says of its begin would be read as a later time, as the packet before ends later.
+    /// Returns `true` if a begin timestamp would be decoded as a later time, because the packet before ends later.
     pub(super) fn goes_back(&self, begin: u64, before: u64) -> bool {
         self.depends_on_ends() && begin < before
     }
 
-    /// Whether a packet can say that it begins at a value, behind one that ends at another.
+    /// Returns `true` if a packet can begin at `begin` after one that ends at `before`.
     pub(super) fn can_begin(&self, begin: u64, before: u64, header: Timestamps) -> bool {
         let has_room = |value: u64| value.checked_shr(self.bits as u32).is_none_or(|rest| rest == 0);
         if !self.has_clock || self.adds_begin || self.is_variable {

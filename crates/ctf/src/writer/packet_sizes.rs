@@ -1,4 +1,4 @@
-//! Sizes that packets say of themselves.
+//! Size fields of packets.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use ichnos_model::{DataStreamClass, FieldClass, FieldKind, Role};
 
 use crate::metadata::Dialect;
 
-/// Sizes that all packets of a data stream class say.
+/// Size fields that all packets of a data stream class have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PacketSizes {
-    /// Their total length.
+    /// `true` for a total length.
     pub(super) total: bool,
-    /// The length of their content.
+    /// `true` for a content length.
     pub(super) content: bool,
 }
 
@@ -30,14 +30,14 @@ impl PacketSizes {
     }
 }
 
-/// Gives fields that say sizes the roles with which they say the same in a dialect. `source`: the dialect of the source.
+/// Sets the roles of size fields for the same meaning in a dialect. `source` is the dialect of the source.
 pub(super) fn adapt_sizes(class: &mut DataStreamClass, source: &str, dialect: Dialect) {
     let Some(context) = &mut class.packet_context else { return };
     let (total, content) = (Role::PacketTotalLength, Role::PacketContentLength);
     let has_both = |class: &FieldClass| class.roles.has(total) && class.roles.has(content);
     match dialect {
-        // Without a total length, a packet would be the only one of its data stream. Where it is not, that is the length
-        // of its content.
+        // Without a total length, a packet would be the only one of its data stream. If there are several,
+        // the total length is that of the content.
         Dialect::Prop1 if source != dialect.title() && !any(context, &|class| class.roles.has(total)) => {
             change(context, &mut |class| {
                 if class.roles.has(content) {
@@ -64,7 +64,7 @@ fn says(class: &FieldClass, role: Role) -> bool {
     members.iter().any(|member| says(&member.class, role))
 }
 
-/// Returns `true` if a field class, or any in it, is one that is wanted.
+/// Returns `true` if a field class, or any in it, satisfies `is_wanted`.
 fn any(class: &FieldClass, is_wanted: &dyn Fn(&FieldClass) -> bool) -> bool {
     is_wanted(class)
         || match &class.kind {

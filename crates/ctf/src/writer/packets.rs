@@ -1,4 +1,4 @@
-//! The packets of a data stream file that is written.
+//! Packets of an output data stream file.
 
 use ichnos_io::EncodedPacket;
 use ichnos_model::plan::align;
@@ -19,10 +19,10 @@ pub(super) struct Packets {
     pub(super) encoded: Vec<EncodedPacket>,
     pub(super) events: u64,
     pub(super) copied_packets: u64,
-    /// Events that were left out at the ends of packets, and packets that were left out.
+    /// Number of events dropped at the ends of packets, and of dropped packets.
     pub(super) cut_events: u64,
     pub(super) cut_packets: u64,
-    /// Number of the packet, where there are none in the source.
+    /// Sequence number of the packet, if the source has no packets.
     pub(super) sequence: u64,
     pub(super) discarded: u64,
     /// Value of the default clock at the end of the last packet.
@@ -30,9 +30,9 @@ pub(super) struct Packets {
     /// Value of the default clock at the latest event.
     pub(super) last_event: u64,
     pub(super) has_packets: bool,
-    /// How many packets there are more than in the source.
+    /// Number of packets in excess of those of the source.
     pub(super) inserted: u64,
-    /// Events of the open packet that may be left out when it ends, if they are counted.
+    /// Events of the open packet that may be dropped when it ends, if they are counted.
     pub(super) uncertain: Vec<WrittenEvent>,
 }
 
@@ -40,50 +40,50 @@ pub(super) struct Packets {
 #[derive(Clone, Debug, Default)]
 pub(super) struct OpenPacket {
     pub(super) placed: Vec<Placed>,
-    /// Its header and context, to begin further packets with.
+    /// Header and context, to begin further packets with.
     pub(super) head: Vec<u8>,
     pub(super) head_bits: u64,
     pub(super) begin: u64,
-    /// Value of the default clock behind the last event.
+    /// Value of the default clock after the last event.
     pub(super) now: u64,
     pub(super) source_end: Option<u64>,
     pub(super) events: u64,
-    /// Its array elements without bits, and those of its header and context.
+    /// Array elements without bits of the packet, and of its header and context.
     pub(super) elements: EmptyElements,
     pub(super) head_elements: EmptyElements,
-    /// How many bits its content can have, so that the fields of its size can say that.
+    /// Maximum size of its content in bits that fits into its size fields.
     pub(super) most_bits: u64,
-    /// No event can be later; see [`Repair`](super::repair::Repair).
+    /// Latest time of an event; see [`Repair`](super::repair::Repair).
     pub(super) latest: u64,
-    /// Whether the end of the source can be right.
+    /// `true` if the end of the source can be right.
     pub(super) has_end: bool,
-    /// Its size in the source with the padding at its end, if it is to have it.
+    /// Size in the source including the padding at its end, if the padding is to be kept.
     pub(super) total: u64,
-    /// True if the begin is that of the source, whenever its first event is.
+    /// `true` if the begin is that of the source, regardless of its first event.
     pub(super) has_begin: bool,
-    /// True if the times of the source are not those that its packet says.
+    /// `true` if the reader corrected the times in the source's packet.
     pub(super) is_corrected: bool,
-    /// True if its events up to now lie between its begin and its end, in order.
+    /// `true` if its events up to now are between its begin and its end, in order.
     pub(super) has_right_times: bool,
-    /// True if its content can end within a byte.
+    /// `true` if its content can end within a byte.
     pub(super) ends_in_byte: bool,
-    /// Behind the last event that ends a byte: the bits up to there, and how many events these are.
+    /// Bits up to the end of the last event that ends at a byte, and the number of events up to there.
     pub(super) whole: Option<(u64, u64)>,
 }
 
 impl OpenPacket {
-    /// The end to write if no message says it: the source says it wrongly, or its packet is damaged behind some event.
+    /// Returns the end to write without an end message: the source's end is wrong, or its packet is damaged.
     pub(super) fn end_without_message(&self) -> Option<u64> {
         self.is_corrected.then(|| self.end_behind_events(self.source_end.unwrap_or(0)))
     }
 
-    /// Returns an end, or the time of the last event if that is later: wrong times of events do not become that of the
-    /// packet, if its end can be right.
+    /// Returns the end, or the time of the last event if that is later. Wrong times of events do not change
+    /// the end if it can be right.
     pub(super) fn end_behind_events(&self, end: u64) -> u64 {
         if self.has_right_times || end < self.begin { end.max(self.now) } else { end }
     }
 
-    /// Has it begin at a value of the default clock, before its first event.
+    /// Moves its begin to a value of the default clock, before its first event.
     pub(super) fn begin_at(&mut self, out: &mut BitWriter, cycles: u64) {
         (self.begin, self.now) = (cycles, cycles);
         for placed in self.placed.iter().filter(|placed| placed.role == Role::Timestamp) {
@@ -91,7 +91,7 @@ impl OpenPacket {
         }
     }
 
-    /// Has its counters say that more events are missing.
+    /// Adds skipped events to its counters.
     pub(super) fn count_left_out(&mut self, left_out: u64) {
         for placed in self.placed.iter_mut().filter(|placed| placed.role == Role::DiscardedEventCounter) {
             placed.value = placed.value.wrapping_add(left_out);
@@ -100,7 +100,7 @@ impl OpenPacket {
 }
 
 impl Packets {
-    /// Opens a packet where the source has none.
+    /// Opens a packet without a counterpart in the source.
     pub(super) fn open_own(&mut self, rules: &StreamRules, header: HeaderRules, lane: usize, begin: u64) {
         let trace = rules.lowered.trace();
         let has_clock = trace
@@ -134,7 +134,7 @@ impl Packets {
     }
 
     /// Ends the open packet, which is made of one of the source, and begins another one with the same context.
-    /// `left_out`: how many events more than the source says are missing before its end.
+    /// `left_out`: number of events missing before its end in addition to those that the source counts.
     pub(super) fn split(&mut self, end: u64, begin: Option<u64>, left_out: u64) {
         let Some(mut open) = self.open.take() else { return };
         let (head, head_bits, placed) = (open.head.clone(), open.head_bits, open.placed.clone());
@@ -173,7 +173,7 @@ impl Packets {
             match placed.role {
                 Role::Timestamp => placed.patch(out, next.begin),
                 Role::PacketSequenceNumber => {
-                    // It has the number of the packet before.
+                    // Its initial number is that of the previous packet.
                     placed.value = placed.value.wrapping_add(1);
                     placed.patch(out, placed.value);
                 }
@@ -184,8 +184,8 @@ impl Packets {
         self.open = Some(next);
     }
 
-    /// Leaves out the open packet, which the source does not have, if it has no event: it begins at the time of one that
-    /// was not written.
+    /// Drops an open packet without a counterpart in the source if it has no event: it begins at the time of
+    /// one that was not written.
     pub(super) fn drop_empty_own(&mut self) {
         if self.open.as_ref().is_some_and(|open| open.events == 0) {
             self.out.go_back(0);
@@ -201,8 +201,8 @@ impl Packets {
         self.sequence += 1;
     }
 
-    /// Leaves out the events at the end of a packet that does not say both of its sizes, if that is within a byte: then
-    /// both are the same, and the rest of the byte could be read as events. False: all of the packet is to be left out.
+    /// Drops the events at the end of a packet without both size fields, if it ends within a byte: both sizes are then
+    /// the same, and the rest of the byte could be read as events. Returns `false` if the whole packet must be dropped.
     fn end_at_byte(&mut self, open: &OpenPacket) -> bool {
         if self.out.at() % 8 == 0 {
             return true;
@@ -218,7 +218,7 @@ impl Packets {
         whole.is_some()
     }
 
-    /// Ends a packet; `end`: another time than the one that is written already.
+    /// Ends a packet; `end` replaces the time that is written already.
     pub(super) fn close(&mut self, open: OpenPacket, end: Option<u64>) {
         if !open.ends_in_byte && !self.end_at_byte(&open) {
             self.out.go_back(0);

@@ -1,5 +1,5 @@
-//! Packets of the parts of a data stream: each part has those of the source of which it has events, with numbers and
-//! counters that say what was lost of it.
+//! Packets of the parts of a data stream: each part has those packets of the source that contain its events,
+//! with sequence numbers and counters for the losses of the part.
 
 use ichnos_io::EncodedPacket;
 use ichnos_model::lower::{Loss, LossKind};
@@ -10,15 +10,15 @@ use super::placed::Placed;
 use super::stream_encoder::{PacketRange, StreamEncoder, begin_in_window};
 use crate::packet::Counter;
 
-/// A packet of the source, from which those of parts are made.
+/// Packet of the source from which those of parts are made.
 #[derive(Debug)]
 pub(super) struct Template {
     open: OpenPacket,
-    /// Its header and context.
+    /// Header and context of the packet.
     head: Vec<u8>,
     pub(super) range: PacketRange,
     has_late_events: bool,
-    /// Hash of it, if what is written is compared with the output.
+    /// Hash of the packet, if the digest is compared with the output.
     hash: Option<u64>,
 }
 
@@ -35,18 +35,18 @@ pub(super) struct Counters {
 pub(super) struct Losses {
     events: u64,
     packets: u64,
-    /// True if an unknown number of events was discarded before the first packet.
+    /// `true` if an unknown number of events was discarded before the first packet.
     is_unknown: bool,
 }
 
-/// Number of bits that packets have for their counters.
+/// Widths of the counter fields of packets in bits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Widths {
     discarded: u64,
     sequence: u64,
 }
 
-/// Facts about a packet of the source that are not in itself.
+/// Facts about a packet of the source that it does not contain.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Around {
     pub(super) widths: Widths,
@@ -70,19 +70,19 @@ impl Losses {
         }
     }
 
-    /// The number of events, as far as it is known.
+    /// Returns the known number of lost events.
     pub(super) fn events(&self) -> u64 {
         self.events
     }
 
-    /// Returns `true` if it is known how much was lost.
+    /// Returns `true` if the size of the loss is known.
     pub(super) fn are_counted(&self) -> bool {
         self.events > 0 || self.packets > 0
     }
 }
 
 impl Around {
-    /// Goes on to the packet behind this one.
+    /// Moves to the packet after this one.
     pub(super) fn pass(&mut self, packet: &Packet<'_>) {
         self.end_before = packet.end.map(|end| end.cycles).or(self.end_before);
         self.sequence_before = packet.sequence_number;
@@ -90,7 +90,7 @@ impl Around {
 }
 
 impl Widths {
-    /// Returns those of a data stream class.
+    /// Returns the widths of a data stream class.
     pub(super) fn of(class: &DataStreamClass) -> Self {
         let width = |role| {
             let root = class.packet_context.as_deref().map(|root| &root.kind);
@@ -105,7 +105,7 @@ impl Widths {
     }
 }
 
-/// By how much a counter of a number of bits grew, as readers see it.
+/// Returns the growth of a counter of this width, as readers compute it.
 fn grown(before: u64, now: u64, width: u64) -> Option<u64> {
     let counter = |value| Counter { value, width };
     counter(now).since(counter(before))
@@ -120,7 +120,7 @@ impl Counters {
         !self.has_packets
     }
 
-    /// Takes what a packet says.
+    /// Notes the counters of a packet.
     pub(super) fn note(&mut self, packet: &EncodedPacket) {
         self.has_packets = true;
         if self.discarded.is_some() {
@@ -131,7 +131,7 @@ impl Counters {
         }
     }
 
-    /// Returns `true` if a packet that says these values, as it does in the source, says these losses.
+    /// Returns `true` if readers derive these losses from a packet with the counter values of the source.
     pub(super) fn allow(&self, own: (Option<u64>, Option<u64>), losses: &Losses, around: Around) -> bool {
         let widths = around.widths;
         self.discarded
@@ -149,7 +149,7 @@ impl Counters {
             })
     }
 
-    /// The values that the next packet says of those that it says in the source.
+    /// Returns the counter values of the next packet: those of the source, if they fit the losses.
     fn next(
         &self,
         own: (Option<u64>, Option<u64>),
@@ -173,13 +173,13 @@ impl Counters {
     }
 }
 
-/// The value of the first field with a role.
+/// Returns the value of the first field with a role.
 fn value_of(placed: &[Placed], role: Role) -> Option<u64> {
     placed.iter().find(|placed| placed.role == role).map(|placed| placed.value)
 }
 
 impl Template {
-    /// Encodes the header and the context of a packet; None: they cannot be written, which is noted as a loss.
+    /// Encodes the header and the context of a packet. Returns `None`, and notes a loss, if they cannot be written.
     pub(super) fn of(encoder: &mut StreamEncoder, packet: &Packet<'_>, around: Around) -> Option<Self> {
         let goes_on = encoder.rules.clock.goes_on.output;
         let end = around.end_before.filter(|_| goes_on && !encoder.rules.clock.adds_begin).unwrap_or(0);
@@ -200,8 +200,7 @@ impl Template {
         Some(Self { open, head, range, has_late_events: packet.has_late_events, hash })
     }
 
-    /// Begins the packet in the part whose packets the encoder has. `counts_anew`: whether the part counts losses from 0
-    /// on.
+    /// Begins the packet in the current part of the encoder. `counts_anew`: the part counts losses from 0.
     pub(super) fn open(
         &self,
         encoder: &mut StreamEncoder,
@@ -246,7 +245,7 @@ impl Template {
             value_of(&open.placed, Role::PacketSequenceNumber),
         );
         if counters.is_new() {
-            // What there was before the first packet of the part.
+            // Values before the first packet of the part.
             let first = match counts_anew && !losses.is_unknown {
                 true => own.0.map(|_| 0),
                 false => own.0.map(|own| masked(own.wrapping_sub(losses.events), widths.discarded)),
@@ -256,7 +255,7 @@ impl Template {
             let has_field = losses.events > 0 && own.0.is_some() || losses.packets > 0 && own.1.is_some();
             *counters = Counters { discarded: first, sequence: before, has_packets: true };
             if has_field {
-                // Readers see a loss between two packets: so there is one without events before.
+                // Readers see a loss between two packets, so an empty packet is written before it.
                 let wanted = end_before.unwrap_or(open.begin);
                 let first = begin_in_window(&rules, window, self.range.begin, self.range.end, 0).unwrap_or(0);
                 let wanted = wanted.max(first).max(packets.end).min(open.begin);
@@ -268,7 +267,7 @@ impl Template {
                 packets.close(empty, Some(begin));
                 packets.end = packets.end.max(begin);
             } else if counters.discarded != own.0 && counts_anew && own.0.is_some() {
-                // From 0 on, as nothing was lost.
+                // Count from 0, because nothing was lost.
                 counters.discarded = first;
             }
         }
@@ -279,9 +278,9 @@ impl Template {
             if let Some(digest) = &mut encoder.digest {
                 digest.add_discarded(said);
             }
-            // Of a field of few bits, they can be more than it counts to.
+            // A counter with few bits may be too small for the loss.
             if said < losses.events {
-                let what = "discarded events: more than their counter can say".to_owned();
+                let what = "discarded events: more than their counter can count".to_owned();
                 let loss = Loss { kind: LossKind::Dropped, class: String::new(), field: String::new(), what };
                 rules.lowered.lose(loss, losses.events - said);
             }
@@ -322,7 +321,7 @@ impl Template {
                 placed.patch(out, value);
             }
         }
-        // Further packets with the same context begin like it.
+        // Further packets with the same context have the same beginning.
         open.head.clear();
         open.head.extend_from_slice(out.packet());
         open
@@ -345,15 +344,15 @@ mod tests {
 
     #[test]
     fn packets_say_the_losses_of_their_part() {
-        // As in the source.
+        // Same as in the source.
         assert_eq!(next((4, 1), (4, 2), 0, 0), (4, 2));
         assert_eq!(next((4, 1), (7, 5), 3, 3), (7, 5));
-        // What was lost in between is said by other parts.
+        // Losses in between belong to other parts.
         assert_eq!(next((4, 1), (7, 5), 0, 0), (4, 2));
         assert_eq!(next((0, 1), (7, 5), 2, 1), (2, 3));
-        // A counter that is set back has counted from 0 since.
+        // A counter that was reset has counted from 0 since.
         assert_eq!(next((9, 1), (3, 2), 3, 0), (3, 2));
-        // The number of the packet before is no other packet's, unless it is so in the source.
+        // The number of the previous packet is not repeated, unless the source does so.
         assert_eq!(next((0, 8), (0, 8), 0, 0), (0, 8));
         assert_eq!(next((0, 5), (0, 5), 0, 0), (0, 6));
         assert_eq!(next((0, u64::from(u32::MAX)), (0, 7), 0, 0), (0, 0));

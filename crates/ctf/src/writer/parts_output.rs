@@ -1,4 +1,4 @@
-//! Parts of traces that are written at once.
+//! Writer for parts of traces, all in one pass.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fs::{self, File};
@@ -20,27 +20,27 @@ use super::stream_rules::StreamRules;
 use super::trace_output::{CtfOutput, identify_part};
 use super::usage::Usage;
 
-/// Number of bytes that wait to be written, of all parts together.
+/// Maximum number of bytes that wait to be written, of all parts together.
 const WAITING: usize = 32 << 20;
 
-/// Most files that are open at once.
+/// Maximum number of open files.
 const MOST_OPEN: usize = 128;
 
 /// Parts of CTF traces that are being written, data stream after data stream.
 #[derive(Debug)]
 pub(super) struct CtfParts {
-    /// Has the classes and data streams that all parts have; writes nothing itself.
+    /// Common classes and data streams of all parts; writes nothing itself.
     base: CtfOutput,
     parts: Vec<Part>,
     lane: Option<PartsLane>,
     /// Names of further files of data streams, by number of the data stream and file.
     names: HashMap<(usize, usize), String>,
-    /// The classes and the metadata of traces whose parts have all the same, once they are known.
+    /// Classes and metadata of traces whose parts are all the same, once they are known.
     metadata: HashMap<usize, DescribedTrace>,
     report: WriteReport,
 }
 
-/// The class of a trace, and the files that describe it.
+/// Class of a trace, and the files that describe it.
 type DescribedTrace = (TraceClass, Vec<(PathBuf, Vec<u8>)>);
 
 #[derive(Debug)]
@@ -56,28 +56,28 @@ struct Part {
     copied_packets: u64,
 }
 
-/// The data stream that is being written, in all parts.
+/// Data stream that is being written, in all parts.
 #[derive(Debug)]
 struct PartsLane {
     source: usize,
     encoder: StreamEncoder,
-    /// Facts about the packet of the source before.
+    /// Facts about the previous packet of the source.
     around: Around,
     /// Number of the declared event record classes.
     declared: usize,
     parts: HashMap<usize, PartStream>,
-    /// The part whose packets the encoder has.
+    /// Part whose packets the encoder has.
     current: Option<usize>,
-    /// The packet of the source that was begun last; None: it cannot be written.
+    /// Current packet of the source; `None`: it cannot be written.
     template: Option<Template>,
-    /// The parts that may have the packet open.
+    /// Parts that may have the packet open.
     open: Vec<usize>,
-    /// Number of wrong times and numbers of the packet: each part that has it has them, too.
+    /// Number of wrong times and numbers of the packet, which each part with the packet has, too.
     wrong_values: u64,
-    /// Number of bytes that wait, and the number from which they are written.
+    /// Number of waiting bytes, and the threshold for writing them.
     waiting: usize,
     most_waiting: usize,
-    /// The files that are open, the one that was used last at the end.
+    /// Open files, the most recently used last.
     open_files: VecDeque<(usize, usize)>,
 }
 
@@ -95,16 +95,16 @@ struct PartStream {
 struct PartFile {
     size: u64,
     index: Vec<u8>,
-    /// None: it is not open, or not there yet.
+    /// Open file; `None`: it is closed, or does not exist yet.
     file: Option<File>,
 }
 
 /// End of the packet of a part.
 #[derive(Clone, Copy, Debug)]
 enum End {
-    /// Its source says that.
+    /// End in the source.
     Known(PacketRange),
-    /// Before that of its source.
+    /// End before that of the source.
     OfPart,
     /// Its end was lost in damage.
     Lost,
@@ -122,7 +122,7 @@ impl CtfParts {
         }
     }
 
-    /// Has the encoder work on a part.
+    /// Switches the encoder to a part.
     fn select(&mut self, part: usize) -> Option<&mut PartsLane> {
         let Part { target, digest, .. } = self.parts.get(part)?;
         let base = &self.base;
@@ -158,7 +158,7 @@ impl CtfParts {
         Some(lane)
     }
 
-    /// Has a part have the packet of the source open that was begun last.
+    /// Opens the current packet of the source in a part.
     fn open(&mut self, part: usize) {
         let counts_anew = self.parts.get(part).is_some_and(|part| part.target.selected_by.is_some());
         let Some(lane) = self.select(part) else { return };
@@ -190,7 +190,7 @@ impl CtfParts {
         }
     }
 
-    /// Ends the packet of a part, if it has it open.
+    /// Ends the packet of a part, if it is open.
     fn close(&mut self, part: usize, end: End) -> io::Result<()> {
         let Some(lane) = self.select(part) else { return Ok(()) };
         let PartsLane { encoder, parts, template, .. } = lane;
@@ -214,7 +214,7 @@ impl CtfParts {
             }
         }
         if let (Some(stream), Some(last)) = (parts.get_mut(&part), encoder.lanes[0].encoded.get(count..)) {
-            // Within the packet, it can have become several.
+            // The packet can have been split.
             if let Some(last) = last.last() {
                 stream.counters.note(last);
             }
@@ -229,7 +229,7 @@ impl CtfParts {
         open.into_iter().try_for_each(|part| self.close(part, End::Lost))
     }
 
-    /// Writes what the encoder gives out for a part.
+    /// Writes the encoder's output for a part.
     fn write(&mut self, part: usize) -> io::Result<()> {
         while let Some(block) = self.lane.as_mut().and_then(|lane| lane.encoder.take()) {
             self.write_block(part, block)?;
@@ -291,7 +291,7 @@ impl CtfParts {
         Ok(())
     }
 
-    /// Writes what waits in all parts, if it is much.
+    /// Writes the waiting data of all parts, if it is much.
     fn make_room(&mut self) -> io::Result<()> {
         let Some(lane) = self.lane.as_mut().filter(|lane| lane.waiting > lane.most_waiting) else {
             return Ok(());
@@ -299,7 +299,7 @@ impl CtfParts {
         let parts: Vec<usize> = lane.parts.keys().copied().collect();
         for part in parts {
             if let Some(lane) = self.select(part) {
-                // Packets that are made of those of the source stay as they are, others can end anywhere.
+                // Packets that are made of those of the source stay complete, others can end anywhere.
                 lane.encoder.flush()?;
             }
             self.write(part)?;
@@ -313,7 +313,7 @@ impl CtfParts {
         Ok(())
     }
 
-    /// Notes the class of an event, if the metadata of the part does not have it otherwise.
+    /// Notes the class of an event, if the metadata of the part would lack it otherwise.
     fn note_class(&mut self, part: usize, event: &Event<'_>) {
         let Some(lane) = &self.lane else { return };
         if event.class_index().is_none_or(|index| index < lane.declared) {
@@ -327,7 +327,7 @@ impl CtfParts {
         }
     }
 
-    /// Writes what describes a part, and the call stacks of its events.
+    /// Writes the metadata of a part, and the call stacks of its events.
     fn write_description(&mut self, part: usize) -> Result<(), CreateError> {
         let Some(Part { target, classes, usages, .. }) = self.parts.get(part) else { return Ok(()) };
         for trace in self.base.written_traces() {
@@ -374,7 +374,7 @@ fn at(path: &Path, error: io::Error) -> CreateError {
     CreateError::Io { path: path.display().to_string(), error }
 }
 
-/// The name of a file of a data stream.
+/// Returns the name of a file of a data stream.
 fn name_of(
     names: &mut HashMap<(usize, usize), String>,
     base: &CtfOutput,
@@ -389,7 +389,7 @@ fn name_of(
 }
 
 impl PartsLane {
-    /// Gives its packets back to the part that the encoder works on.
+    /// Returns the packets to the current part of the encoder.
     fn release(&mut self) {
         if let Some(stream) = self.current.take().and_then(|part| self.parts.get_mut(&part)) {
             self.encoder.swap_output(&mut stream.output);
@@ -455,7 +455,7 @@ impl PartsOutput for CtfParts {
         let Some(lane) = self.select(part) else { return Ok(false) };
         let PartsLane { encoder, parts, around, .. } = lane;
         let Some(stream) = parts.get_mut(&part) else { return Ok(false) };
-        // What is lost before the first packet of a part shows only if there is another one before that.
+        // Loss before the first packet of a part is only visible with another packet before it.
         let lacks_first = stream.counters.is_new() && stream.losses.are_counted();
         let own = (packet.discarded_counter, packet.sequence_number);
         if lacks_first || !encoder.can_copy(packet) || !stream.counters.allow(own, &stream.losses, *around) {
@@ -573,7 +573,7 @@ impl PartsOutput for CtfParts {
             self.write(part)?;
             let (Some(lane), Some(owner)) = (&mut self.lane, self.parts.get_mut(part)) else { continue };
             if lane.parts.get(&part).is_some_and(|stream| stream.losses.are_counted()) {
-                let what = "discarded events or packets: no packet follows that can say so";
+                let what = "discarded events or packets: no packet follows that can count them";
                 lane.encoder.lose(LossKind::Dropped, "", "", what);
             }
             let trace = lane.encoder.rules.source;
@@ -581,10 +581,10 @@ impl PartsOutput for CtfParts {
         }
         let Some(mut lane) = self.lane.take() else { return Ok(()) };
         lane.release();
-        // This adds what was lost.
+        // This adds the final losses.
         lane.encoder.finish()?;
         let rules = &lane.encoder.rules;
-        // Of packets that do not say how large they are there is only one.
+        // Packets without a size are alone in their file.
         if !rules.has_index || !rules.is_delimited && rules.mirrors {
             return Ok(());
         }
@@ -633,19 +633,19 @@ impl PartsOutput for CtfParts {
 }
 
 impl CtfOutput {
-    /// The UUID of a source, if its parts have one.
+    /// Returns the UUID of a source, if its parts have one.
     fn source_uuid(&self, source: usize) -> Option<Uuid> {
         let versions = self.traces.get(source)?.versions.read().unwrap_or_else(PoisonError::into_inner);
         let first = versions.first()?;
         first.trace().class.uuid.and(first.source().class.uuid)
     }
 
-    /// Selection of the events of a part.
+    /// Returns the selection of the events of a part.
     fn words(&self, target: &PartTarget) -> Vec<String> {
         self.options.selected_by.iter().chain(&target.selected_by).cloned().collect()
     }
 
-    /// The class of a trace of a part, which has these dynamic classes.
+    /// Returns the class of a trace of a part with these dynamic classes.
     fn part_class<'c>(
         &self,
         trace: usize,
@@ -673,7 +673,7 @@ impl CtfOutput {
     }
 }
 
-/// The output of parts of some sources.
+/// Creates the output for parts of some sources.
 pub(super) fn create(
     sources: Vec<WriteSource>,
     options: &ichnos_io::WriteOptions,

@@ -1,21 +1,21 @@
-//! Fields that are written anew when their value is known.
+//! Fields that are overwritten when their value is known.
 
 use ichnos_model::{BitField, ByteOrder, Role};
 
 use super::bit_writer::BitWriter;
 
-/// A field with a role that was written, where it can be written anew.
+/// A written field with a role, and its location for overwriting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Placed {
     pub(super) role: Role,
     pub(super) at: u64,
     pub(super) layout: Layout,
-    /// The value that it has.
+    /// Current value.
     pub(super) value: u64,
 }
 
 impl Placed {
-    /// How many bits a field has for its value.
+    /// Returns the number of bits for the value of a field.
     pub(super) fn bits(&self) -> u64 {
         match self.layout {
             Layout::Bits(bits) => bits.length,
@@ -23,12 +23,12 @@ impl Placed {
         }
     }
 
-    /// Returns `true` if its value is as much of another value as it has bits for.
+    /// Returns `true` if its value equals another one in the bits of the field.
     pub(super) fn has_lower_bits_of(&self, value: u64) -> bool {
         (self.value ^ value) & 1_u64.checked_shl(self.bits() as u32).map_or(u64::MAX, |end| end - 1) == 0
     }
 
-    /// Writes a field anew.
+    /// Overwrites a field.
     pub(super) fn patch(&self, out: &mut BitWriter, value: u64) {
         match self.layout {
             Layout::Bits(bits) => out.patch(self.at, value, bits),
@@ -44,7 +44,7 @@ impl Placed {
     }
 }
 
-/// The layout of a field that can be written anew.
+/// Layout of a field that can be overwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
     Bits(BitField),
@@ -52,7 +52,7 @@ pub(super) enum Layout {
     Groups(u64),
 }
 
-/// How many bits a packet can have at most, so that its fields can say that.
+/// Returns the maximum size of a packet in bits that fits into its size fields.
 pub(super) fn most_bits(placed: &[Placed]) -> u64 {
     let sizes = placed
         .iter()
@@ -62,7 +62,7 @@ pub(super) fn most_bits(placed: &[Placed]) -> u64 {
         Layout::Groups(groups) if groups < 9 => (1 << (7 * groups)) - 1,
         _ => u64::MAX,
     });
-    // Whole bytes, as packets have.
+    // Rounded down to whole bytes, as packets have.
     most.min().map_or(u64::MAX, |most| most & !7)
 }
 

@@ -1,4 +1,4 @@
-//! What packets of a damaged data stream can say, so that nothing contradicts anything.
+//! Repair of the packets of a damaged data stream, so that their times and counters are consistent.
 
 use ichnos_model::{DataStream, Packet, Role};
 
@@ -6,22 +6,22 @@ use super::packets::OpenPacket;
 use super::placed::Placed;
 use crate::packet_times::most_cycles;
 
-/// Counters with fewer bits count around: of them, no value contradicts the one before.
+/// Counters with fewer bits wrap: any value can follow the one before.
 const WIDE: u64 = 32;
 
-/// What is known of the packets around the one that is written.
+/// Values of the packets around the one that is written.
 #[derive(Debug, Default)]
 pub(super) struct Repair {
-    /// The largest value of the default clock that is a time of 64 bits.
+    /// Largest value of the default clock that is a time of 64 bits.
     most: u64,
     next: Known,
     sequence: Option<u64>,
     discarded: Option<u64>,
-    /// How many events are counted as discarded because damage has left out at least one.
+    /// Number of events that are counted as discarded, one for each damage that skipped events.
     pub(super) left_out: u64,
 }
 
-/// What a packet says.
+/// Values of a packet.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
     begin: Option<u64>,
@@ -30,12 +30,12 @@ struct Known {
 }
 
 impl Repair {
-    /// What is known of the packets of a data stream before its first one.
+    /// Creates the state before the first packet of a data stream.
     pub(super) fn new(stream: &DataStream) -> Self {
         Self { most: most_cycles(stream.clock()), ..Self::default() }
     }
 
-    /// Takes the packet behind the one that begins next.
+    /// Notes the values of the packet after the one that begins next.
     pub(super) fn look_ahead(&mut self, next: Option<&Packet<'_>>) {
         self.next = next.map_or(Known::default(), |next| Known {
             begin: next.begin.map(|begin| begin.cycles),
@@ -44,26 +44,26 @@ impl Repair {
         });
     }
 
-    /// Returns the largest value of the default clock that is a time of 64 bits; the largest of all if none is.
+    /// Returns the largest value of the default clock that is a time of 64 bits; if there is none, the largest of all.
     pub(super) fn most_cycles(&self) -> u64 {
         if self.most == 0 { u64::MAX } else { self.most }
     }
 
-    /// Returns the begin of the packet behind the one that begins next, if it is known.
+    /// Returns the begin of the packet after the one that begins next, if it is known.
     pub(super) fn next_begin(&self) -> Option<u64> {
         self.next.begin
     }
 
-    /// Data that cannot be read were left out; `in_packet`: within a packet that was written up to there.
+    /// Notes that unreadable data was skipped; `in_packet`: within a packet that was written up to there.
     pub(super) fn skipped(&mut self, in_packet: bool) {
-        // Packets that are missing show in the sequence numbers, if there are such.
+        // Sequence numbers show missing packets, if there are any.
         if in_packet || self.sequence.is_none() {
             self.left_out = self.left_out.wrapping_add(1);
         }
     }
 
-    /// Has a packet say what can be true, after one that ended at `before`; `has_late_events`: it can have events behind
-    /// its end. Gives what was changed.
+    /// Corrects the values of a packet after one that ended at `before`; `has_late_events`: it can have
+    /// events after its end. Returns the changes.
     pub(super) fn begin(
         &mut self,
         before: u64,
@@ -73,9 +73,9 @@ impl Repair {
         let mut changes = Vec::new();
         if open.begin < before || open.begin > self.most {
             open.begin = before;
-            // Without the field, nothing says otherwise.
+            // Without the field, there is no contradiction.
             if open.placed.iter().any(|placed| placed.role == Role::Timestamp) {
-                changes.push("begin time that cannot be: that of the end of the packet before");
+                changes.push("impossible begin time: the end of the packet before");
             }
         }
         open.now = open.begin;
@@ -84,7 +84,7 @@ impl Repair {
             (open.begin..=self.most).contains(&end) && next.is_none_or(|next| end <= next)
         });
         if open.source_end.is_some() && !open.has_end {
-            changes.push("end time that cannot be: that of the last event");
+            changes.push("impossible end time: the time of the last event");
         }
         let latest = next.or(open.source_end.filter(|_| open.has_end && !has_late_events));
         open.latest = latest.unwrap_or(self.most);
@@ -94,7 +94,7 @@ impl Repair {
                 Role::PacketSequenceNumber if is_wide(placed) => {
                     let value = between(self.sequence, placed.value, self.next.sequence, 1, placed.bits());
                     if value != placed.value {
-                        changes.push("sequence number that cannot be: the next one");
+                        changes.push("impossible sequence number: the next one");
                     }
                     placed.value = value;
                     self.sequence = Some(value);
@@ -103,7 +103,7 @@ impl Repair {
                 Role::DiscardedEventCounter if is_wide(placed) => {
                     let value = between(self.discarded, placed.value, self.next.discarded, 0, placed.bits());
                     if value != placed.value {
-                        changes.push("counter of discarded events that cannot be: that of the packet before");
+                        changes.push("impossible counter of discarded events: that of the packet before");
                     }
                     placed.value = value;
                     self.discarded = Some(value);
@@ -119,14 +119,14 @@ fn is_wide(placed: &Placed) -> bool {
     placed.bits() >= WIDE
 }
 
-/// A value that a counter of a number of bits can have between those of the packets before and behind, from one of
-/// which to the next it grows by `step` at least: its own, if that can be.
+/// Returns a valid value of a counter between those of the packets before and after it, which grow by at
+/// least `step`: its own value, if that is valid. `bits` is the width of the counter.
 fn between(before: Option<u64>, value: u64, next: Option<u64>, step: u64, bits: u64) -> u64 {
-    // A counter that grows by more than half of its range was set back: readers see it so.
+    // If a counter grows by more than half of its range, readers assume that it was reset.
     let half = u64::MAX >> (65 - bits.clamp(2, 64));
     let can_follow = |from: u64, to: u64| to >= from && to - from <= half;
     let least = before.map_or(0, |before| before.saturating_add(step));
-    // What is behind says nothing where it cannot be right itself.
+    // Ignore the next value if it is invalid itself.
     let most = next.and_then(|next| next.checked_sub(step));
     let most = most.filter(|most| before.is_none() || can_follow(least, *most));
     let follows = before.is_none() || can_follow(least, value);
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(between(Some(4), 7, Some(9), 1, 64), 7);
         assert_eq!(between(Some(4), 900, Some(6), 1, 64), 5);
         assert_eq!(between(Some(4), 3, Some(6), 1, 64), 5);
-        // The one behind is wrong.
+        // The next value is invalid.
         assert_eq!(between(Some(4), 5, Some(2), 1, 64), 5);
         assert_eq!(between(Some(4), 5, Some(900), 1, 64), 5);
         assert_eq!(between(None, 900, Some(6), 1, 64), 5);

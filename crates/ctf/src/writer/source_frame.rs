@@ -1,7 +1,7 @@
 //! Parts of the written packets and event record headers that come from the source.
 //!
-//! CTF has all that CTF needs. Other sources can have some of it: lines of JSON have the fields of packets if these are
-//! wanted, and of event record headers only those that are neither an id nor a time.
+//! CTF sources have all parts. Other sources can have some: lines of JSON have the fields of packets on
+//! request, and of event record headers only those that are neither an id nor a time.
 
 use ichnos_io::WriteOptions;
 use ichnos_model::{BitField, DataStreamClass, FieldClass, FieldKind, Role, Roles, TraceClass};
@@ -12,16 +12,16 @@ use crate::metadata::Dialect;
 /// Parts of the written packets and event record headers that come from the source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SourceFrame {
-    /// True if the source is read from CTF, so that its packets and headers say all that CTF needs.
+    /// `true` if the source is read from CTF, so that its packets and headers have all that CTF needs.
     pub(super) is_ctf: bool,
-    /// True if packets are made of those of the source; otherwise it has none.
+    /// `true` if packets are made of those of the source; otherwise it has none.
     pub(super) mirrors: bool,
-    /// True if its packet headers do not say which data stream class a packet is of, where that has to be said.
+    /// `true` if its packet headers lack the id of the data stream class, and need it.
     pub(super) lacks_header: bool,
 }
 
 impl SourceFrame {
-    /// Of a trace that is read from a format, which is empty if it is not read.
+    /// Returns the frame of a trace that is read from `format`, which is empty if it is not read.
     pub(super) fn of(format: &str, class: &TraceClass, options: &WriteOptions) -> Self {
         let has_header = |class: &DataStreamClass| class.event_record_header.is_some();
         let has_context = |class: &DataStreamClass| class.packet_context.is_some();
@@ -32,13 +32,13 @@ impl SourceFrame {
             let lacks_header = header.is_none() || !has_id && class.data_streams.len() > 1;
             return Self { is_ctf: false, mirrors: has_packets, lacks_header };
         }
-        // A file of CTF is a packet even if that begins with nothing.
+        // A file of CTF is a packet even without a header and a context.
         let is_ctf = Dialect::ALL.iter().any(|known| known.title() == class.dialect);
         let has_any = has_packets || class.data_streams.iter().any(has_header);
         Self { is_ctf: true, mirrors: has_any || is_ctf && !options.merge, lacks_header: false }
     }
 
-    /// The fields that the packets and event record headers of a data stream class get.
+    /// Returns the fields to add to the packets and event record headers of a data stream class.
     pub(super) fn added_fields(self, class: &DataStreamClass) -> AddedFields {
         let has_clock = class.default_clock.is_some();
         if self.is_ctf {
@@ -63,17 +63,17 @@ impl SourceFrame {
     }
 }
 
-/// Fields that packets and event record headers have behind those of the source.
+/// Fields that packets and event record headers have after those of the source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct AddedFields {
-    /// In event record headers: the id of the class.
+    /// `true` to add the id of the class to event record headers.
     pub(super) class_id: bool,
-    /// In event record headers: all of the time.
+    /// `true` to add the whole time to event record headers.
     pub(super) timestamp: bool,
-    /// In packet contexts.
+    /// `true` to add the sizes to packet contexts.
     pub(super) total_size: bool,
     pub(super) content_size: bool,
-    /// True if short fields of the size of packets get longer: what is added needs room.
+    /// `true` to widen short fields of packet sizes: added fields need room.
     pub(super) widens_sizes: bool,
 }
 
@@ -95,7 +95,7 @@ impl AddedFields {
         all.into_iter().filter(|(is, ..)| *is).map(|(_, field, what)| (field, what)).collect()
     }
 
-    /// The layout of an integer of a packet context with these roles.
+    /// Returns the layout of an integer of a packet context with these roles.
     pub(super) fn layout(self, bits: BitField, roles: Roles) -> BitField {
         let is_size = roles.has(Role::PacketTotalLength) || roles.has(Role::PacketContentLength);
         match self.widens_sizes && is_size && bits.length < 32 {
@@ -105,7 +105,7 @@ impl AddedFields {
     }
 }
 
-/// Returns `true` if a field of a role is in a class, at any depth.
+/// Returns `true` if a class has a field with a role, at any depth.
 fn has_role(class: &FieldClass, role: Role) -> bool {
     class.roles.has(role)
         || match &class.kind {
@@ -118,13 +118,13 @@ fn has_role(class: &FieldClass, role: Role) -> bool {
         }
 }
 
-/// Returns `true` if a structure has a member of a role: one that is always there.
+/// Returns `true` if a structure has a member with a role, which is always present.
 fn has_member_of_role(class: &FieldClass, role: Role) -> bool {
     let FieldKind::Structure { members, .. } = &class.kind else { return false };
     members.iter().any(|member| member.class.roles.has(role))
 }
 
-/// Returns `true` if the event records that a data stream class declares end with a byte, if they begin with one.
+/// Returns `true` if the declared event records of a data stream class end at a byte, if they begin at one.
 fn ends_at_bytes(class: &DataStreamClass) -> bool {
     fn are_bytes(class: &FieldClass) -> bool {
         match &class.kind {

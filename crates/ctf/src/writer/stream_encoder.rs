@@ -1,4 +1,4 @@
-//! Encodes the packets of a data stream.
+//! Encoder for the packets of a data stream.
 
 mod mirrored;
 mod output_state;
@@ -27,13 +27,13 @@ use crate::packet::update_clock;
 pub(super) use mirrored::{PacketRange, begin_in_window, close_unended};
 pub(super) use output_state::OutputState;
 
-/// What is given out at once, in bytes, if there is as much.
+/// Size of an output block in bytes, if there is that much data.
 const BLOCK: usize = 1 << 20;
 
-/// How large a packet gets that is not made of another one, in bytes.
+/// Size in bytes of packets that do not correspond to one of the source.
 const PACKET: u64 = 256 << 10;
 
-/// Most lanes of a data stream whose events are not in order of time.
+/// Maximum number of lanes of a data stream whose events are not in time order.
 const MOST_LANES: usize = 16;
 
 /// Encodes the messages of a data stream.
@@ -42,10 +42,10 @@ pub(super) struct StreamEncoder {
     pub(super) rules: Arc<StreamRules>,
     /// Values of packet headers.
     pub(super) header: HeaderRules,
-    /// In which packets are to begin and end.
+    /// Time range of the packets.
     pub(super) window: Window,
     classes: Vec<Option<ClassEncoding>>,
-    /// By lane: one, unless events are not in order.
+    /// Packets by lane: one, unless events are out of order.
     pub(super) lanes: Vec<Packets>,
     blocks: Vec<EncodedBlock>,
     lengths: Vec<Option<i128>>,
@@ -56,13 +56,13 @@ pub(super) struct StreamEncoder {
     /// Digest of the written events, if it is compared with the output.
     pub(super) digest: Option<Box<WrittenDigest>>,
     pub(super) most_elements: ExcessElements,
-    /// Classes of which events were written.
+    /// Classes with written events.
     written: ClassSet,
-    /// Events that are in another data stream than the first, as they are before others that came earlier.
+    /// Number of events that were moved to further data streams, because they are out of order.
     moved_events: u64,
-    /// True if packets were copied.
+    /// `true` if packets were copied.
     has_copies: bool,
-    /// True if the source had a packet that is no packet of the output.
+    /// `true` if the source had a packet that has no counterpart in the output.
     has_unwritten_packets: bool,
     times: EventTimes,
 }
@@ -98,7 +98,7 @@ impl StreamEncoder {
         self.rules.lowered.lose(loss, 1);
     }
 
-    /// How the class of an event is encoded; notes it when it is met for the first time.
+    /// Returns the index of an event's class; creates its encoding for the first event.
     fn class(&mut self, event: &Event<'_>) -> io::Result<Option<usize>> {
         let Some(index) = event.class_index() else { return Ok(None) };
         if let Some(Some(_)) = self.classes.get(index) {
@@ -138,7 +138,7 @@ impl StreamEncoder {
             && let Some(open) = &self.lanes[lane].open
             && cycles.is_some_and(|cycles| cycles != open.now)
         {
-            // All that is known of its time is the begin of the packet, which is not always possible in damaged ones.
+            // Damaged packets may not allow their begin, the only known time.
             cycles = Some(open.now);
             self.lose(LossKind::Rounded, event.name(), "", "time: that of its packet");
         }
@@ -189,7 +189,7 @@ impl StreamEncoder {
                     true => {
                         format!("more than {most_elements} array elements of zero size, the limit of readers")
                     }
-                    false => "a packet with it would be too large for the fields of its size".to_owned(),
+                    false => "a packet with it would be too large for its size fields".to_owned(),
                 };
                 if !rules.mirrors {
                     packets.drop_empty_own();
@@ -237,8 +237,7 @@ impl StreamEncoder {
         Ok(())
     }
 
-    /// Counts an event that was encoded, if that is to be compared with the output.
-    /// `waits`: its time is not known yet.
+    /// Counts an encoded event, if the digest is compared with the output. `waits`: its time is not known yet.
     fn note_written(
         &mut self,
         (lane, class): (usize, usize),
@@ -263,7 +262,7 @@ impl StreamEncoder {
         }
     }
 
-    /// Returns the time with which an event is written, and its source if the event has none.
+    /// Returns the written time of an event, and the source of the time if the event has none.
     #[inline]
     fn time(&mut self, event: &Event<'_>) -> (Option<u64>, Option<TimeSource>) {
         if self.rules.default_clock.is_none() {
@@ -282,8 +281,8 @@ impl StreamEncoder {
         (Some(cycles), (!is_exact).then_some(TimeSource::Nearest))
     }
 
-    /// Returns the value of the clock for a time, and whether that is the time: one that does not come from a clock can
-    /// be beyond it, or between two values.
+    /// Returns the value of the clock nearest to a time, and `true` if it is exact: times that do not come
+    /// from a clock can be beyond its range, or between two values.
     #[inline]
     fn nearest(&self, time: ClockValue) -> (u64, bool) {
         let cycles = time.cycles.min(self.repair.most_cycles());
@@ -292,16 +291,16 @@ impl StreamEncoder {
         (cycles, is(ClockArithmetic::Exact) || is(ClockArithmetic::Double))
     }
 
-    /// Returns a packet with times that the clock has. Times of other formats need not be values of it.
+    /// Returns the packet with times that the clock can have. Times of other formats need not be values of it.
     pub(super) fn with_possible_times<'p>(&self, packet: &Packet<'p>) -> Packet<'p> {
         let mut packet = *packet;
         packet.begin = self.possible(packet.begin, "begin of a packet");
-        // It is counted at the end of the packet.
+        // A change is counted at the end of the packet.
         packet.end = packet.end.map(|end| self.nearest_value(end).0);
         packet
     }
 
-    /// Returns when a packet that ends begins and ends.
+    /// Returns the begin and the end of a packet that ends.
     pub(super) fn possible_range(&self, packet: &Packet<'_>) -> PacketRange {
         PacketRange {
             begin: packet.begin.map(|begin| self.nearest_value(begin).0),
@@ -309,7 +308,7 @@ impl StreamEncoder {
         }
     }
 
-    /// Returns the nearest value that the clock has; another one is noted as a loss.
+    /// Returns the nearest value that the clock can have; an inexact one is noted as a loss.
     fn possible(&self, time: Option<ClockValue>, what: &str) -> Option<ClockValue> {
         let (value, is_exact) = self.nearest_value(time?);
         if !is_exact {
@@ -327,7 +326,7 @@ impl StreamEncoder {
         (ClockValue { cycles, ..time }, is_exact)
     }
 
-    /// Leaves the events that wait for the first time as they are.
+    /// Leaves the events that wait for the first time unchanged.
     fn give_up_leading(&mut self) {
         self.untimed.give_up();
         if let Some(digest) = &mut self.digest {
@@ -335,7 +334,7 @@ impl StreamEncoder {
         }
     }
 
-    /// Gives a time to the events of the open packet that wait for the first one.
+    /// Sets the time of the events in the open packet that wait for the first one.
     #[inline]
     fn set_leading(&mut self, cycles: u64) {
         let packets = &mut self.lanes[0];
@@ -356,7 +355,7 @@ impl StreamEncoder {
             self.rules.lowered.lose(Loss { kind, class, field, what }, count);
         };
         if texts.cut > 0 {
-            lose(LossKind::Dropped, "rest of a text behind U+0000", texts.cut);
+            lose(LossKind::Dropped, "rest of a text after U+0000", texts.cut);
         }
         if texts.replaced > 0 {
             lose(LossKind::Rounded, "bytes that are not UTF-8: question marks", texts.replaced);
@@ -368,7 +367,7 @@ impl StreamEncoder {
         self.lose(LossKind::Dropped, event.name(), "", &what);
     }
 
-    /// The lane whose last event is no later than an event.
+    /// Returns the lane whose last event is no later than an event.
     fn lane(&mut self, cycles: Option<u64>, name: &str) -> usize {
         let Some(cycles) = cycles else { return 0 };
         if let Some(lane) = self.lanes.iter().position(|packets| packets.end <= cycles) {
@@ -389,14 +388,14 @@ impl StreamEncoder {
         0
     }
 
-    /// Returns the value of the clock after the first timestamp of an event: a packet with the event cannot begin later.
+    /// Returns the clock value after the first timestamp of an event: no packet with the event can begin later.
     #[inline]
     fn first_time(&mut self, event: &Event<'_>, cycles: Option<u64>) -> Option<u64> {
         let rules = &*self.rules;
         if !rules.timestamp.are_several || !rules.mirrors {
             return cycles;
         }
-        // Where the event gets another time, all of its timestamps say that.
+        // If the written time of the event is another one, all of its timestamps get that.
         match cycles.filter(|cycles| event.clock.is_some_and(|clock| clock.cycles == *cycles)) {
             Some(time) => {
                 self.times.read(event, rules.timestamp.scope, rules.default_clock, time, rules.has_gaps);
@@ -406,12 +405,12 @@ impl StreamEncoder {
         self.times.first().or(cycles)
     }
 
-    /// Returns `true` if the time of the event would be read as another one after a value of the clock.
+    /// Returns `true` if a reader would decode another time for the event after this value of the clock.
     fn wraps(&self, now: u64, cycles: u64) -> bool {
         self.read_after(now, cycles, false) != cycles
     }
 
-    /// Returns the time that is read of an event after a value of the clock. `is_changed`: all timestamps say its time.
+    /// Returns the time that a reader decodes after a value of the clock. `is_changed`: all timestamps have that time.
     fn read_after(&self, now: u64, cycles: u64, is_changed: bool) -> u64 {
         match self.times.first() {
             Some(_) if !is_changed => self.times.read_after(now),
@@ -419,14 +418,14 @@ impl StreamEncoder {
         }
     }
 
-    /// Returns `true` if the shortest timestamp has no room for the time after a value of the clock.
+    /// Returns `true` if the shortest timestamp has too few bits for the time after this value of the clock.
     fn has_no_room(&self, now: u64, cycles: u64) -> bool {
         let bits = self.rules.timestamp.bits;
         bits < 64 && cycles.wrapping_sub(now) >> bits != 0
     }
 
-    /// Has a packet open in which there is room for an event of a time; `first`: the value of the clock after its first
-    /// timestamp. Returns `true` if all of its timestamps have to say the time of the event, and the time that is read.
+    /// Ensures that an open packet has room for an event; `first` is the clock value after its first timestamp. Returns
+    /// `true` if all of its timestamps must have the time of the event, and the time that a reader decodes.
     fn make_room(&mut self, lane: usize, mut cycles: Option<u64>, first: Option<u64>) -> (bool, Option<u64>) {
         let rules = Arc::clone(&self.rules);
         let packets = &mut self.lanes[lane];
@@ -436,7 +435,7 @@ impl StreamEncoder {
             && !open.has_begin
             && (open.has_right_times || rules.repairs)
         {
-            // An event with several timestamps cannot have the packet begin before the end of the one before.
+            // A packet cannot begin before the end of the previous one for an event with several timestamps.
             let begin = if first == cycles.unwrap_or(first) { first } else { first.max(packets.end) };
             open.begin_at(&mut packets.out, begin);
         }
@@ -472,7 +471,7 @@ impl StreamEncoder {
                 });
             let begin = if is_changed { cycles } else { first };
             let now = open.now;
-            // A packet that begins at a wrong time would have those behind it be read at wrong times, too.
+            // After a packet that begins at a wrong time, later packets would get wrong times, too.
             let is_wrong = wraps
                 && !rules.repairs
                 && !cycles.is_some_and(|cycles| (now..=open.latest).contains(&cycles));
@@ -507,7 +506,7 @@ impl StreamEncoder {
         (is_changed, cycles)
     }
 
-    /// Moves what is complete into blocks.
+    /// Moves complete packets into blocks.
     pub(super) fn collect(&mut self, is_end: bool) {
         let lose = |count: u64, what: &str| {
             let (kind, class, field) = (LossKind::Dropped, String::new(), String::new());
@@ -519,9 +518,9 @@ impl StreamEncoder {
             let (events, cut) = (&mut packets.cut_events, &mut packets.cut_packets);
             lose(
                 std::mem::take(events),
-                "events behind the last whole byte of a packet that does not say both of its sizes",
+                "events after the last whole byte of a packet without both size fields",
             );
-            lose(std::mem::take(cut), "packets that end within a byte, and do not say both of their sizes");
+            lose(std::mem::take(cut), "packets that end within a byte, without both size fields");
         }
         for (lane, packets) in self.lanes.iter_mut().enumerate() {
             let is_due = is_end || self.rules.is_live || packets.out.len() >= BLOCK;
@@ -548,7 +547,7 @@ impl Encoder for StreamEncoder {
                 let packet = self.with_possible_times(packet);
                 self.open_mirrored(&packet);
             }
-            // Without fields that say its size, all of a data stream is one packet, which may say nothing else.
+            // Without size fields, a whole data stream is one packet, perhaps without any other fields.
             Message::PacketBegin(packet) => {
                 let is_first = !std::mem::replace(&mut self.has_unwritten_packets, true);
                 if !is_first || packet.begin.is_some() || packet.sequence_number.is_some() {
@@ -574,17 +573,17 @@ impl Encoder for StreamEncoder {
                 self.lose(LossKind::Dropped, "", "", "loss of packets");
             }
             Message::Damage(damage) => {
-                // A packet that is copied behind it keeps it.
+                // A copied packet after the damage contains it, too.
                 if let Some(digest) = &mut self.digest {
                     digest.add_damage();
                 }
-                // Which ones is said by those who read them.
+                // The reader reports the details.
                 let kind = if damage.skipped > 0 { LossKind::Dropped } else { LossKind::Rounded };
                 if !self.rules.repairs {
                     let what = format!("damaged data: {}", damage.kind);
                     self.lose(LossKind::Dropped, "", "", &what);
                     if let (LossKind::Rounded, Some(digest)) = (kind, &mut self.digest) {
-                        // Wrong times and numbers stay in what is written.
+                        // Wrong times and numbers stay in the output.
                         digest.add_damage();
                     }
                 } else if kind == LossKind::Dropped {

@@ -1,4 +1,4 @@
-//! What all encoders of a data stream have in common.
+//! Rules that all encoders of a data stream share.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,7 +14,7 @@ use super::packet_clock::PacketClock;
 use super::source_frame::AddedFields;
 use super::usage::Usage;
 
-/// What all encoders of a data stream have in common.
+/// Rules that all encoders of a data stream share.
 #[derive(Debug)]
 pub(super) struct StreamRules {
     pub(super) lowered: Arc<LoweredTrace>,
@@ -25,111 +25,110 @@ pub(super) struct StreamRules {
     pub(super) file: String,
     /// Number of its trace in the output.
     pub(super) source: usize,
-    /// True if the source is read from CTF.
+    /// `true` if the source is read from CTF.
     pub(super) is_ctf: bool,
-    /// Whether packets are made of those of the source; otherwise it has none.
+    /// `true` if packets are made of those of the source; otherwise it has none.
     pub(super) mirrors: bool,
-    /// Fields of packets and event record headers that those of the source lack.
+    /// Fields that the source's packets and event record headers lack.
     pub(super) added: AddedFields,
-    /// How packets say when they begin.
+    /// Begin and end timestamps of packets.
     pub(super) clock: PacketClock,
-    /// Whether packets can be copied as they are.
+    /// `true` if packets can be copied unchanged.
     pub(super) copies_packets: bool,
-    /// Whether events can be copied, if their class allows it.
+    /// `true` if events can be copied, if their class allows it.
     pub(super) copies_events: bool,
-    /// Whether something can take more bits than in the source, so that a packet can get too large.
+    /// `true` if something can take more bits than in the source, so that a packet can get too large.
     pub(super) grows: bool,
-    /// Whether there can be more time between events than in the source, so that what they say of it is not enough.
+    /// `true` if the time between events can exceed that in the source, and the bits of timestamps.
     pub(super) has_gaps: bool,
-    /// True if packets begin and end as those of the source, and are as long if possible: nothing is left out or
-    /// changed.
+    /// `true` if packets keep begin, end and, if possible, length: nothing is dropped or changed.
     pub(super) keeps_packets: bool,
-    /// Most bytes of a packet, if that is wanted.
+    /// Maximum size of a packet in bytes, if requested.
     pub(super) packet_size: Option<u64>,
-    /// True if packets say where the next one begins, so that one of them can become several.
+    /// `true` if packets have a size that locates the next one, so that one of them can become several.
     pub(super) is_delimited: bool,
-    /// Whether indexes of packets are written, too.
+    /// `true` if indexes of packets are written, too.
     pub(super) has_index: bool,
-    /// Whether times, counters and texts are made valid.
+    /// `true` if times, counters and texts are made valid.
     pub(super) repairs: bool,
-    /// In which packets are to begin and end.
+    /// Time range of the packets.
     pub(super) window: Window,
     /// Index of the default clock in the output.
     pub(super) default_clock: Option<u16>,
-    /// How event record headers say their time.
+    /// Timestamps of event records.
     pub(super) timestamp: Timestamps,
-    /// Bits of the ids of event record classes in event record headers, where the source has none.
+    /// Bits of the ids of event record classes in event record headers, if the source has none.
     pub(super) class_id_bits: u64,
-    /// Whether a packet is given out as soon as it is complete.
+    /// `true` if each packet is output as soon as it is complete.
     pub(super) is_live: bool,
-    /// The digest of all that is written, if it is compared with the output.
+    /// Digest of all written data, if it is compared with the output.
     pub(super) digest: Option<Arc<Mutex<TraceDigest>>>,
-    /// Whether an event that cannot be written is an error.
+    /// `true` if an event that cannot be written is an error.
     pub(super) must_fit: bool,
-    /// Limits of readers, and how much of them the data of the trace take.
+    /// Limits of readers, and their use by the data of the trace.
     pub(super) limits: DecodeLimits,
     pub(super) usage: Arc<Usage>,
-    /// True if event record headers or common contexts can have array elements without bits.
+    /// `true` if event record headers or common contexts can have array elements without bits.
     pub(super) has_empty_elements: bool,
     /// Values of packet headers.
     pub(super) header: HeaderRules,
-    /// Those of event record headers and of common contexts.
+    /// Shapes of event record headers and of common contexts.
     pub(super) header_shape: Option<ScopeShape>,
     pub(super) common_shape: Option<ScopeShape>,
 }
 
 impl StreamRules {
-    /// Whether packets can be encoded without those before: no packet is inserted, which would change the sequence
-    /// numbers behind it, and none begins when the one before ends.
+    /// Returns `true` if packets can be encoded without those before: no packet is inserted, which would
+    /// change later sequence numbers, and none begins at the end of the one before.
     pub(super) fn is_divisible(&self) -> bool {
         let inserts = self.packet_size.is_some() || self.grows || self.has_gaps && self.timestamp.bits < 64;
         !self.repairs && self.mirrors && !self.clock.adds_begin && !inserts
     }
 
-    /// Whether the open packet can end, and another one with the same context begin at a value of the default clock.
+    /// Returns `true` if the open packet can end, and another one with the same context can begin at a clock value.
     pub(super) fn can_split(&self, before: u64, begin: Option<u64>) -> bool {
         self.is_delimited && begin.is_none_or(|begin| self.clock.can_begin(begin, before, self.timestamp))
     }
 
-    /// Returns `true` if packet contexts have fields behind those of the source.
+    /// Returns `true` if packet contexts have fields after those of the source.
     pub(super) fn adds_to_context(&self) -> bool {
         self.clock.adds_begin || self.added.total_size || self.added.content_size
     }
 
-    /// The lowered class of packet contexts.
+    /// Returns the lowered class of packet contexts.
     pub(super) fn lowered_context(&self) -> Option<&FieldClass> {
         let classes = &self.lowered.trace().class.data_streams;
         classes.get(self.stream.class_index)?.packet_context.as_deref()
     }
 }
 
-/// What packet headers of a data stream say.
+/// Values in the packet headers of a data stream.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct HeaderRules {
-    /// Whether they are those of [`frame::packet_header`]; otherwise they have the class of the source.
+    /// `true` if they are those of [`frame::packet_header`]; otherwise they have the class of the source.
     pub(super) is_common: bool,
-    /// What fields of a header that is kept say in place of what they said.
+    /// Values that replace those in headers of the source.
     pub(super) replaced: RoleValues,
     /// Id of the data stream class.
     pub(super) class_id: u64,
     /// Id of the data stream, or of the first of its lanes.
     pub(super) stream_id: u64,
-    /// The UUID of the trace.
+    /// UUID of the trace.
     pub(super) uuid: Option<Uuid>,
 }
 
-/// How event records say their time.
+/// Timestamps of event records.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timestamps {
-    /// True if event records have fields that say their time, or parts of it.
+    /// `true` if event records have timestamp fields, of all or parts of the time.
     pub(super) are_there: bool,
-    /// Bits of the shortest field of a fixed length that does; 64 if none is shorter.
+    /// Bits of the shortest timestamp field of a fixed length; 64 if none is shorter.
     pub(super) bits: u64,
-    /// Whether there are fields of a variable length that do: they take what all of the time needs.
+    /// `true` if there are variable-length fields, which hold full timestamps.
     pub(super) are_variable: bool,
-    /// True if an event record can have several of them.
+    /// `true` if an event record can have several of them.
     pub(super) are_several: bool,
-    /// The scope that has them.
+    /// Scope that has them.
     pub(super) scope: Scope,
 }
 
@@ -143,7 +142,7 @@ impl Timestamps {
         scope: Scope::EventRecordHeader,
     };
 
-    /// Whether event records say all of the time.
+    /// Returns `true` if event records have all bits of the time.
     pub(super) fn are_whole(self) -> bool {
         self.bits >= 64 && !self.are_variable
     }
@@ -163,7 +162,7 @@ impl Timestamps {
         found.unwrap_or_default()
     }
 
-    /// Adds the fields of a class; returns the largest number of those of the default clock that an instance can have.
+    /// Adds the fields of a class. Returns the maximum number of timestamps of the default clock in an instance.
     fn collect(&mut self, class: &FieldClass, default_clock: Option<u16>) -> u32 {
         let is_timestamp = class.roles.has(Role::Timestamp);
         let own = u32::from(is_timestamp && !is_of_other_clock(class.roles, default_clock));

@@ -1,4 +1,4 @@
-//! The files of the traces that are written.
+//! Output files of CTF traces.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -35,16 +35,16 @@ use crate::packet_times::is_out_of_range;
 use crate::quirks::Quirk;
 use crate::stack_file::{stack_file, write_stacks};
 
-/// Most files that are open at once.
+/// Maximum number of open files.
 const MOST_OPEN: usize = 128;
 
 /// CTF traces that are being written.
 #[derive(Debug)]
 pub(super) struct CtfOutput {
     pub(super) traces: Vec<OutputTrace>,
-    /// The rules of all data streams, by their numbers.
+    /// Rules of all data streams, by their numbers.
     streams: RwLock<Vec<Arc<StreamRules>>>,
-    /// None: nothing is written.
+    /// Output directory; `None`: nothing is written.
     directory: Option<OutputDirectory>,
     files: Mutex<Files>,
     target: Target,
@@ -52,7 +52,7 @@ pub(super) struct CtfOutput {
     /// Digest of the written events, if it is compared with the output.
     digest: Option<Arc<Mutex<TraceDigest>>>,
     is_live: bool,
-    /// How all are made one, if they are, and what that changes.
+    /// Rules for merging all traces, if they are merged, and the changes by it.
     merge: Option<(MergeRules, LossTable)>,
 }
 
@@ -63,14 +63,14 @@ pub(super) struct OutputTrace {
     format: &'static str,
     has_dynamic_classes: bool,
     pub(super) versions: RwLock<Versions>,
-    /// Its directory in that of all.
+    /// Directory relative to the output directory.
     directory: PathBuf,
-    /// The numbers of its data streams.
+    /// Numbers of its data streams.
     streams: RwLock<Vec<usize>>,
-    /// The names of its files.
+    /// Names of its files.
     names: Mutex<FileNames>,
     usage: Arc<Usage>,
-    /// Whether clocks go on in the trace that was added last: known once, as data streams can be many.
+    /// `goes_on` of the trace that was added last, cached because data streams can be many.
     goes_on: Mutex<Option<(Arc<Trace>, GoesOn)>>,
 }
 
@@ -84,27 +84,27 @@ impl OutputTrace {
     }
 }
 
-/// The files that are being written.
+/// Files that are being written.
 #[derive(Debug, Default)]
 struct Files {
-    /// By number of the data stream and part.
+    /// Files by number of the data stream and part.
     streams: HashMap<(usize, usize), Arc<Mutex<StreamFile>>>,
-    /// Those of which files are open, the one that was used last at the end.
+    /// Open files, the most recently used last.
     open: Vec<(usize, usize)>,
     report: WriteReport,
-    /// How many classes the metadata had when it was written, by trace.
+    /// Number of classes in the metadata when it was written, by trace.
     described: Vec<Option<usize>>,
 }
 
-/// A file of a data stream. Several threads write several of them at the same time.
+/// A file of a data stream. Several threads write several files at the same time.
 #[derive(Debug)]
 struct StreamFile {
-    /// In the directory.
+    /// Path in the output directory.
     path: PathBuf,
     name: String,
     size: u64,
     index: Vec<u8>,
-    /// None: it is not open, or not there yet.
+    /// Open file; `None`: it is closed, or does not exist yet.
     file: Option<File>,
 }
 
@@ -166,7 +166,7 @@ impl CtfOutput {
                         trace: source.trace.path.clone(),
                         dialect: dialect.dialect.title(),
                         problems: vec![format!(
-                            "clock `{}`: its offset from the origin is more nanoseconds than 64 bits can say",
+                            "clock `{}`: its offset from the origin does not fit 64 bits of nanoseconds",
                             clock.id
                         )],
                     });
@@ -174,7 +174,7 @@ impl CtfOutput {
                 output.push_stream(number, stream, Some(header))?;
             }
         }
-        // What cannot be described is found out before anything is read.
+        // Classes that cannot be described are found before anything is read.
         let mut metadata = Vec::new();
         for trace in output.written_traces() {
             check_stop(options)?;
@@ -202,7 +202,7 @@ impl CtfOutput {
         lock(&self.files)
     }
 
-    /// The rules of the data stream that a lane is.
+    /// Returns the rules of the data stream for a lane.
     pub(super) fn rules_of(&self, lane: Lane) -> Option<Arc<StreamRules>> {
         let number = match lane {
             Lane::Stream { source, stream } => {
@@ -219,7 +219,7 @@ impl CtfOutput {
         self.streams.read().unwrap_or_else(PoisonError::into_inner).get(number).cloned()
     }
 
-    /// What a trace that is written as the one of this number is lowered to.
+    /// Returns the lowered trace for output trace `number`.
     fn lower(&self, number: usize, trace: &Arc<Trace>) -> Result<Arc<LoweredTrace>, CreateError> {
         let mut versions = self.traces[number].versions.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(lowered) = versions.of(trace) {
@@ -233,17 +233,17 @@ impl CtfOutput {
         Ok(lowered)
     }
 
-    /// The traces that have files of their own.
+    /// Returns the numbers of the traces that have their own files.
     pub(super) fn written_traces(&self) -> std::ops::Range<usize> {
         0..if self.merge.is_some() { 1 } else { self.traces.len() }
     }
 
-    /// The trace in whose files a source is.
+    /// Returns the number of the trace whose files contain a source.
     fn written_in(&self, source: usize) -> usize {
         if self.merge.is_some() { 0 } else { source }
     }
 
-    /// The traces to be merged.
+    /// Returns the traces to be merged.
     fn merge_inputs(&self) -> Vec<MergeInput> {
         let input = |trace: &OutputTrace| {
             let versions = trace.versions.read().unwrap_or_else(PoisonError::into_inner);
@@ -264,7 +264,7 @@ impl CtfOutput {
         self.traces.iter().map(input).collect()
     }
 
-    /// What the packet headers of all data streams say if each trace stays one of its own.
+    /// Returns the packet header values of all data streams if traces are not merged.
     fn headers(&self, sources: &[WriteSource]) -> Result<Vec<HeaderRules>, CreateError> {
         let mut headers = Vec::new();
         for (number, source) in sources.iter().enumerate() {
@@ -290,7 +290,7 @@ impl CtfOutput {
         let frame = SourceFrame::of(format, &stream.trace.class, &self.options);
         if frame.mirrors && !frame.is_ctf {
             header.is_common = frame.lacks_header;
-            // Where the lines of a program have something else, it is they that are wrong.
+            // Differing values in the lines of a program are wrong.
             header.replaced.uuid = header.uuid;
             header.replaced.data_stream_class_id = Some(header.class_id);
         }
@@ -300,8 +300,8 @@ impl CtfOutput {
         header
     }
 
-    /// Adds a data stream of a source; gives its number among those of the source. `header`: what its packet headers
-    /// say, if that is known already.
+    /// Adds a data stream of a source. Returns its number among those of the source. `header` has the values
+    /// of its packet headers, if they are known already.
     fn push_stream(
         &self,
         source: usize,
@@ -322,7 +322,7 @@ impl CtfOutput {
         Ok(numbers.len() - 1)
     }
 
-    /// The class of a trace, with what was met up to now.
+    /// Returns the class of a trace, with all dynamic classes found so far.
     fn class(&self, trace: usize) -> Result<TraceClass, CreateError> {
         Ok(match &self.merge {
             Some((rules, _)) => merged(&self.merge_inputs(), *rules, self.target.dialect)?.class,
@@ -333,13 +333,13 @@ impl CtfOutput {
         })
     }
 
-    /// The metadata of a trace: its files with their names.
+    /// Returns the metadata of a trace: its files with their names.
     fn metadata(&self, trace: usize) -> Result<Vec<(PathBuf, Vec<u8>)>, CreateError> {
         let class = self.class(trace)?;
         self.describe(trace, class)
     }
 
-    /// The metadata of a trace of this class: its files with their names.
+    /// Returns the metadata of a trace of this class: its files with their names.
     pub(super) fn describe(
         &self,
         trace: usize,
@@ -380,12 +380,12 @@ impl CtfOutput {
         Ok(files)
     }
 
-    /// Refuses a trace whose data readers would refuse.
+    /// Refuses a trace if readers would refuse its data.
     fn check_limits(&self, trace: usize) -> Result<(), CreateError> {
         self.check_usage(trace, &self.class(trace)?, &self.traces[trace].usage)
     }
 
-    /// The same for a trace of a class of which so much is used.
+    /// The same for a trace with this class and usage.
     pub(super) fn check_usage(
         &self,
         trace: usize,
@@ -401,7 +401,7 @@ impl CtfOutput {
         })
     }
 
-    /// Adds packets of a trace, which cannot have more than readers accept.
+    /// Adds packets of a trace, up to the number that readers accept.
     pub(super) fn add_packets(&self, usage: &Usage, bytes: u64, packets: u64) -> io::Result<()> {
         let most = self.options.limits.packets;
         if usage.add_packets(bytes, packets) > most {
@@ -422,8 +422,8 @@ impl CtfOutput {
         Ok(())
     }
 
-    /// Writes the call stacks of a trace, if its events have any: the tables of several sources stay apart, since
-    /// events keep their numbers.
+    /// Writes the call stacks of a trace, if its events have any: the tables of several sources stay
+    /// separate, since events keep their numbers.
     fn write_stacks(&self, trace: usize) -> Result<(), CreateError> {
         let Some(directory) = &self.directory else { return Ok(()) };
         self.write_stacks_by(trace, &mut |path| {
@@ -434,7 +434,7 @@ impl CtfOutput {
         })
     }
 
-    /// The same into files that are created by their names.
+    /// The same, into files that `create` opens by their names.
     pub(super) fn write_stacks_by(
         &self,
         trace: usize,
@@ -465,17 +465,17 @@ impl CtfOutput {
         Ok(())
     }
 
-    /// The directory of a trace in that of all.
+    /// Returns the directory of a trace, relative to the output directory.
     pub(super) fn directory_of(&self, trace: usize) -> &Path {
         self.traces.get(trace).map_or(Path::new(""), |trace| &trace.directory)
     }
 
-    /// Does something with the names of the files of a trace.
+    /// Calls `change` with the names of the files of a trace.
     pub(super) fn with_names<T>(&self, trace: usize, change: impl FnOnce(&mut FileNames) -> T) -> T {
         change(&mut lock(&self.traces[trace].names))
     }
 
-    /// How many classes a trace has now.
+    /// Returns the current number of classes of a trace.
     fn class_count(&self, trace: usize) -> usize {
         let count =
             |trace: &OutputTrace| trace.versions.read().unwrap_or_else(PoisonError::into_inner).count();
@@ -487,7 +487,7 @@ impl CtfOutput {
 }
 
 impl Files {
-    /// Notes that a file is used, and gives one that is to be closed for it if too many are open.
+    /// Notes that a file is used. Returns a file to close instead, if too many are open.
     fn open(&mut self, key: (usize, usize)) -> Option<Arc<Mutex<StreamFile>>> {
         self.open.retain(|open| *open != key);
         self.open.push(key);
@@ -497,7 +497,7 @@ impl Files {
 }
 
 impl StreamFile {
-    /// Appends to it.
+    /// Appends bytes to the file.
     fn append(&mut self, directory: &OutputDirectory, bytes: &[u8]) -> io::Result<()> {
         let place = |error: io::Error| {
             let path = directory.path().join(&self.path);
@@ -509,7 +509,7 @@ impl StreamFile {
             None => File::options().append(true).open(directory.path().join(&self.path)).map_err(place)?,
         };
         let result = file.write_all(bytes).inspect_err(|_| {
-            // What was written before is a whole; if the rest cannot be removed, readers skip it.
+            // The earlier data is complete; if the rest cannot be removed, readers skip it.
             let _ = file.set_len(self.size);
         });
         result.map_err(place)?;
@@ -518,7 +518,7 @@ impl StreamFile {
     }
 }
 
-/// Ends work that takes long when writing is stopped.
+/// Returns an error if writing was stopped, to end long work.
 fn check_stop(options: &WriteOptions) -> Result<(), CreateError> {
     options.check_stop().map_err(|_| CreateError::Stopped)
 }
@@ -537,7 +537,7 @@ impl TraceOutput for CtfOutput {
 
     fn add_stream(&self, source: usize, stream: Arc<DataStream>) -> Result<usize, CreateError> {
         match self.merge {
-            // Which ids are free was found out in the beginning.
+            // The free ids were determined in the beginning.
             Some(_) => Err(CreateError::FixedStreams),
             None => self.push_stream(source, &stream, None),
         }
@@ -550,13 +550,13 @@ impl TraceOutput for CtfOutput {
     fn write(&self, block: EncodedBlock) -> io::Result<()> {
         let Some(rules) = self.rules(block.stream) else { return Ok(()) };
         if block.bytes.is_empty() && !self.is_live {
-            // A packet of nothing: a file without a byte would have none.
+            // Empty packet: a file of zero bytes would have none.
             return Ok(());
         }
         let mut files = self.lock();
         let trace = self.written_in(rules.source);
         if self.is_live {
-            // A packet is never there before what describes it.
+            // A packet is never present before its metadata.
             let classes = self.class_count(trace);
             if files.described[trace] != Some(classes) {
                 self.write_metadata(trace).map_err(io::Error::other)?;
@@ -625,7 +625,7 @@ impl TraceOutput for CtfOutput {
         if self.options.index {
             for ((number, _), stream) in &streams {
                 check_stop(&self.options)?;
-                // Of packets that do not say how large they are there is only one.
+                // Packets without a size are alone in their file.
                 let Some(rules) = self.rules(*number).filter(|rules| rules.is_delimited || !rules.mirrors)
                 else {
                     continue;
@@ -648,8 +648,8 @@ impl TraceOutput for CtfOutput {
     }
 }
 
-/// The digest of nothing yet. Discarded events are only compared where all packets and events are written as they are:
-/// otherwise packets count others.
+/// Returns an empty digest. Discarded events are only compared if all packets and events are written
+/// unchanged: otherwise packets count others.
 fn digest_for(options: &WriteOptions) -> TraceDigest {
     let mut digest = TraceDigest::default();
     let is_part = options.leaves_out || options.leaves_out_packets || options.window != Window::default();
@@ -659,8 +659,8 @@ fn digest_for(options: &WriteOptions) -> TraceDigest {
     digest
 }
 
-/// A trace with one of its data stream classes, and the ids that those that have its call stacks get. `ids`: of all of
-/// the source, by index.
+/// Returns a trace with one of its data stream classes, and the output ids of those with its call stacks.
+/// `ids` are those of all classes of the source, by index.
 fn with_ids(stacks: SourceStacks, ids: &[Option<u128>]) -> (Arc<Trace>, usize, Vec<u128>) {
     let SourceStacks { source, classes } = stacks;
     let class = classes.first().map_or(0, |(index, _)| *index);
@@ -668,7 +668,7 @@ fn with_ids(stacks: SourceStacks, ids: &[Option<u128>]) -> (Arc<Trace>, usize, V
     (source, class, ids.collect())
 }
 
-/// Takes messages of which nothing is written.
+/// Ignores all messages.
 struct Nothing;
 
 impl Encoder for Nothing {
@@ -696,7 +696,7 @@ fn lower(
     let original = &source.trace.class;
     let (frame, has_dynamic_classes) =
         (SourceFrame::of(source.format, original, options), source.has_dynamic_classes);
-    // Where the ids of classes are in fields that are added, they need not be those of the source.
+    // If added fields contain the ids of classes, they need not be those of the source.
     let numbers_classes = original.data_streams.iter().all(|class| frame.added_fields(class).class_id);
     let lower_options = LowerOptions { annotates, separates_scopes, numbers_classes, limits: options.limits };
     let lowered = LoweredTrace::new(&source.trace, &capabilities, lower_options, |class| {
@@ -704,7 +704,7 @@ fn lower(
         class.default_byte_order.get_or_insert(ByteOrder::LittleEndian);
         let gets_no_stream = original.data_streams.is_empty() && !source.format.is_empty();
         if gets_no_stream && dialect != Dialect::Ctf18 && original.dialect != dialect.title() {
-            // CTF 2 needs one. What is not read from a trace gets its classes later.
+            // CTF 2 needs one. A source that is not a trace gets its classes later.
             class.data_streams.push(ichnos_model::DataStreamClass::default());
         }
         if !options.selected_by.is_empty() {
@@ -751,8 +751,7 @@ fn lower(
     Ok(lowered)
 }
 
-/// Notes clocks that readers take for ones of the Unix epoch, as those of the tracer are that is said to have written
-/// the trace.
+/// Notes clocks that readers assume to have the Unix epoch as origin, as clocks of the tracer in the environment do.
 fn note_origins(lowered: &LoweredTrace) {
     let written = &lowered.trace().class;
     let mut read = written.clone();
@@ -760,12 +759,12 @@ fn note_origins(lowered: &LoweredTrace) {
     let clocks = written.clocks.iter().zip(&read.clocks);
     for (clock, _) in clocks.filter(|(written, read)| written.origin != read.origin) {
         let (kind, class, field) = (LossKind::Rounded, String::new(), format!("clock.{}", clock.id));
-        let what = "origin that is not the Unix epoch: read as that, as the one of LTTng".to_owned();
+        let what = "origin that is not the Unix epoch: read as the Unix epoch, like that of LTTng".to_owned();
         lowered.lose(Loss { kind, class, field, what }, 1);
     }
 }
 
-/// Has a trace of which events are left out not be the same as the one that it is made of.
+/// Changes the identity of a trace from which events are dropped, so that it differs from the source's.
 pub(super) fn identify_part(class: &mut TraceClass, selected_by: &[String]) {
     if let Some(uuid) = &mut class.uuid {
         *uuid = derived_uuid([*uuid].into_iter(), selected_by);
@@ -852,13 +851,13 @@ fn rules(
     }
 }
 
-/// Returns `true` if nothing is left out, and packets are those of the source.
+/// Returns `true` if nothing is dropped, and packets are those of the source.
 fn keeps_packets(options: &WriteOptions) -> bool {
     let leaves_out = options.leaves_out || options.leaves_out_packets || options.repair;
     !leaves_out && options.packet_size.is_none() && options.window == Window::default()
 }
 
-/// Metadata in packets (CTF 1.8, section 7.1).
+/// Returns metadata in packets (CTF 1.8, section 7.1).
 fn packetized(text: &[u8], class: &TraceClass) -> Vec<u8> {
     let order = class.default_byte_order.unwrap_or(ByteOrder::LittleEndian);
     pack(text, &PacketLayout::new(order, class.uuid.unwrap_or_default()))

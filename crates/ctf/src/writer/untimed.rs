@@ -1,4 +1,4 @@
-//! Events without a time in a data stream with a clock, or with one that the clock cannot have.
+//! Times for events that have none, or an impossible one, in a data stream with a clock.
 
 use ichnos_model::{BitField, ByteOrder};
 
@@ -8,10 +8,10 @@ use super::packets::OpenPacket;
 /// Layout of timestamps in event record headers of [`frame`](super::frame).
 const TIMESTAMP: BitField = BitField::new(64, ByteOrder::LittleEndian, 8);
 
-/// Times of events that have none: headers say a time of every event of a data stream with a clock.
+/// Times of events that have none: every event header of a data stream with a clock has a time.
 ///
-/// Each gets the time of the event before it. Events before the first time get that time, as long as their packet is
-/// open.
+/// Each gets the time of the event before it. Events before the first time get that time, as long as their
+/// packet is open.
 #[derive(Debug, Default)]
 pub(super) struct Untimed {
     /// Time of the last event; `None`: no event had one.
@@ -22,16 +22,16 @@ pub(super) struct Untimed {
     counts: Vec<[u64; TimeSource::ALL.len()]>,
 }
 
-/// Source of the time that an event gets which has none, or not that one.
+/// Source of a time that replaces a missing or impossible one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TimeSource {
-    /// The event before it.
+    /// Time of the event before it.
     Before,
-    /// The first time after it, if one follows in the packet.
+    /// First time after it, if one follows in the packet.
     Next,
-    /// Nothing: no event has a time.
+    /// Zero: no event has a time.
     Zero,
-    /// Its time, which the clock does not have.
+    /// Value of the clock nearest to its time.
     Nearest,
 }
 
@@ -49,8 +49,8 @@ impl TimeSource {
 }
 
 impl Untimed {
-    /// Returns the time of an event without one. `now`: value of the default clock, if packets say it; `begin`: least
-    /// value that the packet can have.
+    /// Returns the time of an event without one. `now` is the value of the default clock, if packets have it;
+    /// `begin` is the least value that the packet can have.
     pub(super) fn time(&self, now: Option<u64>, begin: u64) -> (u64, TimeSource) {
         match now.or(self.last) {
             Some(time) => (time, TimeSource::Before),
@@ -64,8 +64,8 @@ impl Untimed {
         self.last = Some(cycles);
     }
 
-    /// Notes the source of the time of an event that was written, its timestamp at a bit of the open packet if that can be
-    /// changed.
+    /// Notes the time source of an event that was written, and the bit of its timestamp in the open packet if
+    /// that can be changed.
     pub(super) fn note(&mut self, source: TimeSource, class: usize, bit: Option<u64>) {
         match (source, bit) {
             (TimeSource::Next, Some(bit)) => self.leading.push((bit, class)),
@@ -97,7 +97,7 @@ impl Untimed {
         open.begin_at(out, cycles);
     }
 
-    /// Leaves the events that wait for the first time as they are: their packet is closed.
+    /// Leaves the events that wait for the first time unchanged: their packet is closed.
     pub(super) fn give_up(&mut self) {
         for (_, class) in std::mem::take(&mut self.leading) {
             self.count(class, TimeSource::Zero);

@@ -16,19 +16,19 @@ pub(super) struct Usage(Mutex<Used>);
 struct Used {
     bytes: u64,
     packets: u64,
-    /// The event record classes that have events: the id of the data stream class, and their own.
+    /// Event record classes that have events: the id of the data stream class, and their own.
     event_records: HashSet<(u64, u128)>,
-    /// The ids of data stream classes of which packets were copied: any of their classes can have events.
+    /// Ids of data stream classes whose packets were copied: any of their classes can have events.
     copied: HashSet<u64>,
     elements: ExcessElements,
 }
 
-/// Array elements without bits in a packet that are more than one for each bit before: the largest numbers.
+/// Maximum numbers of array elements without bits in a packet, in excess of one for each bit before.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ExcessElements {
-    /// In a packet header and context.
+    /// Maximum in a packet header and context.
     pub(super) of_head: u64,
-    /// In a packet.
+    /// Maximum in a packet.
     pub(super) of_packet: u64,
 }
 
@@ -37,7 +37,7 @@ impl Usage {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds packets; returns how many there are now.
+    /// Adds packets. Returns their new total number.
     pub(super) fn add_packets(&self, bytes: u64, packets: u64) -> u64 {
         let mut used = self.lock();
         used.bytes = used.bytes.saturating_add(bytes);
@@ -45,7 +45,7 @@ impl Usage {
         used.packets
     }
 
-    /// Adds what an encoder of a data stream class has encoded: events of some classes, and copied packets.
+    /// Adds the output of an encoder of a data stream class: events of some classes, and copied packets.
     pub(super) fn add_events(
         &self,
         stream_class: u64,
@@ -63,9 +63,8 @@ impl Usage {
         most.of_packet = most.of_packet.max(elements.of_packet);
     }
 
-    /// Returns the reason for which readers with these limits refuse some of the data of a trace of this class, if they
-    /// do.
-    /// `is_merged`: packets that were copied come from several traces, of which each was within the limits.
+    /// Returns the reason why readers with these limits refuse some data of a trace of this class, if there
+    /// is one. `is_merged`: copied packets come from several traces, each within the limits.
     pub(super) fn problem(&self, class: &TraceClass, limits: &Limits, is_merged: bool) -> Option<String> {
         let used = self.lock();
         if used.packets == 0 {

@@ -1,4 +1,4 @@
-//! The classes of a trace to which data streams are added while it is written.
+//! Classes of a trace that gets data streams while it is written.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use ichnos_model::{Trace, TraceClass};
 
 use crate::stack_file::classes_with_stacks;
 
-/// The traces that are written as one: that of the source, and those of data streams that were added. Each has
-/// data stream classes of its own.
+/// Traces that are written as one: that of the source, and those of data streams that were added. Each has
+/// its own data stream classes.
 #[derive(Debug, Default)]
 pub(super) struct Versions(Vec<Arc<LoweredTrace>>);
 
@@ -26,17 +26,17 @@ impl Versions {
         self.0.push(Arc::clone(lowered));
     }
 
-    /// What a trace was lowered to, if it is one of them.
+    /// Returns the lowered trace of a source, if it is one of them.
     pub(super) fn of(&self, source: &Arc<Trace>) -> Option<&Arc<LoweredTrace>> {
         self.0.iter().find(|lowered| Arc::ptr_eq(lowered.source(), source))
     }
 
-    /// That of the source.
+    /// Returns that of the source.
     pub(super) fn first(&self) -> Option<&Arc<LoweredTrace>> {
         self.0.first()
     }
 
-    /// The class of all together, with what was met up to now.
+    /// Returns the class of all versions, with all dynamic classes found so far.
     pub(super) fn class(&self) -> Cow<'_, TraceClass> {
         let Some((first, rest)) = self.0.split_first() else { return Cow::Owned(TraceClass::default()) };
         let mut class = first.trace().class_with_dynamic();
@@ -49,7 +49,7 @@ impl Versions {
         class
     }
 
-    /// How many classes there are: it grows when one is added.
+    /// Returns the number of classes: it grows when one is added.
     pub(super) fn count(&self) -> usize {
         let count = |lowered: &Arc<LoweredTrace>| {
             let trace = lowered.trace();
@@ -65,7 +65,7 @@ impl Versions {
         losses
     }
 
-    /// The call stacks of the sources.
+    /// Returns the call stacks of the sources.
     pub(super) fn stacks(&self) -> Vec<SourceStacks> {
         let mut all = Vec::new();
         let mut first = 0;
@@ -86,7 +86,7 @@ impl Versions {
         all
     }
 
-    /// Whether there are call stacks now.
+    /// Returns `true` if there are call stacks now.
     pub(super) fn has_stacks(&self) -> bool {
         self.0.iter().any(|lowered| !classes_with_stacks(lowered.source()).is_empty())
     }

@@ -1,4 +1,4 @@
-//! Counts and checksums of what an encoder writes, to compare them with what is read from its output.
+//! Counts and checksums of the encoded data, to compare them with those read from the output.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -21,13 +21,13 @@ pub(super) struct WrittenEvent {
 /// Digest of the output of an encoder.
 #[derive(Debug)]
 pub(super) struct WrittenDigest {
-    /// The digest of all encoders.
+    /// Digest of all encoders.
     all: Arc<Mutex<TraceDigest>>,
-    /// The classes of events, and what is written of them in the same order.
+    /// Classes of events, and their digests in the same order.
     indexes: ClassSet,
     classes: Vec<ClassDigest>,
     digest: TraceDigest,
-    /// Hash of the packet, which all of its events begin with.
+    /// Hash of the packet, with which the hashes of all of its events begin.
     pub(super) packet: u64,
     /// Events whose time is not known yet.
     waiting: Vec<WrittenEvent>,
@@ -62,7 +62,7 @@ impl WrittenDigest {
         self.packet = hash.finish();
     }
 
-    /// The event as it is written at a time.
+    /// Returns the event as written at a time.
     pub(super) fn event(
         &mut self,
         rules: &StreamRules,
@@ -94,12 +94,12 @@ impl WrittenDigest {
         }
     }
 
-    /// Keeps an event until its time is known.
+    /// Holds an event until its time is known.
     pub(super) fn hold(&mut self, event: WrittenEvent) {
         self.waiting.push(event);
     }
 
-    /// Adds the events that were kept, with a time; `None`: that of each of them stays.
+    /// Adds the held events with a time; `None`: each keeps its own.
     pub(super) fn release(&mut self, cycles: Option<u64>) {
         for event in std::mem::take(&mut self.waiting) {
             self.add(WrittenEvent { cycles: cycles.or(event.cycles), ..event });
@@ -110,12 +110,12 @@ impl WrittenDigest {
         self.digest.add_discarded(count);
     }
 
-    /// Adds a place that is damaged in the output, too.
+    /// Counts damage that the output has, too.
     pub(super) fn add_damage(&mut self) {
         self.digest.damages += 1;
     }
 
-    /// Adds all to the digest of all encoders.
+    /// Adds the result to the digest of all encoders.
     pub(super) fn finish(&mut self, classes: &[Option<ClassEncoding>]) {
         let mut digest = std::mem::take(&mut self.digest);
         let indexes = std::mem::take(&mut self.indexes);

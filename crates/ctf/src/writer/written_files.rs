@@ -1,4 +1,4 @@
-//! Recognises what a writer of CTF has written, so that nothing else is replaced.
+//! Recognizes the output of a CTF writer, so that no other files are replaced.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
@@ -14,13 +14,13 @@ use crate::metadata::Dialect;
 use crate::stack_file::is_stack_file;
 use crate::trace::{CtfTrace, OpenOptions, open};
 
-/// The file of a trace of PROP-2.0 with its environment.
+/// File with the environment of a PROP-2.0 trace.
 pub(super) const ENVIRONMENT: &str = "environment.json";
 
-/// Files that a writer can have put into a directory: those of CTF traces, at any depth.
+/// Returns the files of a directory if all of them belong to CTF traces, at any depth.
 ///
 /// # Errors
-/// If there is any other file, or if the directory cannot be read.
+/// Returns an error if there is any other file, or if the directory cannot be read.
 pub(super) fn written_files(root: &Path) -> io::Result<Vec<PathBuf>> {
     let files = plain_files(root)?;
     let mut by_directory: BTreeMap<&Path, Vec<&Path>> = BTreeMap::new();
@@ -55,7 +55,7 @@ fn check_trace(root: &Path, directory: &Path, files: &[&Path]) -> io::Result<()>
     };
     let mut data_files = data_files(trace);
     if !has_magic(trace) {
-        // Anything could be a packet: all of it must be events.
+        // Any bytes could be a packet: require that all of them are events.
         damaged_files(trace).iter().for_each(|file| {
             data_files.remove(file);
         });
@@ -86,7 +86,7 @@ fn check_index(root: &Path, file: &Path) -> io::Result<()> {
     if is_index { Ok(()) } else { Err(foreign_file(file, "it is not a packet index")) }
 }
 
-/// Data stream files from which packets are read.
+/// Returns the data stream files from which packets are read.
 fn data_files(trace: &CtfTrace) -> HashSet<String> {
     let mut files = HashSet::new();
     trace.for_each_stream(&mut |summary| files.extend(summary.files));
@@ -99,7 +99,7 @@ fn has_magic(trace: &CtfTrace) -> bool {
         if members.iter().any(|member| member.class.roles.has(Role::PacketMagicNumber)))
 }
 
-/// Data stream files with damage.
+/// Returns the data stream files with damage.
 fn damaged_files(trace: &CtfTrace) -> HashSet<String> {
     let mut damaged = HashSet::new();
     for mut cursor in trace.cursors(Window::default()) {

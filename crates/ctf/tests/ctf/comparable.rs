@@ -1,4 +1,4 @@
-//! Trace classes without what dialects spell differently, to compare them across dialects.
+//! Trace classes in a uniform spelling, to compare them across dialects.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use ichnos_model::{
     VariantOption,
 };
 
-/// Namespaces of the attributes that say what other dialects have properties for.
+/// Namespaces of the attributes that replace properties of other dialects.
 const NAMESPACES: [&str; 5] =
     ["babeltrace.org,2020", "lttng.org,2009", "diamon.org,2012", "std", "diamon.org/ctf/ns/std"];
 const SAID: [&str; 5] = ["log-level", "emf-uri", "name", "ns", "base"];
@@ -85,7 +85,7 @@ fn root(class: Option<&Arc<FieldClass>>, scope: Scope, clock: Option<u16>) -> Op
 struct Walk {
     scope: Scope,
     clock: Option<u16>,
-    /// How many names lead to each of the structures around.
+    /// Number of names on the path to each enclosing structure.
     frames: Vec<usize>,
     path: Vec<String>,
 }

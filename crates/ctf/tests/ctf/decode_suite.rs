@@ -19,7 +19,7 @@ use ichnos_model::{
 
 use crate::support::traces;
 
-/// Where reading ended, in bits from the beginning of the stream, and why.
+/// End of reading, in bits from the beginning of the stream, and the reason.
 struct Ended(u64, String);
 
 struct Dump<'a> {
@@ -56,8 +56,8 @@ impl Dump<'_> {
         self.line(bit, "}");
     }
 
-    /// "KIND:name", or "KIND" for what has no name. Options of variants have names here, but the
-    /// expected dumps do not show them.
+    /// Returns "KIND:name", or "KIND" without a name. Options of variants have names here, but the expected
+    /// dumps do not show them.
     fn named(kind: &str, field: Field<'_>) -> String {
         match field.name().filter(|_| !is_option(field)) {
             Some(name) => format!("{kind}:{name}"),
@@ -71,7 +71,7 @@ impl Dump<'_> {
     }
 }
 
-/// Whether the name of the field is the one of an option.
+/// Returns `true` if the name of the field is the one of an option.
 fn is_option(field: Field<'_>) -> bool {
     field.node().is_variant_option()
 }
@@ -297,7 +297,7 @@ fn packet(
             let Some(plan) = plan else { return Ok(()) };
             let begin = align(at.bit, plan);
             if begin > bits.end() {
-                // Let the plan say so itself.
+                // The plan reports the error itself.
                 let error = plan.decode(bits, at, &slots, limits, dump).unwrap_err();
                 return Err(Ended(error.bit, format!("{:?}", error.kind)));
             }
@@ -351,7 +351,7 @@ fn packet(
             write!(line, ":{letter}{value}").unwrap();
         }
     }
-    // Without a data stream class there is nothing that could say more.
+    // Without a data stream class there is nothing more to show.
     if stream.is_some() || line != "PI" {
         dump.line(at.bit, &line);
     }
@@ -408,8 +408,8 @@ fn message(kind: DecodeErrorKind) -> String {
     kind.to_string()
 }
 
-/// What of a dump can be compared: the reference announces a string and shows the part of it that
-/// is there before it finds that the string does not end; a visitor gets whole strings only.
+/// Returns the comparable part of a dump: the reference announces a string and shows its available part
+/// before it finds that the string does not end; a visitor gets whole strings only.
 fn comparable(lines: &[&str]) -> Vec<String> {
     let mut lines: Vec<&str> = lines.to_vec();
     while lines.last().is_some_and(|line| {
@@ -453,8 +453,8 @@ fn run_case(case: &Path) -> Result<(), String> {
     compare(&owned(&mut expected), &owned(&mut found))
 }
 
-/// The dump without the letter that says whether a selector is signed: that is a matter of the
-/// selector's class, and shows there.
+/// Returns the dump without the letter for a signed selector: it belongs to the selector's class, and shows
+/// there.
 fn without_signs(dump: &str) -> String {
     ["OU", "OS", "VU", "VS"].iter().fold(dump.to_owned(), |dump, kind| {
         let (long, short) = (format!(" {kind}:"), format!(" {}:", &kind[..1]));

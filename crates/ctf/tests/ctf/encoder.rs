@@ -1,5 +1,5 @@
-//! An encoder of fields that shares nothing with the project: it sets one bit after the other, as
-//! the documents say where each lies.
+//! Encoder that shares no code with the project: it sets single bits at the positions that the documents
+//! define.
 
 /// Byte orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub enum Order {
 #[derive(Clone, Debug, Default)]
 pub struct Encoder {
     pub bytes: Vec<u8>,
-    /// Where the next bit lies, from the beginning of the packet.
+    /// Position of the next bit, from the beginning of the packet.
     pub at: u64,
 }
 
@@ -32,7 +32,7 @@ impl Encoder {
         self.at += 1;
     }
 
-    /// Goes on to the next multiple.
+    /// Moves to the next multiple.
     pub fn align(&mut self, alignment: u64) -> &mut Self {
         while self.at % alignment != 0 {
             self.at += 1;

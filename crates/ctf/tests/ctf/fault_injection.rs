@@ -1,5 +1,5 @@
-//! Damaged packets among many good ones: all events of the good ones come out, and each place that
-//! can be seen is reported. The tables of `docs/robustness.md` come from here.
+//! Damaged packets among many good ones: all events of the good ones are read, and all visible damage is
+//! reported. The tables of `docs/robustness.md` come from here.
 
 use ichnos_ctf::rule::Rule;
 use std::collections::BTreeMap;
@@ -13,21 +13,21 @@ use ichnos_testing::Random;
 use crate::fault_trace::{Damaged, FaultTrace, Kind, Layer, STREAM, check, choose};
 use crate::reading::tree;
 
-/// What is read of a trace, as far as it is of interest here.
+/// Relevant results of reading a trace.
 #[derive(Default)]
 struct Observed {
     /// Packet and index of the events of the data stream that was written, in order.
     events: Vec<(u32, u32)>,
-    /// Those that turn up in another data stream.
+    /// Events in another data stream.
     strayed: Vec<(u32, u32)>,
-    /// How many events were never written.
+    /// Number of events that were never written.
     strange: usize,
     damage: Vec<Damage>,
-    /// Sequence numbers of the packets before which others are said to be lost.
+    /// Sequence numbers of the packets before which others are reported as lost.
     losses: Vec<u64>,
-    /// Packets of events that come behind a message which is later than they are.
+    /// Packets of events that come after a message which is later than they are.
     held_up: Vec<u32>,
-    /// What is wrong with the index.
+    /// Faults of the index.
     index: Vec<String>,
 }
 
@@ -87,28 +87,28 @@ fn opened(metadata: &str, stream: &[u8], index: Option<&[u8]>) -> CtfTrace {
     opened.traces.remove(0)
 }
 
-/// How damage was reported.
+/// Results of damage.
 #[derive(Default)]
 struct Verdict {
     places: usize,
     /// Places that are reported as damage, and those that are only reported as a loss.
     observed: usize,
     lost: usize,
-    /// Places that cannot be seen.
+    /// Places that cannot be detected.
     invisible: usize,
-    /// Events of the packets that were hit, and how many of them do not come out.
+    /// Events of damaged packets, and the number of those that are not read.
     hit_events: usize,
     lost_events: usize,
     strange: usize,
-    /// How often each kind of damage is reported.
+    /// Number of reports of each kind of damage.
     kinds: BTreeMap<String, usize>,
 }
 
-/// Reads a damaged file and checks what has to come out.
+/// Reads a damaged file and checks the result.
 fn judge(trace: &FaultTrace, damaged: &Damaged, index: Option<&[u8]>, what: &str) -> Verdict {
     let opened = opened(&trace.metadata, &damaged.bytes, index);
     let observed = read(&opened);
-    // What is reported without looking at events is reported when they are looked at, too.
+    // Damage that is reported without reading events is reported with them, too.
     for damage in opened.streams().iter().flat_map(|stream| &stream.damage) {
         let is_reported = observed
             .damage
@@ -135,7 +135,7 @@ fn judge(trace: &FaultTrace, damaged: &Damaged, index: Option<&[u8]>, what: &str
     let held_up = observed.held_up.iter().filter(|packet| is_spared(**packet)).count();
     assert_eq!(held_up, 0, "{what}: events come late");
 
-    // Every place that can be seen is reported, and nothing is reported of other places.
+    // Every visible place is reported, and nothing else.
     let mut verdict =
         Verdict { places: damaged.places.len(), strange: observed.strange, ..Verdict::default() };
     for damage in &observed.damage {
@@ -174,11 +174,10 @@ fn judge(trace: &FaultTrace, damaged: &Damaged, index: Option<&[u8]>, what: &str
     verdict
 }
 
-/// How many packets each combination of the table is tried on.
+/// Number of packets to try each combination of the table on.
 const PACKETS: usize = 1000;
 
-/// Compares a table with what a document says between two markers; `ICHNOS_WRITE_TABLES=1` writes it
-/// there.
+/// Compares a table with the text of a document between two markers; `ICHNOS_WRITE_TABLES=1` writes it there.
 pub fn compare(name: &str, table: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/robustness.md");
     let document = std::fs::read_to_string(&path).unwrap();
@@ -221,7 +220,7 @@ fn every_layer_in_every_way() {
     compare("layers", &table);
 }
 
-/// Tries of other places: `ICHNOS_FAULT_ROUNDS` says how many.
+/// Number of further rounds, from `ICHNOS_FAULT_ROUNDS`.
 fn rounds() -> u64 {
     std::env::var("ICHNOS_FAULT_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1)
 }
@@ -270,7 +269,7 @@ fn up_to_a_thousand_packets_of_ten_thousand() {
     compare("thousand", &table);
 }
 
-/// Damage that is all over the place: many packets in a row, each in several ways.
+/// Damage everywhere: many packets in a row, each in several ways.
 #[test]
 fn packets_in_a_row() {
     let traces = [FaultTrace::new(PACKETS), FaultTrace::without_uuid(PACKETS)];
@@ -288,7 +287,7 @@ fn packets_in_a_row() {
     }
 }
 
-/// Where sizes stay, the index that was there before the damage leads to the packets.
+/// If sizes are unchanged, the index from before the damage leads to the packets.
 #[test]
 fn damaged_packets_with_a_right_index() {
     let trace = FaultTrace::new(PACKETS);
@@ -417,7 +416,7 @@ fn false_indexes() {
     compare("index", &table);
 }
 
-/// What an index says wrongly of times changes nothing about which events are in a window.
+/// Wrong times in an index do not change the events in a window.
 #[test]
 fn windows_with_a_false_index() {
     let trace = FaultTrace::new(300);

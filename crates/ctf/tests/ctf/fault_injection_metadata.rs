@@ -1,5 +1,5 @@
-//! Damaged metadata: nothing that comes after can be trusted, so it is refused or reported, unless what
-//! changed is a name or a number that may as well be right.
+//! Damaged metadata: nothing after the damage can be trusted, so it is refused or reported, unless the change
+//! is a name or a number that is possible, too.
 
 use std::fmt::Write as _;
 

@@ -1,11 +1,11 @@
-//! A trace of many packets that knows where each of its layers lies, and what damages it.
+//! A trace of many packets with known locations of all layers, and its damage.
 //!
-//! It shares nothing with the reader: what must come out, and which damage cannot be seen, follows
-//! from what was written here.
+//! It shares no code with the reader: the expected output and the invisible damage follow from the written
+//! bytes.
 
 use ichnos_testing::Random;
 
-/// CTF 1.8 with all that packets can say of themselves.
+/// CTF 1.8 with all fields that packets can have.
 const METADATA: &str = r#"/* CTF 1.8 */
 typealias integer { size = 8; align = 8; } := u8;
 typealias integer { size = 16; align = 8; } := u16;
@@ -40,14 +40,14 @@ pub const STREAM: u64 = 7;
 const HEAD: usize = 80;
 const SHORT_HEAD: usize = HEAD - UUID.len();
 
-/// Bytes of an event record header, and of the numbers behind it.
+/// Bytes of an event record header, and of the numbers after it.
 const EVENT_HEADER: usize = 10;
 const NUMBERS: usize = 12;
 
-/// What a text says: no byte of it makes an id of an event record class with another one.
+/// Text of an event: none of its bytes changes an id into that of another event record class.
 const TEXT: &[u8] = b"@@@@@@@@\0";
 
-/// What to damage, and how.
+/// Chooses the layer and the kind of damage.
 pub fn choose(random: &mut Random) -> (Layer, Kind) {
     (random.pick(&Layer::ALL), random.pick(&Kind::ALL))
 }
@@ -58,7 +58,7 @@ pub fn check(packet: u32, index: u32) -> u32 {
     (mixed >> 32) as u32 ^ 0x5bd1_e995
 }
 
-/// What can be damaged.
+/// Layer to damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layer {
     Magic,
@@ -121,7 +121,7 @@ impl Layer {
     }
 }
 
-/// How it is damaged.
+/// Kind of damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Flip,
@@ -148,11 +148,11 @@ impl Kind {
     }
 }
 
-/// A packet as it was written: where it lies, and where its events do in it.
+/// A packet as written: its location, and those of its events.
 #[derive(Clone, Debug)]
 pub struct Written {
     pub bytes: Vec<u8>,
-    /// Where events begin; the first one is a text.
+    /// Offsets of events; the first one is a text.
     pub events: Vec<usize>,
     /// End of the content.
     pub content: usize,
@@ -204,7 +204,7 @@ impl Written {
         Self { bytes, events, content, head }
     }
 
-    /// Where a layer lies.
+    /// Returns the location of a layer.
     pub fn range(&self, layer: Layer) -> std::ops::Range<usize> {
         // In the middle, so that there are times around it.
         let (event, head) = (self.events[1], self.head);
@@ -232,7 +232,7 @@ impl Written {
         }
     }
 
-    /// The number that a layer is; 0 for what is longer.
+    /// Returns the number in a layer; 0 for longer layers.
     fn number(&self, layer: Layer) -> u64 {
         let mut bytes = [0; 8];
         let range = self.range(layer);
@@ -248,9 +248,9 @@ impl Written {
 pub struct Place {
     /// The damaged packets and those around them.
     pub packets: std::ops::Range<usize>,
-    /// The packets whose bytes are not those that were written.
+    /// Packets with changed bytes.
     pub hit: Vec<usize>,
-    /// Whether it can be seen at all.
+    /// `true` if it can be detected at all.
     pub is_visible: bool,
     /// Bytes of the damaged file in or next to which it is reported.
     pub bytes: std::ops::Range<u64>,
@@ -314,7 +314,7 @@ impl FaultTrace {
         bytes
     }
 
-    /// Damages `count` packets, not next to each other; `chosen` decides what is damaged how.
+    /// Damages `count` packets, not next to each other; `chosen` chooses layer and kind.
     pub fn damaged(
         &self,
         count: usize,
@@ -326,7 +326,7 @@ impl FaultTrace {
         assert!(stride >= APART, "{count} packets cannot be damaged apart from each other");
         let mut injector = FaultInjector::new(self);
         for i in 0..count {
-            // What cannot be changed, or changes nothing, is tried elsewhere.
+            // If a change is impossible, or changes nothing, another place is tried.
             for _ in 0..200 {
                 let n = APART + i * stride + random.index(stride - APART + 1);
                 let (layer, kind) = chosen(&mut random);
@@ -419,7 +419,7 @@ impl<'a> FaultInjector<'a> {
         let packets = &mut self.packets;
         if layer == Layer::Packet {
             return match kind {
-                // That is one of the other layers.
+                // This is covered by the other layers.
                 Kind::Flip => None,
                 Kind::Cut => {
                     packets[n].clear();
@@ -489,8 +489,7 @@ impl<'a> FaultInjector<'a> {
         Some((hit, is_visible))
     }
 
-    /// Whether it can be detected that a layer of packet `n`, which is as long as before, is not what was
-    /// written.
+    /// Returns `true` if a change of a layer of packet `n`, whose size is unchanged, can be detected.
     fn is_visible(&self, n: usize, layer: Layer) -> bool {
         let packets = &self.packets;
         let now = |n: usize| {

@@ -1,4 +1,4 @@
-//! What fuzzing found (see the directory `fuzz` of the project), as small as it gets.
+//! Minimized findings of fuzzing (see the directory `fuzz` of the project).
 
 use crate::reading::{Observed, damage, events, observed, trace};
 
@@ -20,7 +20,7 @@ fn what_is_skipped_for_a_wrong_packet_ends_with_the_file() {
         {"type":"data-stream-class","packet-context-field-class":{"type":"structure","member-classes":[
             {"name":"size","field-class":{"type":"fixed-length-unsigned-integer","length":16,
                 "byte-order":"little-endian","roles":["packet-total-length"]}}]}}"#;
-    // A packet of 17 bits is none; that is found behind its context of 16.
+    // A packet cannot have 17 bits; that is found after its context of 16.
     let trace = trace(metadata, &[("stream", &[17, 0, 0, 0, 0])]);
     let damage = &ichnos_model::TraceInput::damage(&trace)[0];
     assert_eq!((damage.bit, damage.skipped), (16, 24));
@@ -46,7 +46,7 @@ fn too_many_elements_of_nothing_are_damage_where_they_are_only_skipped() {
     assert_eq!((events(&observed).len(), damage(&observed).len()), (0, 1));
 }
 
-/// Each event has fewer than are allowed of one packet, but there can be as many events as bits.
+/// Each event has fewer than the limit of a packet, but there can be as many events as bits.
 #[test]
 fn elements_of_nothing_do_not_add_up_from_event_to_event() {
     let n = r#"{"origin":"event-record-payload","path":["n"]}"#;
@@ -76,7 +76,7 @@ fn as_many_field_classes_as_are_allowed_fit_into_memory() {
     assert!(most * size_of::<ichnos_model::plan::Node>() as u64 <= 256 << 20);
 }
 
-/// Each packet says a plausible loss, but all together are more than can be counted.
+/// Each packet has a plausible loss, but their sum exceeds the largest number.
 #[test]
 fn discarded_events_beyond_all_numbers_are_counted_as_far_as_numbers_go() {
     let metadata = br#"{"type":"preamble","version":2}

@@ -1,5 +1,5 @@
-//! Data streams and metadata that are wrong: each ends in a clear error or in damage that is reported, what can be
-//! read is read nevertheless, and neither time nor memory get out of hand.
+//! Invalid data streams and metadata: each causes a clear error or reported damage, readable parts are read,
+//! and time and memory stay within bounds.
 
 use ichnos_ctf::rule::Rule;
 use ichnos_ctf::trace::{OpenOptions, open};
@@ -57,7 +57,7 @@ struct Small {
     padding: usize,
 }
 
-/// Where the sizes of a packet lie, in bits.
+/// Locations of the sizes in a packet, in bits.
 const TOTAL: u64 = (4 + 16 + 2) * 8;
 const CONTENT: u64 = TOTAL + 64;
 
@@ -213,7 +213,7 @@ fn sizes_that_cannot_be() {
     let good = Small::new(1, 200).bytes();
     let odd = Small::new(0, 100);
     let size = odd.bytes().len() as u64 * 8;
-    // Whatever it says, the next packet is found.
+    // The next packet is found for all sizes.
     for (total, content, events_of_odd) in [
         (1 << 60, 1 << 60, 3),
         (1 << 60, size - 40, 3),
@@ -235,7 +235,7 @@ fn sizes_that_cannot_be() {
         assert_eq!(found[..events_of_odd], expected, "{total} {content}");
         assert_eq!(found[found.len() - 3..], [201, 202, 203], "{total} {content}");
         assert_eq!(outside, 0);
-        // Where the content lies, too, padding is taken for events.
+        // With a wrong content size, padding is also read as events.
         let padding = content != size - 40 && events_of_odd > 0;
         if !padding {
             expected.extend([201, 202, 203]);
@@ -338,7 +338,7 @@ fn a_foreign_uuid() {
     assert_eq!(times(&observed), [101, 102, 103, 201, 202, 203]);
     assert_eq!(damage(&observed).len(), 1);
     assert_eq!(damage(&observed)[0].kind.rule().unwrap().name, "packet-uuid");
-    // Behind something that is no packet.
+    // After bytes that are no packet.
     let bad = Small { magic: 1, ..Small::new(0, 100) }.bytes();
     let (observed, outside) = read(&[bad.clone(), foreign(1), foreign(2)].concat());
     assert_eq!(times(&observed), [201, 202, 203, 301, 302, 303]);
@@ -390,7 +390,7 @@ fn counters_that_wrap_or_go_backwards() {
             ("events", None),
             ("events", Some(5)),
             ("packets", Some(1)),
-            // What goes back was set back.
+            // A counter that goes back was reset.
             ("events", Some(1)),
             ("packets", Some(4)),
             ("events", Some(9)),
@@ -470,7 +470,7 @@ fn indexes_of_lttng() {
             }
         }
     }
-    // Two packets in one entry; sizes that lie, but fit each other.
+    // Two packets in one entry; wrong sizes that fit each other.
     let mut index = Index::of(&packets);
     index.0[1][1] += index.0[2][1];
     index.0.remove(2);
@@ -535,8 +535,8 @@ fn every_byte_of_metadata_is_another_one() {
     }
 }
 
-/// Looking for packets where sizes lie takes no longer than the file is long: all of these took
-/// minutes if each packet were a reason to look through the rest.
+/// Searching for packets at wrong sizes takes time linear in the file: all of these took minutes if each
+/// packet caused a search of the rest.
 #[test]
 fn a_file_of_lies() {
     const COUNT: u64 = 20_000;

@@ -1,5 +1,5 @@
-//! Every JSON example of the two proposals' documents, which lie beside the real traces, wrapped
-//! into a metadata stream by what it is.
+//! Every JSON example of the two proposals' documents, which are beside the real traces, wrapped into a
+//! metadata stream by its kind.
 
 use std::fs;
 
@@ -211,7 +211,7 @@ type Expected = (usize, Severity, &'static str);
 const PROP1: &[Expected] = &[
     (1984, Severity::Warning, "an `enum` without the property `size`"),
     (2938, Severity::Warning, "a path is an array of names"),
-    (3179, Severity::Note, "the property `length` is not known here"),
+    (3179, Severity::Note, "unknown property `length`"),
     (3365, Severity::Warning, "the field type `integer` is called `int`"),
     (3545, Severity::Warning, "an array without the property `length`"),
     (4342, Severity::Warning, "a comma before `}`"),

@@ -1,4 +1,4 @@
-//! What the readers of the JSON dialects refuse, and what they say about it.
+//! Errors of the JSON dialects' readers, and their messages.
 
 use ichnos_ctf::metadata::Problems;
 use ichnos_ctf::metadata::json::{parse_aux_stream, parse_prop1, parse_prop2, parse_spec2};
@@ -35,7 +35,7 @@ fn prop1(fragments: &str) -> Vec<String> {
 const PREAMBLE: &str = r#"{"type": "preamble", "version": 2}"#;
 const STREAM: &str = r#"{"type": "data-stream-class"}"#;
 
-/// That `fragments` of SPEC-2.0 after a preamble have problems that contain these words.
+/// Checks that `fragments` of SPEC-2.0 after a preamble have problems that contain these words.
 fn refused(fragments: &[&str], expected: &[&str]) {
     let all: Vec<&str> = std::iter::once(PREAMBLE).chain(fragments.iter().copied()).collect();
     let (_, problems) = spec2(&all);
@@ -71,14 +71,14 @@ fn several_problems_are_told_in_one_run() {
     ]);
     assert!(trace.is_none());
     let starts = [
-        "4:96: error: in event record class 3, payload, member `len`: the property `length` is not what it must be \
+        "4:96: error: in event record class 3, payload, member `len`: invalid property `length` \
          (expected an unsigned integer of at most 64 bits, found the integer -1)",
         "4:44: error: in event record class 3, payload, member `len`: the property `byte-order` is missing",
-        "5:22: error: in event record class 3, payload, member `len`: there already is a member `len`",
-        "5:53: error: in event record class 3, payload, member `len`: no such type of field class (expected `fixed-",
-        "6:39: error: in event record class: the property `id` is not what it must be",
+        "5:22: error: in event record class 3, payload, member `len`: duplicate member `len`",
+        "5:53: error: in event record class 3, payload, member `len`: unknown field class type (expected `fixed-",
+        "6:39: error: in event record class: invalid property `id`",
         "7:32: error: the text is not valid JSON (expected `,` or `}`, found `\"`)",
-        "8:50: error: in clock class `c`: the property `frequency` is not what it must be (expected an integer greater \
+        "8:50: error: in clock class `c`: invalid property `frequency` (expected an integer greater \
          than 0, found the integer 0)",
     ];
     assert_eq!(problems.len(), starts.len(), "{problems:#?}");
@@ -95,16 +95,16 @@ fn order_and_number_of_fragments() {
         &["more than one trace class"],
     );
     refused(&[STREAM, r#"{"type": "trace-class"}"#], &["must be before all data stream"]);
-    refused(&[STREAM, STREAM], &["already is a data stream class of the id 0"]);
+    refused(&[STREAM, STREAM], &["duplicate data stream class id 0"]);
     refused(
         &[STREAM, r#"{"type": "event-record-class"}"#, r#"{"type": "event-record-class"}"#],
-        &["already has an event record class of the id 0"],
+        &["duplicate event record class id 0 in data stream class 0"],
     );
     refused(
         &[STREAM, r#"{"type": "event-record-class", "data-stream-class-id": 8}"#],
-        &["no data stream class of the id 8"],
+        &["unknown data stream class id 8"],
     );
-    refused(&[r#"{"type": "epilogue"}"#, STREAM], &["no such type of fragment (expected `preamble`"]);
+    refused(&[r#"{"type": "epilogue"}"#, STREAM], &["unknown fragment type (expected `preamble`"]);
     assert!(spec2(&[STREAM]).1[0].contains("must begin with a preamble"));
     assert!(spec2(&[]).1[0].contains("must begin with a preamble"));
     assert!(
@@ -157,12 +157,12 @@ fn roles_have_their_places() {
     refused(
         &[&header(&id.replace("data-stream-id", "event-record-class-id")), STREAM],
         &[
-            "the role `event-record-class-id` cannot be here (expected `event-record-header`, found `packet-header`)",
+            "the role `event-record-class-id` is not allowed here (expected `event-record-header`, found `packet-header`)",
         ],
     );
     refused(
         &[&header(&id.replace("data-stream-id", "boss")), STREAM],
-        &["no such role (expected `packet-magic"],
+        &["unknown role (expected `packet-magic"],
     );
     let uuid = r#"{"name": "u", "field-class": {"type": "static-length-blob", "length": 16, "roles": ["metadata-stream-uuid"]}}"#;
     refused(&[&header(uuid), STREAM], &["the preamble has no property `uuid`"]);
@@ -170,7 +170,7 @@ fn roles_have_their_places() {
     let alias = r#"{"type": "field-class-alias", "name": "a", "field-class": {"type": "variable-length-unsigned-integer", "roles": ["data-stream-id"]}}"#;
     refused(
         &[alias, STREAM, &payload("\"a\"")],
-        &["in event record class 0, payload, member `it`: the role `data-stream-id` cannot be here"],
+        &["in event record class 0, payload, member `it`: the role `data-stream-id` is not allowed here"],
     );
     assert!(spec2(&[PREAMBLE, alias, &header(r#"{"name": "i", "field-class": "a"}"#), STREAM]).0.is_some());
     // Timestamps need a clock.
@@ -205,7 +205,7 @@ fn field_classes_keep_their_rules() {
     for (class, expected) in [
         (int(r#", "preferred-display-base": 7"#), "expected 2, 8, 10 or 16, found the integer 7"),
         (int(r#", "bit-order": "up""#), "expected `first-to-last` or `last-to-first`"),
-        (int(r#", "length": 9"#), "the property `length` is there twice"),
+        (int(r#", "length": 9"#), "duplicate property `length`"),
         (int(r#", "mappings": {"a": []}"#), "expected at least one integer range, found an array"),
         (int(r#", "mappings": {"a": [[1, 2, 3]]}"#), "expected two integers"),
         (
@@ -240,7 +240,7 @@ fn field_classes_keep_their_rules() {
             payload(
                 r#"{"type": "dynamic-length-string", "length-field-location": {"origin": "event", "path": ["n"]}}"#,
             ),
-            "no such scope (expected `packet-header`,",
+            "unknown scope (expected `packet-header`,",
         ),
         (
             payload(r#"{"type": "dynamic-length-string", "length-field-location": {"path": []}}"#),
@@ -273,10 +273,10 @@ fn clocks_keep_their_rules() {
     ] {
         refused(&[&clock(rest), STREAM], &[expected]);
     }
-    refused(&[&clock(""), &clock(""), STREAM], &["there already is a clock class `c`"]);
+    refused(&[&clock(""), &clock(""), STREAM], &["duplicate clock class `c`"]);
     refused(
         &[r#"{"type": "data-stream-class", "default-clock-class-id": "d"}"#],
-        &["there is no clock class `d` before this"],
+        &["unknown clock class `d`: no earlier fragment declares it"],
     );
     let same = r#", "name": "n", "uid": "u""#;
     refused(
@@ -305,17 +305,17 @@ fn prop2_keeps_its_own_rules() {
     };
     for (fragments, expected) in [
         (r#"{"type": "trace-class", "uuid": "1ec96494e402454693dbe9222bee6cc7"}, "#.to_owned() + stream, "expected a UUID such as"),
-        (r#"{"type": "field-class-alias", "name": "a"}, "#.to_owned() + stream, "no such type of fragment"),
+        (r#"{"type": "field-class-alias", "name": "a"}, "#.to_owned() + stream, "unknown fragment type"),
         (class("\"alias\""), "expected an object, found the string `alias`"),
         (class(r#"{"type": "fixed-length-bit-map"}"#), "PROP-2.0 has no field class of the type"),
         (class(r#"{"type": "variable-length-unsigned-enumeration"}"#), "the property `mappings` is missing"),
-        (class(r#"{"type": "null-terminated-string", "encoding": "utf-16be"}"#), "the property `encoding` is not known"),
+        (class(r#"{"type": "null-terminated-string", "encoding": "utf-16be"}"#), "unknown property `encoding`"),
         (class(r#"{"type": "dynamic-length-string", "length-field-location": ["event-record-payload"]}"#), "at least one name"),
-        (class(r#"{"type": "dynamic-length-string", "length-field-location": ["n", "n"]}"#), "no such scope"),
-        (class(r#"{"type": "null-terminated-string", "roles": ["data-stream-id"]}"#), "cannot be here"),
+        (class(r#"{"type": "dynamic-length-string", "length-field-location": ["n", "n"]}"#), "unknown scope"),
+        (class(r#"{"type": "null-terminated-string", "roles": ["data-stream-id"]}"#), "is not allowed here"),
         (r#"{"type": "clock-class", "name": "a", "frequency": 1, "uuid": "1ec96494-e402-4546-93db-e9222bee6cc7"},
             {"type": "clock-class", "name": "b", "frequency": 1, "uuid": "1ec96494-e402-4546-93db-e9222bee6cc7"}, "#.to_owned() + stream,
-            "there already is a clock class of this UUID"),
+            "duplicate clock class UUID"),
     ] {
         let problems = prop2(&fragments);
         assert_eq!(problems.len(), 1, "{problems:#?}");
@@ -338,10 +338,10 @@ fn prop1_keeps_its_own_rules() {
             fields(int).replace(r#", "default-byte-order": "le""#, ""),
             "needs the default byte order, but the trace class has none",
         ),
-        (fields(r#"{"name": "s", "field-type": "text"}"#), "there is no field type alias `text` before this"),
+        (fields(r#"{"name": "s", "field-type": "text"}"#), "unknown field type alias `text`: no earlier fragment declares it"),
         (fields(r#"{"name": "s", "field-type": {"field-type": "quaternion"}}"#), "an unknown field type cannot be decoded"),
         (fields(r#"{"name": "s", "field-type": {"field-type": "string", "alignment": 4}}"#), "a power of two of at least 8"),
-        (fields(r#"{"name": "s", "field-type": {"field-type": "textsequence", "length": ["n"]}}"#), "there is no field `n` before"),
+        (fields(r#"{"name": "s", "field-type": {"field-type": "textsequence", "length": ["n"]}}"#), "unknown field `n`: no earlier field has this path"),
         (
             fields(&format!(
                 r#"{int}, {{"name": "v", "field-type": {{"field-type": "variant", "tag": ["n"], "choices": [{int}]}}}}"#
@@ -363,11 +363,11 @@ fn prop1_keeps_its_own_rules() {
         (fields(r#"{"name": "a", "field-type": {"field-type": "array", "element-field-type": {"field-type": "string"}}}"#), "the property `length` is missing"),
         (
             stream.replace(r#""data-stream-class""#, r#""data-stream-class", "tags": [{"tag": "packet-total-size", "path": {"scope": "data-stream-packet-context", "path": ["x"]}}]"#),
-            "the tag is about `packet-context/x`, but there is no such field",
+            "the tag is for the unknown field `packet-context/x`",
         ),
         (
             stream.replace(r#""data-stream-class""#, r#""data-stream-class", "tags": [{"tag": "magic", "path": {"scope": "trace-packet-header", "path": ["x"]}}]"#),
-            "cannot be about a field of this scope",
+            "is not allowed for fields of this scope",
         ),
     ] {
         let problems = prop1(&fragments);

@@ -1,4 +1,4 @@
-//! One small metadata stream for each construct that the proposals show, and what each says.
+//! One small metadata stream for each construct in the proposals, with expected results.
 //!
 //! The files are in `tests/fixtures/prop1` and `tests/fixtures/prop2`; `expected.txt` beside them
 //! has, by name, the class of the payload's member `example` and the problems with their places.
@@ -41,7 +41,7 @@ fn payload(trace: &TraceClass) -> &FieldClass {
     trace.data_streams[0].event_records[0].payload.as_ref().unwrap()
 }
 
-/// What `expected.txt` says of one file.
+/// Returns the part of `expected.txt` for one file.
 fn say(dialect: &str, parse: Parse, name: &str) -> String {
     let text = fs::read(directory(dialect).join(format!("{name}.json"))).unwrap();
     let limits = Limits::default();
@@ -227,7 +227,7 @@ fn auxiliary_streams_tell_the_environment() {
     assert_eq!(problems, ["error: there are two auxiliary streams of the namespace `d4c1a1f2`"]);
 }
 
-/// Only the auxiliary stream says who wrote the trace.
+/// Only the auxiliary stream names the tracer.
 #[test]
 fn a_tracer_that_auxiliary_streams_name_has_its_known_bugs() {
     let metadata = fs::read(directory("prop2").join("clock-class-minimal.json")).unwrap();

@@ -9,7 +9,7 @@ use ichnos_model::{Diagnostic, Limits, Severity, TraceClass};
 
 use crate::support::traces;
 
-/// Metadata of traces that breaks a rule without doubt about what it means, and the rule.
+/// Metadata of traces that breaks a rule although its meaning is clear, and the rule.
 /// `babeltrace/2/fail/empty-event-record` is not among them: only its event records are wrong.
 const WARNINGS: &[(&str, &str)] = &[
     ("babeltrace/2/fail/meta-no-stream-cls", "no data stream class"),
@@ -39,7 +39,7 @@ fn wide_integers_are_read_unless_limited() {
     assert!(trace.is_none());
     assert_eq!(
         problems[0].to_string(),
-        "3:181: error: in event record class 0, payload, member `wide`: the property `length` is not what it must be \
+        "3:181: error: in event record class 0, payload, member `wide`: invalid property `length` \
          (expected at most 64 bits, the limit, found the integer 65)"
     );
 }

@@ -1,5 +1,4 @@
-//! End-to-end tests of the CTF crate, over what is made here and over the real traces that lie
-//! beside the project.
+//! End-to-end tests of the CTF crate, on generated traces and on the real traces beside the project.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
 
 mod comparable;

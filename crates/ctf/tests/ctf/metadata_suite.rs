@@ -1,7 +1,7 @@
 //! 388 metadata texts with known verdicts and, where they are refused, known places.
 //!
-//! The verdicts are another reader's. It refuses what is a warning for us, so texts that must fail
-//! are read strictly; and its limits are part of its verdicts, so they are set here too.
+//! The verdicts are another reader's. It refuses our warnings, so texts that must fail are read strictly; and
+//! its limits are part of its verdicts, so they are set here too.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Field classes that are nested deeply, doubled by each alias, or arrays of endless length: neither time nor memory
-//! get out of hand.
+//! Field classes that are nested deeply, doubled by each alias, or arrays of endless length: time and memory
+//! stay within bounds.
 
 use std::sync::Arc;
 
@@ -183,7 +183,7 @@ fn aliases_that_double() {
             assert!(expected.iter().any(|expected| error.contains(expected)), "{name}: {error}");
         }
     }
-    // What is within the limits can be read.
+    // Classes within the limits can be read.
     for text in [doubled_tsdl(10), doubled_prop1(10), doubled_spec2(10)] {
         let observed = quick("ten levels", || observed(&trace(text.as_bytes(), &[("stream", &[7; 2048])])));
         assert_eq!(events(&observed).len(), 2);

@@ -1,5 +1,5 @@
-//! What the suites of other readers refuse, and this one reads with a warning: strict reading refuses it,
-//! too. And what they read that was refused.
+//! Cases of other readers' suites: those that they refuse and this reader reads with a warning (strict
+//! reading refuses them, too), and those that they read and this reader refused.
 
 use ichnos_ctf::metadata::{self, Metadata, MetadataOptions};
 use ichnos_ctf::rule::Rule;
@@ -20,7 +20,7 @@ fn options(strict: bool) -> MetadataOptions {
     options
 }
 
-/// Reads metadata that have one warning, which says this.
+/// Reads metadata that have one warning, with this text.
 fn read_with_warning(text: &[u8], expected: &str) -> Metadata {
     let read = metadata::parse(text, &options(false)).unwrap_or_else(|error| panic!("{error:#?}"));
     let warnings: Vec<String> = read
@@ -68,7 +68,10 @@ fn an_environment_entry_that_is_neither_integer_nor_string() {
 #[test]
 fn an_event_class_without_a_data_stream_class() {
     let text = tsdl(&["stream { id = 5; };", &event("u8 x;")]);
-    read_with_warning(text.as_bytes(), "names no `stream` block, and none has the id 0: it is taken to be");
+    read_with_warning(
+        text.as_bytes(),
+        "names no `stream` block, and none has the id 0: it is assumed to belong",
+    );
     assert_eq!(values(&text, &[0x41]), ["u:65"]);
     let header =
         "trace { major = 1; minor = 8; byte_order = le; packet.header := struct { u8 stream_id; }; };";
@@ -81,7 +84,7 @@ fn an_event_class_without_a_data_stream_class() {
     assert_eq!(values(&text, &[6, 0x41]), ["u:65"]);
     // One that names a data stream class which is not there.
     let text = tsdl(&["stream { id = 5; };", "event { name = e; stream_id = 7; };"]);
-    assert!(refusal(text.as_bytes()).contains("there is no `stream` block of the id 7"));
+    assert!(refusal(text.as_bytes()).contains("unknown `stream` block id 7"));
     // The same in JSON.
     let byte = r#"{"type": "fixed-length-unsigned-integer", "length": 8, "byte-order": "little-endian"}"#;
     let text = format!(
@@ -106,7 +109,7 @@ fn several_data_stream_classes_that_no_packet_tells_apart() {
         {"fragment": "data-stream-class"}, {"fragment": "data-stream-class", "id": 1},
         {"fragment": "event-record-class", "payload-field-type":
             {"field-type": "struct", "fields": [{"name": "x", "field-type": {"field-type": "int", "size": 16}}]}}]"#;
-    read_with_warning(text.as_bytes(), "no field of the packet header says");
+    read_with_warning(text.as_bytes(), "but no class id in the packet header");
     assert_eq!(values(text, &[0x41, 0]), ["u:65"]);
 }
 
@@ -120,7 +123,7 @@ fn labels_and_options_that_do_not_fit() {
     read_with_warning(lacking.as_bytes(), "the tag of the variant has no label for the option `b`");
     assert_eq!(values(&lacking, &[0, 0x41]), ["u:0", "u:65"]);
     let more = text("a, b, c", "u8 a; string b;");
-    read_with_warning(more.as_bytes(), "the label `c` of the tag is the name of no option");
+    read_with_warning(more.as_bytes(), "no option of the variant has the name of the label `c`");
     assert_eq!(values(&more, &[0, 0x41]), ["u:0", "u:65"]);
     let observed = observed(&trace(more.as_bytes(), &[("s", &[2, 0x41])]));
     assert_eq!(damage(&observed)[0].kind.to_string(), "2 selects no option of the variant");
@@ -163,7 +166,7 @@ fn ranges_below_0_of_unsigned_integers() {
     let text = spec2(&named("x", &integer("unsigned", mappings)));
     read_with_warning(text.as_bytes(), "the range -5..3 of an unsigned integer begins below 0");
     read_strictly(spec2(&named("x", &integer("signed", mappings))).as_bytes());
-    // What selects, too.
+    // The same for selectors.
     let variant = format!(
         r#"{{"type": "variant", "selector-field-location": {{"path": ["x"]}},
         "options": [{{"selector-field-ranges": [[-1, 5]], "field-class": {}}}]}}"#,
@@ -180,7 +183,7 @@ fn ranges_below_0_of_unsigned_integers() {
 fn an_alias_with_the_lengths_of_arrays() {
     let text = tsdl(&["typealias u8 := allo;", "typealias allo := salut[23];", &event("salut x;")]);
     let read = read_strictly(text.as_bytes());
-    assert!(read.diagnostics[0].message.contains("the lengths of arrays behind the name `salut`"));
+    assert!(read.diagnostics[0].message.contains("the array lengths after the name `salut`"));
     assert_eq!(values(&text, &[0x41]), ["u:65"]);
 }
 
@@ -206,12 +209,12 @@ fn an_attribute_of_a_type_that_is_not_known() {
     let warnings: Vec<String> = read.diagnostics.iter().map(ToString::to_string).collect();
     assert_eq!(warnings.len(), 2, "{warnings:?}");
     assert!(
-        warnings[0].contains("warning: in `event` block") && warnings[0].contains("no attribute `aa`"),
+        warnings[0].contains("warning: in `event` block") && warnings[0].contains("unknown attribute `aa`"),
         "{warnings:?}"
     );
     assert_eq!(values(&text, &[7, 0x41, 0])[0], "u:7");
     let refused = metadata::parse(text.as_bytes(), &options(true)).unwrap_err();
-    assert!(refused.diagnostics[0].message.contains("no attribute `aa`"));
+    assert!(refused.diagnostics[0].message.contains("unknown attribute `aa`"));
     // One that is written wrongly is missing.
     let text = tsdl(&[&event("integer { siz = 8; } x;")]);
     assert!(metadata::parse(text.as_bytes(), &options(false)).is_err());
@@ -228,10 +231,7 @@ fn a_byte_order_mark() {
         let read = metadata::parse(&marked, &options(false)).unwrap();
         assert_eq!(read.trace, plain.trace, "places are those without the mark");
         let notes: Vec<String> = read.diagnostics.iter().map(ToString::to_string).collect();
-        assert_eq!(
-            notes,
-            ["1:1: note: a byte order mark (U+FEFF) is in front of the metadata: it is skipped"]
-        );
+        assert_eq!(notes, ["1:1: note: skipped a byte order mark (U+FEFF) before the metadata"]);
         assert!(metadata::parse(&marked, &options(true)).is_err(), "no document has one there");
     }
 }
@@ -244,7 +244,7 @@ fn strings_and_lengths_without_an_end() {
         damage(&observed).iter().map(|damage| damage.kind.to_string()).collect::<Vec<_>>()
     };
     assert_eq!(kinds(&text, b"abc"), ["the string is not terminated within its packet"]);
-    // An end behind the packet is none.
+    // An end after the packet is invalid.
     let context = "stream { packet.context := struct { u8 packet_size; u8 content_size; }; };";
     let text = tsdl(&[context, &event("string s;")]);
     assert_eq!(kinds(&text, b"\x20\x18a\0"), ["the string is not terminated within its packet"]);

@@ -1,4 +1,4 @@
-//! PROP-1.0: tags, which say what a field is.
+//! PROP-1.0: tags, which give fields their roles.
 
 use crate::encoder::{Encoder, Order};
 use crate::reading::{damage, events, observed, packets, trace};
@@ -147,7 +147,7 @@ fn all_tags() {
             other: 9,
             events: vec![(4, 65_050 % 2048, 77, 1), (1000, 65_060 % 128, 78, 2)],
         },
-        // Wraps: of the clock, of the counter and of the number, of which one is missing.
+        // Wraps of the clock, the counter and the sequence number, with one number missing.
         Written {
             class: 3,
             stream: 1,
@@ -211,7 +211,7 @@ fn all_tags() {
     assert_eq!(others[0], [(1, 9), (2, 0)]);
     assert_eq!(others[1], [(1, 9), (2, 77)]);
     assert_eq!(others[2], [(1, 256 + 3), (2, 78)]);
-    // How many were lost before the first packet is unknown.
+    // The number of events lost before the first packet is unknown.
     use crate::reading::Observed;
     let lost: Vec<_> = observed
         .iter()
@@ -243,7 +243,7 @@ fn ids_are_zero_where_no_field_tells_them() {
     assert_eq!(damage(&observed).len(), 0);
 }
 
-/// A clock goes on from packet to packet, and may be set by the context of event records.
+/// A clock continues from packet to packet, and may be set by the context of event records.
 #[test]
 fn a_clock_goes_on() {
     let metadata = r#"["CTF 2",{"fragment":"trace-class","default-byte-order":"le"},

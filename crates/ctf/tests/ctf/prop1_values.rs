@@ -425,7 +425,7 @@ fn alignment_of_each_type() {
 
 #[test]
 fn enumerations_of_the_document() {
-    // The labels do not change the values; that they are read is seen in the class.
+    // The labels do not change the values; the class shows that they were read.
     let mut table = table();
     let members = r#""members":{"NEW":[0],"TERMINATED":[-1],"READY":[2,17],"RUNNING":[-3],
         "WAITING":[{"lower":19,"upper":199},1000],
@@ -447,7 +447,7 @@ fn paths() {
     let length = r#"{"field-type":"sequence","length":PATH,"element-field-type":"bit"}"#;
     let sequence = |path: &str| length.replace("PATH", path);
     table.add("z", r#""byte""#, |e| end(e.raw(&[3])), &[("", "u:3")]);
-    // The example of "Field lookup mechanism", with its strings left out.
+    // The example of "Field lookup mechanism", without its strings.
     table.add(
         "y",
         &format!(

@@ -1,4 +1,4 @@
-//! PROP-2.0 and SPEC-2.0: roles, which say what a field is, and root fields.
+//! PROP-2.0 and SPEC-2.0: roles of fields, and root fields.
 
 use ichnos_model::{TraceInput, Value};
 
@@ -240,7 +240,7 @@ fn a_clock_begins_again_with_each_packet() {
         let observed = observed(&trace(metadata.as_bytes(), &[("stream", &[24, 9, 3, 16, 1])]));
         let times: Vec<_> = events(&observed).iter().map(|event| event.nanoseconds.unwrap()).collect();
         assert_eq!(times, [9, 256 + 3, 1]);
-        // That it goes backwards is reported.
+        // A clock that goes backwards is reported.
         assert_eq!(damage(&observed).len(), 1);
     }
 }

@@ -4,7 +4,7 @@
 use crate::encoder::{Encoder, Order, bits, hex};
 use crate::table::{Table, integer_text, patterns, quadruples};
 
-/// What the two documents call differently.
+/// Names that differ between the two documents.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Dialect {
     Prop2,

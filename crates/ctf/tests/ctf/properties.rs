@@ -1,4 +1,4 @@
-//! Random trees of field classes: what the encoder of these tests writes is what is decoded.
+//! Random trees of field classes: decoding returns the values that the encoder of these tests wrote.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ use proptest::prelude::*;
 use crate::encoder::{Encoder, Order, bits, decimal, hex};
 use crate::reading::{Collect, Fields};
 
-/// A field that others may need.
+/// A field on which others may depend.
 #[derive(Clone)]
 struct Needed {
     path: Vec<String>,
@@ -38,7 +38,7 @@ struct Maker {
     random: Random,
     order: ByteOrder,
     names: usize,
-    /// How many classes may still be made.
+    /// Number of classes that may still be made.
     budget: usize,
 }
 
@@ -223,7 +223,7 @@ impl Maker {
         }
     }
 
-    /// A structure, and what of it later fields may need.
+    /// A structure, and its fields on which later ones may depend.
     fn structure(&mut self, depth: u32, path: &[String], known: &[Needed]) -> (FieldKind, Vec<Needed>) {
         let mut known = known.to_vec();
         let mut new = Vec::new();
@@ -271,7 +271,7 @@ impl Maker {
                     kind
                 }
                 None if depth > 0 && self.random.percent(15) => {
-                    // What is in a structure is there for those after it.
+                    // Later fields can depend on those in a structure.
                     let (kind, inner) = self.structure(depth - 1, &path, &known);
                     known.extend(inner.iter().cloned());
                     new.extend(inner);
@@ -312,7 +312,7 @@ fn alignment(class: &FieldClass) -> u64 {
     }
 }
 
-/// Writes a random instance, and what should be reported of it.
+/// Writes a random instance, and the expected report of it.
 struct Writer {
     random: Random,
     encoder: Encoder,
@@ -361,7 +361,7 @@ impl Writer {
         }
     }
 
-    /// An integer that is needed is small, so that it fits what needs it.
+    /// An integer on which others depend is small, so that it fits them.
     fn integer_bits(&mut self, length: u64, name: &str, signed: bool) -> Vec<bool> {
         let value = if name.starts_with("len") {
             self.random.below(4) as i128
@@ -377,7 +377,7 @@ impl Writer {
         self.expected.push((path.to_owned(), value));
     }
 
-    /// `path` is what is shown, `names` what locations say, `name` the last of them.
+    /// `path` is the shown path, `names` are those in locations, `name` is the last of them.
     fn write(&mut self, class: &FieldClass, path: &str, names: &str, name: &str) -> Result<(), DecodeError> {
         self.align(alignment(class));
         match &class.kind {
@@ -588,7 +588,7 @@ fn walk(plans: &TracePlans, bits: PacketBits<'_>, begin: u64, limits: DecodeLimi
     ((result, position), collect.fields)
 }
 
-/// What is after the equals sign of wide floating-point numbers is not expected here.
+/// The value after the equals sign of wide floating-point numbers is not compared.
 fn without_values_of_quadruples(fields: Fields) -> Fields {
     fields
         .into_iter()
@@ -622,7 +622,7 @@ proptest! {
         let written = writer.write(&payload, "payload", "", "");
         let content = writer.encoder.at;
         let mut data = writer.encoder.bytes;
-        // Bits beyond what is expected to go wrong are missing: there must be some.
+        // Bits after an expected error are missing: there must be some.
         data.resize(data.len() + 32, 0x5a);
         let bits = PacketBits { data: &data, content: if written.is_ok() { content } else { content + 256 } };
         let ((result, position), fields) = walk(&plans, bits, begin, limits());

@@ -1,4 +1,4 @@
-//! What PROP-1.0 and PROP-2.0 allow or forbid, one small trace for each.
+//! Constructs that PROP-1.0 and PROP-2.0 allow or forbid, one small trace for each.
 
 use ichnos_ctf::metadata::{self, MetadataOptions};
 use ichnos_ctf::rule::Rule;
@@ -70,7 +70,7 @@ fn unsigned(length: u32, more: &str) -> String {
     )
 }
 
-/// Reads a trace in which nothing is wrong.
+/// Reads a trace without faults.
 fn read(metadata: &str, data: &[u8]) -> Vec<Observed> {
     let observed = observed(&trace(metadata.as_bytes(), &[("stream", data)]));
     assert!(damage(&observed).is_empty(), "{observed:#?}");
@@ -95,7 +95,7 @@ fn others(observed: &[Observed]) -> Vec<Vec<(u16, u64)>> {
     events(observed).iter().map(|event| event.others.clone()).collect()
 }
 
-/// What strict reading refuses metadata for; other reading accepts them.
+/// Returns the reasons of strict reading to refuse metadata; other reading accepts them.
 fn warnings(metadata: &str) -> Vec<String> {
     let read = metadata::parse(metadata.as_bytes(), &MetadataOptions::default());
     let warnings: Vec<String> = read
@@ -337,7 +337,7 @@ fn lengths_may_be_signed() {
     for kind in ["sequence", "textsequence"] {
         let observed =
             crate::reading::observed(&trace(metadata(kind).as_bytes(), &[("stream", &[0xff, 0x41])]));
-        assert_eq!(damage(&observed)[0].kind.to_string(), "a length cannot be -1");
+        assert_eq!(damage(&observed)[0].kind.to_string(), "invalid length -1");
     }
     // In PROP-2.0 they are unsigned.
     let metadata = prop2(&[
@@ -474,7 +474,7 @@ fn bounds_may_have_any_size() {
     options.limits.integer_bits = 130;
     let error = metadata::parse(metadata(128).as_bytes(), &options).unwrap_err();
     assert!(error.diagnostics[0].to_string().contains("expected an integer of at most 130 bits"));
-    // What selects has 128 bits with its sign.
+    // Selectors have 128 bits with their sign.
     let choice = format!("[{{\"name\": \"max\", \"field-type\": {}}}]", int(8));
     let variant = format!("{{\"field-type\": \"variant\", \"tag\": [\"e\"], \"choices\": {choice}}}");
     let e = enumeration(128, &format!("\"max\": [{spelled}]"));
@@ -490,7 +490,7 @@ fn texts_may_begin_within_a_byte() {
     let found = all_values(&observed);
     assert_eq!((found[0][0], found[0][2]), ("u:2", "u:5"));
     assert!(found[0][1].contains("AB"), "{found:?}");
-    // Big-endian, and of a length that another field says.
+    // Big-endian, and with a length field.
     let dynamic = r#"{"field-type": "textsequence", "length": ["a"]}"#;
     let big = TRACE.replace("\"le\"", "\"be\"");
     let metadata = prop1(&[&big, STREAM, &event(&[("a", &int(3)), ("t", dynamic), ("b", &int(5))])]);
@@ -572,7 +572,7 @@ fn members_of_unions_are_of_one_size() {
         format!("{{\"field-type\": \"array\", \"length\": {length}, \"element-field-type\": {}}}", int(3))
     };
     is_one_warning(&union(&array(3), &int(8)), "`x` 9, `y` 8");
-    // What has no fixed size is found out in the data.
+    // If a size is not fixed, only reading data finds the fault.
     let text = r#"{"field-type": "string"}"#;
     assert_eq!(
         warnings(&union(text, r#"{"field-type": "int", "size": 16, "alignment": 8}"#)),
@@ -596,7 +596,7 @@ fn event_records_have_bits() {
     assert_eq!(warnings(&prop1(&[TRACE, STREAM, &some])), Vec::<String>::new());
 }
 
-/// What is said of a trace of these files beside its data.
+/// Returns the messages about a trace of these files, apart from its data.
 fn said(metadata: &str, files: &[(&str, &[u8])], strict: bool) -> Vec<String> {
     let mut all = vec![("metadata", metadata.as_bytes())];
     all.extend(files);
@@ -625,7 +625,7 @@ fn data_streams_have_a_packet() {
     let of_prop2 = prop2(&[r#"{"type": "data-stream-class"}"#, &event]);
     let files: [(&str, &[u8]); 3] = [("a", &[]), ("b", &[0x41, 0x42]), ("c", &[])];
     let found = said(&of_prop2, &files, true);
-    let expected = "the data stream is empty, but must have a packet at least; so are 1 more files";
+    let expected = "the data stream is empty, but must have at least one packet; so are 1 more files";
     assert!(matches!(found.as_slice(), [one] if one.contains(expected)), "{found:?}");
     assert_eq!(said(&of_prop2, &files, false), Vec::<String>::new());
     // PROP-1.0, "Layer 2": a sequence of zero or more packets.

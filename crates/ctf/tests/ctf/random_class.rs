@@ -1,4 +1,4 @@
-//! Random trace classes of all that a dialect can express.
+//! Random trace classes with everything that a dialect can express.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ const HOSTILE: [&str; 14] = [
 ];
 const KEYWORDS: [&str; 8] = ["event", "int", "align", "struct", "_Bool", "const", "env", "stream"];
 
-/// A field that others may need.
+/// A field on which others may depend.
 #[derive(Clone)]
 struct Known {
     scope: Scope,
@@ -55,7 +55,7 @@ pub struct Maker {
     scope: Scope,
     known: Vec<Known>,
     path: Vec<String>,
-    /// How many names lead to the structures around.
+    /// Number of names on the path to each enclosing structure.
     frames: Vec<usize>,
     shared: Vec<Arc<FieldClass>>,
 }
@@ -91,7 +91,7 @@ impl Maker {
         }
     }
 
-    /// A name of a member: whether it has an underscore, too.
+    /// Returns the name of a member, and `true` if it has an underscore.
     fn name(&mut self, taken: &BTreeSet<String>) -> (String, bool) {
         if self.is_json() {
             return (self.text(), false);
@@ -323,7 +323,7 @@ impl Maker {
         }
     }
 
-    /// What is in something that is not always there cannot be needed from outside.
+    /// Outer fields cannot depend on fields within something optional.
     fn apart<T>(&mut self, make: impl FnOnce(&mut Self) -> T) -> T {
         let count = self.known.len();
         let made = make(self);
@@ -448,7 +448,7 @@ impl Maker {
         FieldKind::Structure { members, minimum_alignment: self.alignment(1) }
     }
 
-    /// A field that others may need.
+    /// A field on which others may depend.
     fn needed(&mut self) -> Option<(Arc<FieldClass>, Option<KnownKind>)> {
         let signed = self.random.percent(50);
         let (kind, known) = match self.random.below(10) {

@@ -1,4 +1,4 @@
-//! Reads traces from memory the way everybody does, and keeps everything that is reported.
+//! Reads traces from memory through the public interface, and keeps everything that is reported.
 
 use std::ops::ControlFlow;
 
@@ -25,7 +25,7 @@ pub enum Observed {
     Damage(Damage),
 }
 
-/// What a packet says.
+/// Values of a packet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
     pub begin: Option<i128>,
@@ -51,7 +51,7 @@ pub struct Happened {
 #[derive(Default)]
 pub struct Collect {
     pub fields: Fields,
-    /// Path of what is open, and for arrays the index of the next element.
+    /// Path of open fields, and for arrays the index of the next element.
     open: Vec<(String, Option<u64>)>,
 }
 
@@ -212,7 +212,7 @@ fn facts(packet: Packet<'_>) -> Facts {
     }
 }
 
-/// All that is reported but the beginnings and ends of structures.
+/// All reported values except the beginnings and ends of structures.
 #[derive(Default)]
 struct Flat(Vec<String>);
 
@@ -245,7 +245,7 @@ macro_rules! flat {
 flat!(unsigned: u64, signed: i64, wide: Wide<'_>, bit_array: u64, bit_map: u64, real: Real<'_>,
     text: Text<'_>, blob: &[u8], begin_array: u64);
 
-/// All of an event at once is what its scopes are.
+/// Visiting an event at once gives the same as visiting its scopes.
 fn compare_all(event: &Event<'_>) {
     let (mut scopes, mut at_once) = (Flat::default(), Flat::default());
     for (scope, _) in &SCOPES[3..] {
@@ -372,7 +372,7 @@ fn times(message: &Message<'_>) -> Option<(Option<ClockValue>, Option<ClockValue
     }
 }
 
-/// All messages of a cursor; whether heads and messages agree is seen to.
+/// All messages of a cursor. Checks that heads and messages agree.
 pub fn all<C: StreamCursor>(mut cursor: C) -> Vec<Observed> {
     let mut observed = Vec::new();
     let mut end = None;

@@ -1,5 +1,5 @@
-//! One data stream fails in a way of its own: what is wrong is reported where it is, and the rest of it
-//! and all others go on.
+//! Faults of one data stream: each is reported at its location, and reading of the rest and of all others
+//! continues.
 
 use ichnos_ctf::rule::Rule;
 use ichnos_ctf::trace::{OpenOptions, open};
@@ -49,7 +49,7 @@ fn good(class: u8, sequence: u64) -> Vec<u8> {
     packet(class, sequence, begin, begin + 900, &[(1, begin + 1), (1, begin + 2), (1, begin + 3)])
 }
 
-/// What is wrong with a trace whose only clock has 3 Hz, read with times as Babeltrace has them or exact ones.
+/// Damage of a trace whose only clock has 3 Hz, read with times as Babeltrace has them or exact ones.
 fn damage_of_a_slow_clock(arithmetic: ClockArithmetic, stream: &[u8]) -> (Vec<i128>, Vec<String>) {
     let metadata = METADATA.replace("freq = 1000000000; offset_s = 100;", "freq = 3; offset_s = 0;");
     let mut options = OpenOptions::default();
@@ -67,7 +67,7 @@ fn damage_of_a_slow_clock(arithmetic: ClockArithmetic, stream: &[u8]) -> (Vec<i1
     (times, damages)
 }
 
-/// Times in cycles of the events of each data stream, and what is damaged.
+/// Times in cycles of the events of each data stream, and the damage.
 fn read(files: &[(&str, &[u8])]) -> (Vec<Vec<u64>>, Vec<Damage>) {
     let trace = trace(METADATA.as_bytes(), files);
     let (mut times, mut damages) = (Vec::new(), Vec::new());
@@ -88,7 +88,7 @@ fn read(files: &[(&str, &[u8])]) -> (Vec<Vec<u64>>, Vec<Damage>) {
     (times, damages)
 }
 
-/// Reads a bad stream beside a good one, which must not mind.
+/// Reads a bad stream beside a good one, which must not be affected.
 fn beside(class: u8, bad: &[u8]) -> (Vec<u64>, Vec<DamageKind>) {
     let whole: Vec<u8> = (0..3).flat_map(|n| good(0, n)).collect();
     let (mut times, damages) = read(&[("a_good", &whole), ("bad", bad)]);
@@ -158,7 +158,7 @@ fn times_that_go_backwards() {
     let (times, kinds) = beside(0, &[good(0, 0), long, good(0, 2)].concat());
     assert_eq!(times, [1001, 1002, 1003, 2001, 3001, 3002, 3003]);
     assert_eq!(kinds, [Rule::EndAfterNext { end: 1 << 50, next: 3000 }.into()]);
-    // One that begins when others have begun long before: it stays where it lies.
+    // One that begins when others have begun long before: it keeps its place.
     for begin in [0, 1500, 1 << 50] {
         let odd = packet(0, 3, begin, 4900, &[(1, 4001)]);
         let stream = [good(0, 0), good(0, 1), good(0, 2), odd, good(0, 4)].concat();
@@ -182,8 +182,8 @@ fn packets_that_are_there_twice() {
     assert_eq!(damages, []);
 }
 
-/// Packets that do not say when they end, nor their number, can have the same bytes: only if the clock moves within
-/// them, the second one is a copy.
+/// Packets without an end and a sequence number can have the same bytes: only if the clock moves within them,
+/// the second one is a copy.
 #[test]
 fn packets_of_the_same_bytes() {
     let metadata = METADATA
@@ -218,8 +218,8 @@ fn packets_of_the_same_bytes() {
     assert_eq!(read(&[&[&moving[..], &end].concat(), &[&moving[..], &end].concat()]), (4, 0, 1));
 }
 
-/// Without a magic number there is nothing to look for: what lies behind a size that cannot be is
-/// lost, and that is reported.
+/// Without a magic number there is nothing to search for: the data after an impossible size is lost, which is
+/// reported.
 #[test]
 fn packets_without_a_magic_number() {
     let metadata = METADATA.replace("u32 magic; ", "");
@@ -281,7 +281,7 @@ fn packets_without_a_sequence_number() {
     assert_eq!((events, damages.iter().filter(|kind| ***kind == within).count()), (15, 2), "{damages:?}");
 }
 
-/// A cursor that begins in the middle goes on as one that came there.
+/// A cursor that begins in the middle continues like one that arrived there.
 #[test]
 fn reading_from_the_middle() {
     let stream = [
@@ -325,8 +325,8 @@ fn reading_from_the_middle() {
     assert!(same > 1000, "{same}");
 }
 
-/// Wherever a packet is cut off, be it within its context, which then seems to go on with the beginning of
-/// the next packet.
+/// A packet is truncated anywhere, also within its context, which then seems to continue with the beginning
+/// of the next packet.
 #[test]
 fn a_packet_that_is_cut_off_takes_nothing_of_the_next_one() {
     let bad = good(0, 1);

@@ -1,10 +1,10 @@
-//! Where the real traces are, and how long something may take.
+//! Location of the real traces, and time limits.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The directory of real traces: `ICHNOS_TRACES`, or `../shared/traces` from the project's root.
-/// None where it is absent: the test that asks says so by name and skips.
+/// The directory of real traces: `ICHNOS_TRACES`, or `../shared/traces` from the project's root. `None` if it
+/// is absent: the test prints its name and skips.
 pub fn traces() -> Option<PathBuf> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
     let traces =
@@ -12,7 +12,7 @@ pub fn traces() -> Option<PathBuf> {
     traces.join("ctf").is_dir().then_some(traces)
 }
 
-/// Does what may not take long, whatever else the machine does.
+/// Runs work with a time limit, independent of the load of the machine.
 pub fn quick<T>(what: &str, work: impl FnOnce() -> T) -> T {
     ichnos_testing::in_cpu_time(Duration::from_secs(20), what, work)
 }

@@ -9,7 +9,7 @@ pub struct Table {
     pub members: Vec<String>,
     pub encoder: Encoder,
     pub expected: Fields,
-    /// What holds the class of a member: `field-type` or `field-class`.
+    /// Property with the class of a member: `field-type` or `field-class`.
     class_property: &'static str,
 }
 
@@ -22,8 +22,8 @@ impl Table {
         Self { members: Vec::new(), encoder, expected: Vec::new(), class_property }
     }
 
-    /// Adds a member: its class, how its bits are written (alignment included), and the values
-    /// of it and of what is in it, by the rest of their path.
+    /// Adds a member: its class, its bits (alignment included), and the values of it and of its fields, by
+    /// the rest of their path.
     pub fn add(
         &mut self,
         name: &str,
@@ -66,12 +66,12 @@ pub fn patterns(length: usize) -> Vec<Vec<bool>> {
     vec![alternating, lone_top, mixed, vec![true; length], vec![false; length]]
 }
 
-/// What the collector makes of an integer.
+/// Returns the collector's text of an integer.
 pub fn integer_text(bits: &[bool], signed: bool) -> String {
     format!("{}:{}", if signed { "s" } else { "u" }, decimal(bits, signed))
 }
 
-/// binary128 numbers by their bits, and what they are in binary64.
+/// binary128 numbers by their bits, and their values in binary64.
 pub fn quadruples() -> Vec<(Vec<bool>, String)> {
     let of = |high: u64, low: u64, value: &str| {
         let bits = unsigned_bits(u128::from(high) << 64 | u128::from(low), 128);

@@ -1,5 +1,5 @@
-//! A data stream file that becomes shorter while its events are read: what is gone is reported, and zeros
-//! are not passed off as events.
+//! A data stream file that becomes shorter while its events are read: lost data is reported, and zeros are
+//! not returned as events.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -53,7 +53,7 @@ impl Trace {
     }
 
     fn open(&self) -> CtfTrace {
-        // Others have the file in memory as it was.
+        // Others have the unchanged file in memory.
         ichnos_io::handle_bus_errors().unwrap();
         let tree = Tree::open(self.0.path(), &IoLimits::default()).unwrap();
         open(&[&tree], &OpenOptions::default()).traces.remove(0)
@@ -68,7 +68,7 @@ fn shorten(file: &Path, len: usize) {
     File::options().write(true).open(file).unwrap().set_len(len as u64).unwrap();
 }
 
-/// What a cursor reported.
+/// Reports of a cursor.
 #[derive(Default)]
 struct Observed {
     /// Events that are right, and others.
@@ -120,7 +120,7 @@ fn whole_packets() {
     read(&mut cursor, 3500, &mut observed);
     shorten(&trace.stream(), 100_000);
     read(&mut cursor, u64::MAX, &mut observed);
-    // The rest of the seventh packet is missing, and all behind it: reported once, no zeros.
+    // The rest of the seventh packet and all after it are missing: reported once, no zeros.
     assert_eq!(
         (observed.good, observed.bad, observed.ended),
         (6 * 1000 + (100_000 - 6 * 16_024 - 24) / 16, 0, true)
@@ -132,7 +132,7 @@ fn whole_packets() {
     let mut again = Observed::default();
     read(&mut opened.streams[0].cursor(Window::default()), u64::MAX, &mut again);
     assert_eq!((again.good, again.bad, &again.damage), (observed.good, 0, &observed.damage));
-    // Who opens the trace now sees a file that is cut off.
+    // Opening the trace now finds a truncated file.
     let mut again = Observed::default();
     read(&mut trace.open().streams[0].cursor(Window::default()), u64::MAX, &mut again);
     assert_eq!((again.good, again.bad, again.damage.len()), (observed.good, 0, 1));
@@ -149,8 +149,7 @@ fn the_packet_that_is_being_read() {
     read(&mut cursor, 1_000_000, &mut observed);
     shorten(&trace.stream(), 4096);
     read(&mut cursor, u64::MAX, &mut observed);
-    // Zeros have a number and a time as well, but the first of them is reported at once, and not many
-    // come before it is reported why.
+    // Zeros have a number and a time as well, but only few of them come before the damage is reported.
     assert_eq!((observed.good, observed.ended), (1_000_000, true));
     assert!(observed.bad <= (1 << 20) / EVENT as u64, "{}", observed.bad);
     let lost = lost(&observed);
@@ -160,7 +159,7 @@ fn the_packet_that_is_being_read() {
     assert!(observed.damage.len() <= 3, "{:?}", observed.damage);
 }
 
-/// Behind the end of a file there are zeros up to the end of the page, which is not reported.
+/// After the end of a file there are zeros up to the end of the page, which are not reported.
 #[test]
 fn within_a_page() {
     let trace = Trace::new(&[1000; 20]);

@@ -1,4 +1,4 @@
-//! Metadata that is read, written in a dialect and read again says the same.
+//! Metadata that is read, written in a dialect and read again is the same.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,8 +18,8 @@ use crate::comparable::comparable;
 use crate::random_class::Maker;
 use crate::support::traces;
 
-/// Metadata that says something in a way that only release candidates of its dialect had: what is written is equal in
-/// meaning, but not in all that the class keeps.
+/// Metadata with vocabulary that only release candidates of its dialect had: the written metadata has the
+/// same meaning, but not all details of the class.
 const CANDIDATES: [&str; 1] = ["real/tracecompass/CTF2-7.0-debug-info"];
 
 fn metadata_files(directory: &Path, files: &mut Vec<PathBuf>) {
@@ -39,7 +39,7 @@ fn read(text: &[u8]) -> Option<(TraceClass, Dialect)> {
     metadata::parse(text, &MetadataOptions::default()).ok().map(|read| (read.trace, read.dialect))
 }
 
-/// Writes a class and reads what was written. It is the same text when it is written once more.
+/// Writes a class and reads the text. Writing it once more gives the same text.
 pub fn through(trace: &TraceClass, dialect: Dialect) -> Result<TraceClass, Vec<Unsupported>> {
     let written = write_metadata(trace, dialect, &Limits::default())?;
     let mut options = MetadataOptions::default();
@@ -55,7 +55,7 @@ pub fn through(trace: &TraceClass, dialect: Dialect) -> Result<TraceClass, Vec<U
     Ok(again)
 }
 
-/// Sees to it that metadata, if it can be read, says the same when it is written in its dialect.
+/// Checks that metadata, if it can be read, is the same when it is written in its dialect.
 pub fn assert_same(text: &[u8]) {
     let Some((trace, dialect)) = read(text) else { return };
     match through(&trace, dialect) {
@@ -126,7 +126,8 @@ fn every_recorded_metadata_in_all_dialects() {
     for ((from, to), [written, refused]) in &count {
         println!("{from} in {to}: {written} written, {refused} refused");
     }
-    // What CTF 1.8 says, the later dialects but PROP-1.0 can say; the rest depends on which constructs are used.
+    // The later dialects except PROP-1.0 can express all of CTF 1.8; the rest depends on the constructs in
+    // use.
     for to in ["ctf1.8", "prop2", "spec2"] {
         assert_eq!(count[&("ctf1.8", to)][1], 0, "{to}");
     }
@@ -194,9 +195,9 @@ fn what_no_dialect_can_express_is_refused_where_it_is() {
     let bits = BitField::new(3, ByteOrder::LittleEndian, 1);
     for (class, what) in [
         (FieldClass::guid(), "a GUID"),
-        (FieldClass::wall_clock(true, WallClock::FILETIME), "the date that an integer counts from"),
+        (FieldClass::wall_clock(true, WallClock::FILETIME), "the epoch of an integer"),
         (prefixed, "a length-prefixed string"),
-        (sequence, "a field that values alone describe: nothing in the data says how many there are"),
+        (sequence, "a field without a length in the data: only its values determine it"),
         (FieldClass::new(FieldKind::Padding(bits)), "padding"),
     ] {
         let trace = of_member("m", class);
@@ -218,14 +219,14 @@ fn values_that_are_none_are_refused() {
         deep = Value::Array(vec![deep]);
     }
     for (value, what) in [
-        (Value::Number("1}".to_owned()), "a number that is none"),
+        (Value::Number("1}".to_owned()), "an invalid number"),
         (deep, "values that nest deeper than 128 levels"),
     ] {
         trace.attributes = [("n".to_owned(), value)].into_iter().collect();
         assert_eq!(refusals(&trace, Dialect::Spec2), [format!("trace class, attributes `n`: {what}")]);
         assert_eq!(refusals(&trace, Dialect::Ctf18), ["trace class: attributes"]);
     }
-    // What only reading finds.
+    // Errors that only reading finds.
     let mut trace = of_member("m", FieldClass::float(24));
     for dialect in Dialect::ALL {
         assert_eq!(refusals(&trace, dialect).len(), 1, "{dialect}");
@@ -293,7 +294,7 @@ fn labels_that_multiply_are_written_once_or_refused() {
     }
 }
 
-/// Bytes are changed, and what can still be read is written.
+/// Bytes are changed, and readable metadata is written.
 #[test]
 fn damaged_metadata_that_can_be_read() {
     let Some(traces) = traces() else {

@@ -1,17 +1,19 @@
 //! The cells of a line, as they are before they are quoted.
 
+use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use ichnos_model::plan::Plan;
 use ichnos_model::{Event, Field, FieldKind, Real, Scope, Text, Uuid, Visitor, Wide};
 
 use super::columns::{CsvColumn, Property, Source, Target, Trees};
-use super::line::Line;
+use super::line::{Context, Line};
 use crate::json_fields::{FieldWriter, Keys, Scratch, mappings};
 use crate::number;
 use crate::time::push_date;
 
-/// The text of the cells of a line; nothing is allocated anew from one event to the next.
+/// Text of the cells of a line; reused for all events, to avoid allocations.
 #[derive(Debug, Default)]
 pub(super) struct Cells {
     text: Vec<u8>,
@@ -37,20 +39,22 @@ impl Cells {
         self.places.clear();
     }
 
-    /// The text of a cell, with `true` if nothing in it is to be quoted; `None`: the event has no such field.
+    /// Returns the text of a cell, with `true` if it needs no quoting; `None` if the event has no such field.
     pub(super) fn get(&self, cell: usize) -> Option<(&[u8], bool)> {
         let place = self.places.get(cell).copied().flatten()?;
         Some((self.text.get(place.begin..place.end)?, place.is_plain))
     }
 }
 
-/// The cells that come from a scope.
+/// Cells of a scope.
 #[derive(Debug)]
 pub(super) struct ScopeCells {
-    scope: Scope,
+    pub(super) scope: Scope,
+    /// If they mostly are as they were for the event before.
+    pub(super) context: Option<Context>,
     /// For fields that are written as JSON; none if there are none.
     keys: Arc<Keys>,
-    /// In none of them is a field that is wanted within another one.
+    /// Passes over the scope. A pass has no fields that contain each other.
     passes: Vec<Pass>,
 }
 
@@ -58,11 +62,30 @@ pub(super) struct ScopeCells {
 struct Pass {
     /// In the order of their fields.
     wants: Vec<Want>,
+    /// Until all are there: the fields of `wants` with where they end. None of them is within another one.
+    spans: BTreeMap<usize, usize>,
     /// By index of the field: index of the first of `wants` that is of it, plus 1. Empty where only a few of very many
     /// fields are wanted.
     by_node: Vec<u32>,
     /// Indexes of elements that are counted.
     counted: Vec<usize>,
+    /// By index of the field, if the cells are written in the order of their columns.
+    in_order: Vec<NodeCells>,
+}
+
+/// The cells of a field.
+#[derive(Clone, Copy, Debug)]
+struct NodeCells {
+    /// Number of the cell with the value; [`NodeCells::NONE`] if there is none.
+    value: u32,
+    /// The same of the one with the names of the value.
+    names: u32,
+    /// Set if the value may be a date.
+    is_date: bool,
+}
+
+impl NodeCells {
+    const NONE: u32 = u32::MAX;
 }
 
 #[derive(Debug)]
@@ -70,11 +93,11 @@ struct Want {
     /// Number of the cell.
     cell: usize,
     target: Target,
-    /// Indexes in `counted`, and the element that is wanted.
+    /// Indexes in `counted`, and the index of the element to write.
     elements: Vec<(usize, u64)>,
 }
 
-/// The keys of scopes that all events of a data stream class have in common.
+/// Keys of scopes that all events of a data stream class share.
 #[derive(Debug, Default)]
 pub(super) struct CommonKeys(Vec<(Scope, Arc<Keys>)>);
 
@@ -92,7 +115,7 @@ impl CommonKeys {
     }
 }
 
-/// Finds the cells that the events of a class can have, and the column of each; a cell that is no field has a property.
+/// Finds the cells of events of a class, and the column of each; cells that are not fields have a property.
 pub(super) fn find(
     event: &Event<'_>,
     columns: &[CsvColumn],
@@ -114,7 +137,12 @@ pub(super) fn find(
             let place = match scopes.iter().position(|known| known.scope == scope) {
                 Some(place) => place,
                 None => {
-                    scopes.push(ScopeCells { scope, keys: Arc::default(), passes: Vec::new() });
+                    scopes.push(ScopeCells {
+                        scope,
+                        context: None,
+                        keys: Arc::default(),
+                        passes: Vec::new(),
+                    });
                     scopes.len() - 1
                 }
             };
@@ -137,20 +165,19 @@ pub(super) fn find(
 
 impl ScopeCells {
     fn add(&mut self, cell: usize, target: Target) {
-        let is_apart = |pass: &Pass| {
-            !pass.wants.iter().any(|want| want.target.is_around(&target) || target.is_around(&want.target))
-        };
-        let place = match self.passes.iter().position(is_apart) {
+        let place = match self.passes.iter().position(|pass| pass.is_apart_from(&target)) {
             Some(place) => place,
             None => {
                 self.passes.push(Pass::default());
                 self.passes.len() - 1
             }
         };
-        self.passes[place].wants.push(Want { cell, target, elements: Vec::new() });
+        let pass = &mut self.passes[place];
+        pass.spans.insert(target.node, target.end);
+        pass.wants.push(Want { cell, target, elements: Vec::new() });
     }
 
-    /// Writes the cells; false if the scope cannot be decoded.
+    /// Writes the cells. Fails if the scope cannot be decoded.
     pub(super) fn write(
         &self,
         event: &Event<'_>,
@@ -161,14 +188,14 @@ impl ScopeCells {
             counts.clear();
             counts.resize(pass.counted.len(), 0);
             let json = FieldWriter::new(text, scratch, &self.keys);
-            let to = Destination::Places(places);
-            let mut writer = CellWriter { json, pass, to, counts, whole: None, depth: 0 };
+            let to = Collected { pass, places, counts };
+            let mut writer = CellWriter { json, to, whole: None, depth: 0 };
             event.visit(self.scope, &mut writer)?;
         }
         Ok(())
     }
 
-    /// Writes the cells into a line, if they are in order.
+    /// Writes the cells directly into a line, if they are in order.
     pub(super) fn write_to_line(
         &self,
         event: &Event<'_>,
@@ -176,11 +203,11 @@ impl ScopeCells {
         line: &mut Line<'_>,
         cells: &mut Cells,
     ) -> Result<(), ichnos_model::decode::DecodeError> {
-        let Cells { text, scratch, counts, .. } = cells;
+        let Cells { text, scratch, .. } = cells;
         for pass in &self.passes {
             let json = FieldWriter::new(out, scratch, &self.keys);
-            let to = Destination::Line { line: &mut *line, scratch: text };
-            let mut writer = CellWriter { json, pass, to, counts, whole: None, depth: 0 };
+            let to = InLine { nodes: &pass.in_order, line: &mut *line, scratch: text };
+            let mut writer = CellWriter { json, to, whole: None, depth: 0 };
             if let Err(error) = event.visit(self.scope, &mut writer) {
                 // Half a cell would not be quoted.
                 if let Some((begin, _)) = writer.whole {
@@ -192,28 +219,55 @@ impl ScopeCells {
         Ok(())
     }
 
-    /// Returns `true` if one pass writes all cells in the order of their columns, beginning with cell number `next`, which
-    /// becomes the last one.
+    /// Returns `true` if one pass writes all cells in the order of their columns. `next` is the number of the first
+    /// cell, and becomes that of the last one.
     pub(super) fn is_in_order(&self, next: &mut usize) -> bool {
         let [pass] = &self.passes[..] else { return false };
+        if pass.by_node.is_empty() {
+            return false;
+        }
         let is_alone = |[first, second]: &[Want; 2]| {
             first.target.node != second.target.node || first.target.names != second.target.names
         };
         let in_order = |want: &Want| want.cell >= std::mem::replace(next, want.cell);
         pass.counted.is_empty() && pass.wants.array_windows().all(is_alone) && pass.wants.iter().all(in_order)
     }
-}
 
-impl Target {
-    /// Whether a field is within this one.
-    fn is_around(&self, other: &Self) -> bool {
-        self.node < other.node && other.node < self.end
+    /// Makes ready for [`ScopeCells::write_to_line`].
+    pub(super) fn use_order(&mut self) {
+        for pass in &mut self.passes {
+            let none = NodeCells { value: NodeCells::NONE, names: NodeCells::NONE, is_date: false };
+            pass.in_order = vec![none; std::mem::take(&mut pass.by_node).len()];
+            for want in &pass.wants {
+                if let Some(node) = pass.in_order.get_mut(want.target.node) {
+                    let cell = u32::try_from(want.cell).unwrap_or(NodeCells::NONE);
+                    *if want.target.names { &mut node.names } else { &mut node.value } = cell;
+                    node.is_date = want.target.is_date;
+                }
+            }
+        }
+    }
+
+    /// The cells in the order of the fields: the number of each, the index of its field, and `true` if it has names.
+    pub(super) fn fields(&self) -> impl Iterator<Item = (usize, usize, bool)> {
+        let wants = self.passes.iter().flat_map(|pass| &pass.wants);
+        wants.map(|want| (want.cell, want.target.node, want.target.names))
     }
 }
 
 impl Pass {
+    /// Whether a field is neither within another one of these nor around one.
+    fn is_apart_from(&self, target: &Target) -> bool {
+        // As they do not contain each other, only neighbours matter.
+        let is_within =
+            self.spans.range(..target.node).next_back().is_some_and(|(_, end)| target.node < *end);
+        let behind = self.spans.range((Bound::Excluded(target.node), Bound::Unbounded)).next();
+        !is_within && behind.is_none_or(|(node, _)| target.end <= *node)
+    }
+
     /// Sorts what is wanted of this number of fields.
     fn complete(&mut self, nodes: usize) {
+        self.spans = BTreeMap::new();
         self.wants.sort_by_key(|want| (want.target.node, want.target.names, want.cell));
         // Of a context of thousands of fields, not all are kept for each of thousands of classes.
         let is_dense = nodes / 16 <= self.wants.len() + 16;
@@ -235,7 +289,7 @@ impl Pass {
         }
     }
 
-    /// What is wanted of a field, whichever element it is.
+    /// Returns the cells of a field, for all of its elements.
     fn of(&self, field: Field<'_>) -> &[Want] {
         let node = field.index();
         let first = match self.by_node.get(node) {
@@ -250,30 +304,42 @@ impl Pass {
 }
 
 /// Destination of cells.
-enum Destination<'a, 'l> {
-    /// They are kept until all are there.
-    Places(&'a mut Vec<Option<Place>>),
-    /// They come in the order of their columns.
-    Line { line: &'a mut Line<'l>, scratch: &'a mut Vec<u8> },
+trait Destination {
+    /// The cells of a field.
+    type Wants: Copy;
+
+    /// The cells of a field that begins; `None` if there are none.
+    fn find(&mut self, field: Field<'_>) -> Option<Self::Wants>;
+
+    /// Returns `true` if a cell has the names of the value.
+    fn has_names(wants: Self::Wants) -> bool;
+
+    /// Returns `true` if the value may be a date.
+    fn may_be_date(wants: Self::Wants) -> bool;
+
+    /// Begins the cell of the value, or of its `names`; `false` if there is none.
+    fn begin(&mut self, out: &mut Vec<u8>, wants: Self::Wants, names: bool) -> bool;
+
+    /// Ends it. `begin`: where its text begins. `is_plain`: nothing in it is to be quoted.
+    fn end(&mut self, out: &mut Vec<u8>, begin: usize, wants: Self::Wants, names: bool, is_plain: bool);
+
+    /// An array begins whose elements have this index.
+    fn begin_array(&mut self, _element: usize) {}
 }
 
-/// Writes the cells of a pass.
-struct CellWriter<'a, 'l> {
-    json: FieldWriter<'a>,
+/// Cells that are kept until all are there.
+struct Collected<'a> {
     pass: &'a Pass,
-    to: Destination<'a, 'l>,
+    places: &'a mut Vec<Option<Place>>,
     /// Of what is counted, how many there were.
     counts: &'a mut Vec<u64>,
-    /// Where the field begins that is being written as a whole, and what it is wanted for.
-    whole: Option<(usize, &'a [Want])>,
-    /// How many structures, arrays and unions are open in it.
-    depth: usize,
 }
 
-impl<'a> CellWriter<'a, '_> {
-    /// A field begins: counts elements, and gives what is wanted of it.
+impl<'a> Destination for Collected<'a> {
+    type Wants = &'a [Want];
+
     #[inline]
-    fn begin(&mut self, field: Field<'_>) -> Option<&'a [Want]> {
+    fn find(&mut self, field: Field<'_>) -> Option<Self::Wants> {
         let pass = self.pass;
         if !pass.counted.is_empty() {
             for (node, count) in pass.counted.iter().zip(self.counts.iter_mut()) {
@@ -285,41 +351,108 @@ impl<'a> CellWriter<'a, '_> {
         is_wanted.then_some(wants)
     }
 
-    /// Keeps what was written from `begin` on, for what is wanted of the field. `names`: it is names.
+    fn has_names(wants: Self::Wants) -> bool {
+        wants.iter().any(|want| want.target.names)
+    }
+
+    fn may_be_date(_: Self::Wants) -> bool {
+        true
+    }
+
+    fn begin(&mut self, _: &mut Vec<u8>, _: Self::Wants, _: bool) -> bool {
+        true
+    }
+
     #[inline]
-    fn keep(&mut self, wants: &[Want], begin: usize, names: bool, is_plain: bool) {
-        let out = self.json.out();
-        match &mut self.to {
-            Destination::Line { line, scratch } if !is_plain => line.quote(out, begin, scratch),
-            Destination::Line { .. } => {}
-            Destination::Places(places) => {
-                let place = Place { begin, end: out.len(), is_plain };
-                for want in wants.iter().filter(|want| want.target.names == names && is_at(want, self.counts))
-                {
-                    if places.len() <= want.cell {
-                        places.resize(want.cell + 1, None);
-                    }
-                    places[want.cell].get_or_insert(place);
-                }
+    fn end(&mut self, out: &mut Vec<u8>, begin: usize, wants: Self::Wants, names: bool, is_plain: bool) {
+        let Self { places, counts, .. } = self;
+        let place = Place { begin, end: out.len(), is_plain };
+        for want in wants.iter().filter(|want| want.target.names == names && is_at(want, counts)) {
+            if places.len() <= want.cell {
+                places.resize(want.cell + 1, None);
+            }
+            places[want.cell].get_or_insert(place);
+        }
+    }
+
+    fn begin_array(&mut self, element: usize) {
+        // Its elements are counted anew.
+        for (node, count) in self.pass.counted.iter().zip(self.counts.iter_mut()) {
+            if *node == element {
+                *count = 0;
             }
         }
     }
+}
 
-    /// Begins the cell of a field, or of its `names`; gives its offset, `None` if there is nothing to write.
+/// Cells that come in the order of their columns.
+struct InLine<'a, 'l> {
+    nodes: &'a [NodeCells],
+    line: &'a mut Line<'l>,
+    scratch: &'a mut Vec<u8>,
+}
+
+impl Destination for InLine<'_, '_> {
+    type Wants = NodeCells;
+
     #[inline]
-    fn begin_cell(&mut self, wants: &[Want], names: bool) -> Option<usize> {
-        let out = self.json.out();
-        if let Destination::Line { line, .. } = &mut self.to {
-            let want = wants.iter().find(|want| want.target.names == names)?;
-            line.begin_cell(out, want.cell).then_some(())?;
-        }
-        Some(out.len())
+    fn find(&mut self, field: Field<'_>) -> Option<NodeCells> {
+        let node = self.nodes.get(field.index()).copied();
+        node.filter(|node| node.value != NodeCells::NONE || node.names != NodeCells::NONE)
     }
 
-    /// A field that has none within it: `write` writes the cell.
     #[inline]
-    fn value(&mut self, field: Field<'_>, write: impl FnOnce(&mut FieldWriter<'a>)) -> Option<&'a [Want]> {
-        let wants = self.begin(field)?;
+    fn has_names(wants: NodeCells) -> bool {
+        wants.names != NodeCells::NONE
+    }
+
+    #[inline]
+    fn may_be_date(wants: NodeCells) -> bool {
+        wants.is_date
+    }
+
+    #[inline]
+    fn begin(&mut self, out: &mut Vec<u8>, wants: NodeCells, names: bool) -> bool {
+        let cell = if names { wants.names } else { wants.value };
+        cell != NodeCells::NONE && self.line.begin_cell(out, cell as usize)
+    }
+
+    #[inline]
+    fn end(&mut self, out: &mut Vec<u8>, begin: usize, _: NodeCells, _: bool, is_plain: bool) {
+        if !is_plain {
+            self.line.quote(out, begin, self.scratch);
+        }
+    }
+}
+
+/// Writes the cells of a pass.
+struct CellWriter<'a, D: Destination> {
+    json: FieldWriter<'a>,
+    to: D,
+    /// Where the field begins that is being written as a whole, and what it is wanted for.
+    whole: Option<(usize, D::Wants)>,
+    /// How many structures, arrays and unions are open in it.
+    depth: usize,
+}
+
+impl<'a, D: Destination> CellWriter<'a, D> {
+    /// Begins the cell of a field, or of its `names`; gives its offset, `None` if there is nothing to write.
+    #[inline]
+    fn begin_cell(&mut self, wants: D::Wants, names: bool) -> Option<usize> {
+        let out = self.json.out();
+        self.to.begin(out, wants, names).then_some(out.len())
+    }
+
+    /// Ends the cell, whose text begins at `begin`.
+    #[inline]
+    fn keep(&mut self, wants: D::Wants, begin: usize, names: bool, is_plain: bool) {
+        self.to.end(self.json.out(), begin, wants, names, is_plain);
+    }
+
+    /// Writes the cell of a field without nested fields, by `write`.
+    #[inline]
+    fn value(&mut self, field: Field<'_>, write: impl FnOnce(&mut FieldWriter<'a>)) -> Option<D::Wants> {
+        let wants = self.to.find(field)?;
         if let Some(begin) = self.begin_cell(wants, false) {
             write(&mut self.json);
             self.keep(wants, begin, false, false);
@@ -327,10 +460,24 @@ impl<'a> CellWriter<'a, '_> {
         Some(wants)
     }
 
+    /// The same for an integer or the date that it is, with its names: `write` writes the integer.
+    #[inline]
+    fn integer(&mut self, field: Field<'_>, value: i128, write: impl FnOnce(&mut Vec<u8>)) {
+        let Some(wants) = self.to.find(field) else { return };
+        if let Some(begin) = self.begin_cell(wants, false) {
+            let out = self.json.out();
+            if !D::may_be_date(wants) || !push_date(out, field.class().integer(), value) {
+                write(out);
+            }
+            self.keep(wants, begin, false, true);
+        }
+        self.integer_names(field, wants, value);
+    }
+
     /// The same for a cell in which nothing is to be quoted.
     #[inline]
-    fn plain(&mut self, field: Field<'_>, write: impl FnOnce(&mut Vec<u8>)) -> Option<&'a [Want]> {
-        let wants = self.begin(field)?;
+    fn plain(&mut self, field: Field<'_>, write: impl FnOnce(&mut Vec<u8>)) -> Option<D::Wants> {
+        let wants = self.to.find(field)?;
         if let Some(begin) = self.begin_cell(wants, false) {
             write(self.json.out());
             self.keep(wants, begin, false, true);
@@ -339,7 +486,7 @@ impl<'a> CellWriter<'a, '_> {
     }
 
     /// Writes names with `|` between them, if they are wanted and there are some.
-    fn names<'n>(&mut self, wants: &[Want], names: impl Iterator<Item = &'n str>) {
+    fn names<'n>(&mut self, wants: D::Wants, names: impl Iterator<Item = &'n str>) {
         let Some(begin) = self.begin_cell(wants, true) else { return };
         let out = self.json.out();
         for (i, name) in names.enumerate() {
@@ -353,18 +500,19 @@ impl<'a> CellWriter<'a, '_> {
         }
     }
 
-    fn integer_names(&mut self, field: Field<'_>, wants: Option<&[Want]>, value: i128) {
-        if let Some(wants) = wants.filter(|wants| wants.iter().any(|want| want.target.names))
+    #[inline]
+    fn integer_names(&mut self, field: Field<'_>, wants: D::Wants, value: i128) {
+        if D::has_names(wants)
             && let Some(mappings) = mappings(&field.class().kind)
         {
             self.names(wants, mappings.names_of(value));
         }
     }
 
-    /// A field begins that has others within it.
+    /// Begins a field with nested fields.
     fn enter(&mut self, field: Field<'_>, begin: impl FnOnce(&mut FieldWriter<'a>)) {
         if self.depth == 0 {
-            let Some(wants) = self.begin(field) else { return };
+            let Some(wants) = self.to.find(field) else { return };
             let Some(begin) = self.begin_cell(wants, false) else { return };
             self.whole = Some((begin, wants));
         }
@@ -386,12 +534,12 @@ impl<'a> CellWriter<'a, '_> {
     }
 }
 
-/// Whether the current elements are those that are wanted.
+/// `true` if the current elements are those to write.
 fn is_at(want: &Want, counts: &[u64]) -> bool {
     want.elements.iter().all(|(place, index)| counts.get(*place) == Some(&index.saturating_add(1)))
 }
 
-/// In a field that is written as a whole, everything is as it is in JSON.
+/// Nested fields of a field that is written as a whole are JSON.
 macro_rules! within_json {
     ($self:ident, $call:ident($($argument:expr),*)) => {
         if $self.depth > 0 {
@@ -400,33 +548,23 @@ macro_rules! within_json {
     };
 }
 
-impl Visitor for CellWriter<'_, '_> {
+impl<D: Destination> Visitor for CellWriter<'_, D> {
     #[inline]
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
         within_json!(self, unsigned(field, value));
-        let wants = self.plain(field, |out| {
-            if !push_date(out, field.class().integer(), value.into()) {
-                number::push_unsigned(out, value);
-            }
-        });
-        self.integer_names(field, wants, value.into());
+        self.integer(field, value.into(), |out| number::push_unsigned(out, value));
     }
 
     #[inline]
     fn signed(&mut self, field: Field<'_>, value: i64) {
         within_json!(self, signed(field, value));
-        let wants = self.plain(field, |out| {
-            if !push_date(out, field.class().integer(), value.into()) {
-                number::push_signed(out, value);
-            }
-        });
-        self.integer_names(field, wants, value.into());
+        self.integer(field, value.into(), |out| number::push_signed(out, value));
     }
 
     fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
         within_json!(self, wide(field, value));
         let wants = self.plain(field, |out| value.write_decimal(out));
-        let Some(wants) = wants.filter(|wants| wants.iter().any(|want| want.target.names)) else { return };
+        let Some(wants) = wants.filter(|wants| D::has_names(*wants)) else { return };
         match &field.class().kind {
             FieldKind::BitMap { flags, .. } => self.names(wants, flags.flags_of_wide(value)),
             _ => {
@@ -450,7 +588,7 @@ impl Visitor for CellWriter<'_, '_> {
     fn bit_map(&mut self, field: Field<'_>, bits: u64) {
         within_json!(self, bit_map(field, bits));
         let wants = self.plain(field, |out| number::push_unsigned(out, bits));
-        if let Some(wants) = wants.filter(|wants| wants.iter().any(|want| want.target.names))
+        if let Some(wants) = wants.filter(|wants| D::has_names(*wants))
             && let FieldKind::BitMap { flags, .. } = &field.class().kind
         {
             self.names(wants, flags.flags_of(bits));
@@ -470,7 +608,7 @@ impl Visitor for CellWriter<'_, '_> {
                     };
                     json.out().extend_from_slice(text.as_bytes());
                 }
-                // Finite numbers, and those that only JSON has a notation for.
+                // Finite numbers, and others in the notation of JSON.
                 _ => json.real(field, value),
             }
         });
@@ -484,7 +622,7 @@ impl Visitor for CellWriter<'_, '_> {
             if let Some(text) = value.as_str() {
                 out.extend_from_slice(text.as_bytes());
             } else if !value.write_utf8(out) {
-                // As JSON has what is not valid.
+                // Invalid text is written as in JSON.
                 out.truncate(begin);
                 json.text(field, value);
             }
@@ -504,7 +642,7 @@ impl Visitor for CellWriter<'_, '_> {
     fn null(&mut self, field: Field<'_>) {
         within_json!(self, null(field));
         // An empty cell.
-        self.begin(field);
+        self.to.find(field);
     }
 
     fn begin_structure(&mut self, field: Field<'_>) {
@@ -517,13 +655,7 @@ impl Visitor for CellWriter<'_, '_> {
 
     fn begin_array(&mut self, field: Field<'_>, length: u64) {
         self.enter(field, |json| json.begin_array(field, length));
-        // Its elements are counted anew.
-        let element = field.index() + 1;
-        for (node, count) in self.pass.counted.iter().zip(self.counts.iter_mut()) {
-            if *node == element {
-                *count = 0;
-            }
-        }
+        self.to.begin_array(field.index() + 1);
     }
 
     fn end_array(&mut self, field: Field<'_>) {
@@ -532,7 +664,7 @@ impl Visitor for CellWriter<'_, '_> {
 
     fn begin_optional(&mut self, field: Field<'_>, present: bool, selector: i128) {
         within_json!(self, begin_optional(field, present, selector));
-        self.begin(field);
+        self.to.find(field);
     }
 
     fn end_optional(&mut self, field: Field<'_>) {
@@ -541,7 +673,7 @@ impl Visitor for CellWriter<'_, '_> {
 
     fn begin_variant(&mut self, field: Field<'_>, option: usize, selector: i128) {
         within_json!(self, begin_variant(field, option, selector));
-        self.begin(field);
+        self.to.find(field);
     }
 
     fn end_variant(&mut self, field: Field<'_>) {

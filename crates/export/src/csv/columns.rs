@@ -1,6 +1,8 @@
 //! Columns of a table of events: what they are called, and which fields they are.
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hasher};
 use std::sync::Arc;
 
 use ichnos_model::{DataStreamClass, Event, EventRecordClass, FieldClass, FieldKind, Scope};
@@ -8,12 +10,12 @@ use ichnos_model::{DataStreamClass, Event, EventRecordClass, FieldClass, FieldKi
 use crate::json_fields::mappings;
 use crate::time::JsonTime;
 
-/// A property of an event that is none of its fields.
+/// A property of an event that is not a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Property {
-    /// When it was recorded, as it is asked for.
+    /// Time in the selected format.
     Time,
-    /// When it was recorded, in nanoseconds.
+    /// Time in nanoseconds.
     Nanoseconds,
     Cycles,
     /// Name of the class.
@@ -26,7 +28,7 @@ pub(super) enum Property {
     Trace,
 }
 
-/// What columns of properties are called.
+/// Names of columns with properties.
 const PROPERTIES: [(&str, Property); 9] = [
     ("time", Property::Time),
     ("ts", Property::Nanoseconds),
@@ -39,7 +41,7 @@ const PROPERTIES: [(&str, Property); 9] = [
     ("trace", Property::Trace),
 ];
 
-/// The scopes in which fields are looked for, in this order, and what paths call them.
+/// Scopes in which fields are searched, in this order, and their names in paths.
 const SCOPES: [(Scope, &[&str]); 6] = [
     (Scope::Payload, &["payload"]),
     (Scope::SpecificContext, &["ctx", "context"]),
@@ -49,11 +51,11 @@ const SCOPES: [(Scope, &[&str]); 6] = [
     (Scope::Resource, &["resource"]),
 ];
 
-/// The steps that follow an integer or a bit map to the names that its value has.
+/// Suffixes of an integer or a bit map that select the names of its value.
 const NAMES: [&str; 2] = [".labels", ".flags"];
 
-/// A column of a table of events: a property of the event, or a field by its path as
-/// [`FieldRef`](ichnos_model::FieldRef) has it.
+/// A column of a table of events: a property of the event, or a field by its path as in
+/// [`FieldRef`](ichnos_model::FieldRef).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CsvColumn {
     pub(super) name: String,
@@ -66,19 +68,19 @@ pub(super) enum Source {
     Field(Path),
 }
 
-/// Where a field is looked for.
+/// Path of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Path {
-    /// Only this scope, if it is a known one.
+    /// The only scope to search, if it is known.
     scope: Option<Scope>,
     path: String,
 }
 
 impl CsvColumn {
-    /// The column of a property (`time`, `ts`, `cycles`, `event`, `id`, `log_level`, `host`, `stream`, `trace`) or of
-    /// the field of a path: `prev_comm`, `ctx.vpid`, `args.0.name`. `.labels` behind an integer gives the names that
-    /// its value has, `.flags` those of a bit map. A field that is called like a property has its scope before
-    /// it: `payload.time`.
+    /// Makes the column of a property (`time`, `ts`, `cycles`, `event`, `id`, `log_level`, `host`, `stream`, `trace`)
+    /// or of the field with a path: `prev_comm`, `ctx.vpid`, `args.0.name`. `.labels` after an integer selects the
+    /// names of its value, `.flags` those of a bit map. A field with the name of a property needs its scope:
+    /// `payload.time`.
     #[must_use]
     pub fn new(name: &str) -> Self {
         let property = PROPERTIES.iter().find(|(known, _)| *known == name);
@@ -89,22 +91,25 @@ impl CsvColumn {
         Self { name: name.to_owned(), source }
     }
 
-    /// What it is called in the first line.
+    /// Returns the name in the first line.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether events of a class have it: always, if it is a property.
-    #[must_use]
-    pub fn is_in(&self, stream: &DataStreamClass, record: &EventRecordClass) -> bool {
-        match &self.source {
-            Source::Property(_) => true,
-            Source::Field(path) => !path.resolve(&Trees::of_classes(stream, record)).is_empty(),
+    /// Removes the columns that events of a class have: properties always.
+    pub fn remove_known(columns: &mut Vec<&Self>, stream: &DataStreamClass, record: &EventRecordClass) {
+        if columns.is_empty() {
+            return;
         }
+        let trees = Trees::of_classes(stream, record);
+        columns.retain(|column| match &column.source {
+            Source::Property(_) => false,
+            Source::Field(path) => path.resolve(&trees).is_empty(),
+        });
     }
 
-    /// The names of all columns that events of a class have by default, for a search for similar names.
+    /// Returns the names of all default columns of events of a class, for a search for similar names.
     #[must_use]
     pub fn names_in(stream: &DataStreamClass, record: &EventRecordClass) -> Vec<String> {
         let mut columns = CsvColumns::new(JsonTime::Both);
@@ -114,8 +119,8 @@ impl CsvColumn {
     }
 }
 
-/// Collects the columns of the events of several classes: properties first, then all fields in the order in which
-/// the classes have them, each name once.
+/// Collects the columns of events of several classes: properties first, then all fields in the order of the classes,
+/// each name once.
 #[derive(Debug)]
 pub struct CsvColumns {
     columns: Vec<CsvColumn>,
@@ -124,11 +129,11 @@ pub struct CsvColumns {
 }
 
 impl CsvColumns {
-    /// How many columns there are at most: every event has as many cells.
+    /// Maximum number of columns, since every event has as many cells.
     pub const MOST: usize = 2_000;
 
-    /// The properties that every table begins with: `time`, `event`, `host` and `stream`, and behind `time` also
-    /// `ts` if times are wanted in both forms.
+    /// Begins with the properties of every table: `time`, `event`, `host` and `stream`, and `ts` after `time` if
+    /// times have both formats.
     #[must_use]
     pub fn new(time: JsonTime) -> Self {
         let names = ["time", "ts", "event", "host", "stream"];
@@ -136,16 +141,16 @@ impl CsvColumns {
         Self { columns: wanted.map(CsvColumn::new).collect(), known: HashSet::new(), are_all: true }
     }
 
-    /// Adds what all events of a data stream class have: the fields of the packet context, of the event record header
-    /// and of the common context, without those that only serve decoding. Members of structures are columns of their
-    /// own; arrays, variants and unions are one column each.
+    /// Adds the columns of all events of a data stream class: the fields of the packet context, of the event record
+    /// header and of the common context, except those that only serve decoding. Members of structures are columns of
+    /// their own; arrays, variants and unions are one column each.
     pub fn add_stream(&mut self, stream: &DataStreamClass) {
         self.add_scope(Scope::PacketContext, &stream.packet_context);
         self.add_scope(Scope::EventRecordHeader, &stream.event_record_header);
         self.add_scope(Scope::CommonContext, &stream.common_context);
     }
 
-    /// Adds what the events of a class have besides: the fields of the specific context and of the payload.
+    /// Adds the other columns of events of a class: the fields of the specific context and of the payload.
     pub fn add(&mut self, record: &EventRecordClass) {
         self.add_scope(Scope::SpecificContext, &record.specific_context);
         self.add_scope(Scope::Payload, &record.payload);
@@ -166,7 +171,7 @@ impl CsvColumns {
             Scope::Payload if !is_scope && !is_property => path.to_owned(),
             _ => format!("{lead}.{path}"),
         };
-        // Of contexts, the specific one is looked at first, whichever has it.
+        // The specific context is searched before the common one for paths with `ctx`.
         let scope = (lead != "ctx").then_some(scope);
         let within = if scope.is_some() { path.to_owned() } else { name.clone() };
         let suffix = match &class.kind {
@@ -187,30 +192,32 @@ impl CsvColumns {
         }
     }
 
-    /// The columns; None if there are more than [`CsvColumns::MOST`].
+    /// Returns the columns, or `None` if there are more than [`CsvColumns::MOST`].
     #[must_use]
     pub fn columns(self) -> Option<Vec<CsvColumn>> {
         self.are_all.then_some(self.columns)
     }
 }
 
-/// What a column is in the events of a class.
+/// Field of a column in the events of a class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Target {
     pub(super) scope: Scope,
     /// Index of the field in the order of [`Plan::nodes`](ichnos_model::plan::Plan::nodes).
     pub(super) node: usize,
-    /// Index of what comes behind it and all that is within it.
+    /// Index after the field and everything in it.
     pub(super) end: usize,
-    /// The arrays around it, the outermost first: the index of their elements, and which of them.
+    /// Enclosing arrays, outermost first: index of the element field, and number of the element.
     pub(super) elements: Vec<(usize, u64)>,
     /// The names that the value has, in place of the value.
     pub(super) names: bool,
+    /// The value may be a date.
+    pub(super) is_date: bool,
 }
 
 impl Path {
-    /// The fields that it is in the events of a class: of a variant, one of each option that has it. Empty if
-    /// there is none.
+    /// Returns the fields of the path in events of a class: for a variant, one per option that has it. Empty if there
+    /// are none.
     pub(super) fn resolve(&self, trees: &Trees<'_>) -> Vec<Target> {
         let found = self.find(trees, &self.path, false);
         if !found.is_empty() {
@@ -236,11 +243,11 @@ impl Path {
     }
 }
 
-/// The fields of all scopes of the events of a class.
+/// Fields of all scopes of the events of a class.
 pub(super) struct Trees<'c>(Vec<(Scope, Tree<'c>)>);
 
 impl<'c> Trees<'c> {
-    /// Of an event.
+    /// Makes the trees for the class of an event.
     pub(super) fn of_event(event: &Event<'c>) -> Self {
         let root = |scope| Some((scope, Tree::new(&event.plan(scope)?.root().class)));
         Self(SCOPES.iter().filter_map(|(scope, _)| root(*scope)).collect())
@@ -269,21 +276,26 @@ impl<'c> Trees<'c> {
     fn find(&self, scope: Scope, path: &str, names: bool) -> Vec<Target> {
         let mut found = Vec::new();
         if let Some(tree) = self.of(scope) {
-            let target = Target { scope, node: 0, end: 0, elements: Vec::new(), names };
+            let target = Target { scope, node: 0, end: 0, elements: Vec::new(), names, is_date: false };
             tree.follow(target, path, &mut found);
         }
         found
     }
 }
 
-/// The fields of a scope, in the order of the nodes of its plan: each before those within it.
-pub(super) struct Tree<'c>(Vec<Branch<'c>>);
+/// The fields of a scope.
+pub(super) struct Tree<'c> {
+    /// In the order of the nodes of its plan: each before those within it.
+    branches: Vec<Branch<'c>>,
+    /// Made when the first path is followed.
+    index: OnceCell<MemberIndex>,
+}
 
 struct Branch<'c> {
     class: &'c FieldClass,
-    /// Name of the member; empty if it is none.
+    /// Name of the member; empty if it has no name.
     name: &'c str,
-    /// Index of what comes behind it and all that is within it.
+    /// Index after the field and everything in it.
     end: usize,
 }
 
@@ -291,21 +303,21 @@ impl<'c> Tree<'c> {
     fn new(root: &'c FieldClass) -> Self {
         let mut branches = Vec::new();
         grow(&mut branches, root, "");
-        Self(branches)
+        Self { branches, index: OnceCell::new() }
     }
 
-    /// The fields right within one.
+    /// Returns the fields directly in a field.
     fn children(&self, node: usize) -> impl Iterator<Item = usize> {
         let end = self.end(node);
         std::iter::successors(Some(node + 1), |child| Some(self.end(*child)).filter(|next| next > child))
             .take_while(move |child| *child < end)
     }
 
-    /// The members of a structure, without padding: each with its name and its number among those of this name.
+    /// Returns the members of a structure, without padding: index, name, and number among those with this name.
     fn members(&self, node: usize) -> impl Iterator<Item = (usize, &'c str, u64)> {
         let mut counts: HashMap<&str, u64> = HashMap::new();
         self.children(node).filter_map(move |child| {
-            let branch = self.0.get(child)?;
+            let branch = self.branches.get(child)?;
             if matches!(branch.class.kind, FieldKind::Padding(_)) {
                 return None;
             }
@@ -316,9 +328,33 @@ impl<'c> Tree<'c> {
         })
     }
 
+    fn index(&self) -> &MemberIndex {
+        self.index.get_or_init(|| MemberIndex::new(self))
+    }
+
+    /// The members of a structure with whose names a path begins, in their order, each with the rest of the path.
+    fn named<'p>(&self, node: usize, path: &'p str) -> Vec<(usize, &'p str)> {
+        self.index().named.find(node, path, |child, head| {
+            self.branches.get(child).is_some_and(|branch| branch.name == head)
+        })
+    }
+
+    /// The same with the members that are numbered.
+    fn numbered<'p>(&self, node: usize, path: &'p str) -> Vec<(usize, &'p str)> {
+        if !path.contains('#') {
+            return Vec::new();
+        }
+        let MemberIndex { numbered, numbers, .. } = self.index();
+        numbered.find(node, path, |child, head| {
+            let name = self.branches.get(child).map_or("", |branch| branch.name);
+            let number = numbers.get(&child).map(|number| numbered_suffix(*number));
+            head.strip_prefix(name).zip(number).is_some_and(|(rest, number)| rest == number)
+        })
+    }
+
     /// Takes a path from a field on, and adds the fields that it leads to.
     fn follow(&self, target: Target, path: &str, found: &mut Vec<Target>) {
-        let Some(branch) = self.0.get(target.node) else { return };
+        let Some(branch) = self.branches.get(target.node) else { return };
         let to = |node| Target { node, ..target.clone() };
         match &branch.class.kind {
             FieldKind::Optional { .. } | FieldKind::Variant { .. } => {
@@ -327,38 +363,22 @@ impl<'c> Tree<'c> {
             kind if path.is_empty() => {
                 let has_names = matches!(kind, FieldKind::BitMap { .. }) || mappings(kind).is_some();
                 if !matches!(kind, FieldKind::Padding(_)) && (has_names || !target.names) {
-                    found.push(Target { end: branch.end, ..target });
+                    let is_date = branch.class.integer().is_some_and(|integer| integer.wall_clock.is_some());
+                    found.push(Target { end: branch.end, is_date, ..target });
                 }
             }
             FieldKind::Structure { .. } | FieldKind::Union { .. } => {
                 let before_all = found.len();
-                for child in self.children(target.node) {
-                    let name = self.0.get(child).map_or("", |child| child.name);
-                    let rest = path.strip_prefix(name).and_then(|rest| match rest {
-                        "" => Some(rest),
-                        _ => rest.strip_prefix('.'),
-                    });
-                    let before = found.len();
-                    if let Some(rest) = rest {
-                        self.follow(to(child), rest, found);
-                    }
+                for (child, rest) in self.named(target.node, path) {
+                    self.follow(to(child), rest, found);
                     // Of members with the same name, the first one.
-                    if found.len() > before {
-                        break;
+                    if found.len() > before_all {
+                        return;
                     }
                 }
                 // Others, and those without a name, are numbered.
-                if found.len() == before_all && path.contains('#') {
-                    for (child, name, number) in self.members(target.node) {
-                        let rest =
-                            path.strip_prefix(name).and_then(|rest| rest.strip_prefix(&numbered("", number)));
-                        let is_it = |rest: &&str| {
-                            is_numbered(name, number) && (rest.is_empty() || rest.starts_with('.'))
-                        };
-                        if let Some(rest) = rest.filter(is_it) {
-                            self.follow(to(child), rest.trim_start_matches('.'), found);
-                        }
-                    }
+                for (child, rest) in self.numbered(target.node, path) {
+                    self.follow(to(child), rest.trim_start_matches('.'), found);
                 }
             }
             FieldKind::Array { .. } => {
@@ -373,11 +393,11 @@ impl<'c> Tree<'c> {
         }
     }
 
-    /// Whether a field, or one within it, does not only serve decoding.
+    /// `true` if a field, or one in it, does not only serve decoding.
     fn has_value(&self, node: usize) -> bool {
         (node..self.end(node)).any(|index| {
             let is_leaf = self.end(index) == index + 1;
-            self.0.get(index).is_some_and(|branch| {
+            self.branches.get(index).is_some_and(|branch| {
                 is_leaf
                     && !matches!(branch.class.kind, FieldKind::Padding(_))
                     && branch.class.roles.is_empty()
@@ -385,18 +405,18 @@ impl<'c> Tree<'c> {
         })
     }
 
-    /// The index of what comes behind a field and all that is within it.
+    /// Returns the index after a field and everything in it.
     fn end(&self, node: usize) -> usize {
-        self.0.get(node).map_or(node, |branch| branch.end)
+        self.branches.get(node).map_or(node, |branch| branch.end)
     }
 
-    /// Calls `take` with the path of each field that is a column by default.
+    /// Calls `take` with the path of each field that is a default column.
     fn each_leaf(&self, take: &mut dyn FnMut(&str, &'c FieldClass)) {
         self.leaves(0, &mut String::new(), take);
     }
 
     fn leaves(&self, node: usize, path: &mut String, take: &mut dyn FnMut(&str, &'c FieldClass)) {
-        let Some(branch) = self.0.get(node) else { return };
+        let Some(branch) = self.branches.get(node) else { return };
         match &branch.class.kind {
             FieldKind::Structure { .. } => {
                 for (child, name, number) in self.members(node) {
@@ -422,6 +442,90 @@ impl<'c> Tree<'c> {
     }
 }
 
+/// Index of the members of all structures and unions of a scope by their names, so that a path is not compared with each
+/// member.
+#[derive(Debug, Default)]
+struct MemberIndex {
+    named: NameIndex,
+    /// Members whose names are followed by their numbers.
+    numbered: NameIndex,
+    /// The numbers, by index of the field.
+    numbers: HashMap<usize, u64>,
+}
+
+impl MemberIndex {
+    fn new(tree: &Tree<'_>) -> Self {
+        let mut index = Self::default();
+        for (node, branch) in tree.branches.iter().enumerate() {
+            if !matches!(branch.class.kind, FieldKind::Structure { .. } | FieldKind::Union { .. }) {
+                continue;
+            }
+            for child in tree.children(node) {
+                let name = tree.branches.get(child).map_or("", |child| child.name);
+                index.named.add(node, name, child);
+            }
+            for (child, name, number) in
+                tree.members(node).filter(|(_, name, number)| is_numbered(name, *number))
+            {
+                index.numbered.add(node, &numbered(name, number), child);
+                index.numbers.insert(child, number);
+            }
+        }
+        index.named.0.sort_unstable();
+        index.numbered.0.sort_unstable();
+        index
+    }
+}
+
+/// Fields by the structure that they are in and the hash of their names, sorted.
+#[derive(Debug, Default)]
+struct NameIndex(Vec<(usize, u64, usize)>);
+
+impl NameIndex {
+    fn add(&mut self, node: usize, name: &str, child: usize) {
+        if let Some((_, hash)) = heads(name).last() {
+            self.0.push((node, hash, child));
+        }
+    }
+
+    /// The members of a structure that a path begins with, in their order, with the rest of the path. `is_called`: whether
+    /// a member has a name.
+    fn find<'p>(
+        &self,
+        node: usize,
+        path: &'p str,
+        is_called: impl Fn(usize, &str) -> bool,
+    ) -> Vec<(usize, &'p str)> {
+        let mut found = Vec::new();
+        for (end, hash) in heads(path) {
+            let (head, rest) = path.split_at(end);
+            let rest = rest.strip_prefix('.').unwrap_or(rest);
+            let first = self.0.partition_point(|(known, other, _)| (*known, *other) < (node, hash));
+            let members = self.0.get(first..).unwrap_or_default().iter();
+            let same = members.take_while(|(known, other, _)| (*known, *other) == (node, hash));
+            found
+                .extend(same.filter(|(.., child)| is_called(*child, head)).map(|(.., child)| (*child, rest)));
+        }
+        found.sort_by_key(|(child, _)| *child);
+        found
+    }
+}
+
+/// The beginnings of a path that can be names, as names may have points in them: their lengths and hashes.
+fn heads(path: &str) -> impl Iterator<Item = (usize, u64)> {
+    let mut hasher = DefaultHasher::new();
+    let mut end = 0;
+    path.split('.').enumerate().map(move |(i, step)| {
+        if i > 0 {
+            hasher.write(b".");
+            end += 1;
+        }
+        hasher.write(step.as_bytes());
+        end += step.len();
+        (end, hasher.finish())
+    })
+}
+
 /// Returns `true` if the name of a member is followed by its number: it is not the first one of this name, or it has
 /// none.
 fn is_numbered(name: &str, number: u64) -> bool {
@@ -429,7 +533,11 @@ fn is_numbered(name: &str, number: u64) -> bool {
 }
 
 fn numbered(name: &str, number: u64) -> String {
-    format!("{name}#{number}")
+    format!("{name}{}", numbered_suffix(number))
+}
+
+fn numbered_suffix(number: u64) -> String {
+    format!("#{number}")
 }
 
 fn grow<'c>(branches: &mut Vec<Branch<'c>>, class: &'c FieldClass, name: &'c str) {

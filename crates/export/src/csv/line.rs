@@ -1,7 +1,8 @@
 //! Lines: cells with separators between them.
 
 use ichnos_json::write::ValueWriter;
-use ichnos_model::Event;
+use ichnos_model::decode::DecodeError;
+use ichnos_model::{Event, Scope};
 
 use super::cells::{Cells, CommonKeys, ScopeCells, find};
 use super::columns::Property;
@@ -9,14 +10,25 @@ use super::{CsvForm, CsvOptions};
 use crate::number;
 use crate::printable::{Escaping, escape_from};
 use crate::property;
+use crate::repeated::Repeated;
 use crate::time::TimeWriter;
 
-/// Cells that are the same for all events of a data stream.
+/// State of a data stream: they can be very many.
 #[derive(Debug)]
 pub(super) struct StreamState {
+    /// Cells that are the same for all of its events.
     pub(super) stream: Box<[u8]>,
     pub(super) trace: Box<[u8]>,
+    /// The cells of contexts as they were for the event before, each with the number of the shape that they had.
+    pub(super) contexts: Vec<(usize, Repeated)>,
 }
+
+/// Separators and fields of the cells of a context.
+pub(super) type ContextShape = (Scope, Vec<(usize, usize, bool)>);
+
+/// Shapes of contexts that are told apart at most: more than one is rare, as it takes a payload with a field of the name
+/// of a column that is in a context elsewhere.
+const MOST_SHAPES: usize = 16;
 
 /// State of a data stream class.
 #[derive(Debug)]
@@ -24,33 +36,39 @@ pub(super) struct StreamClassState {
     pub(super) time: TimeWriter,
     pub(super) host: Box<[u8]>,
     pub(super) keys: CommonKeys,
+    pub(super) shapes: Vec<ContextShape>,
 }
 
-/// Cells that events of a class can have. Other columns of a wide table take only their separators.
+/// Cells of events of a class. Other columns of a wide table take only their separators.
 #[derive(Debug)]
 pub(super) struct ClassState {
     name: Box<[u8]>,
-    /// In the order of their columns.
+    /// Cells in the order of their columns.
     cells: Vec<ClassCell>,
     /// Number of separators after the last cell.
     trailing: usize,
     pub(super) scopes: Vec<ScopeCells>,
-    /// Set if fields come in the order of their columns, so that they are written right into the line.
+    /// `true` if fields come in the order of their columns, so that they are written directly into the line.
     pub(super) is_in_order: bool,
 }
 
-/// A cell that events of a class can have.
+/// A cell of events of a class.
 #[derive(Debug)]
 struct ClassCell {
-    /// Number of separators between the cell before and this one.
+    /// Number of separators between the previous cell and this one.
     separators: usize,
-    /// `None`: a field.
+    /// `None` for a field.
     property: Option<Property>,
 }
 
 impl ClassState {
-    pub(super) fn new(event: &Event<'_>, options: &CsvOptions, keys: &mut CommonKeys) -> Self {
-        let (scopes, columns) = find(event, &options.columns, keys);
+    pub(super) fn new(
+        event: &Event<'_>,
+        options: &CsvOptions,
+        keys: &mut CommonKeys,
+        shapes: &mut Vec<ContextShape>,
+    ) -> Self {
+        let (mut scopes, columns) = find(event, &options.columns, keys);
         let mut before = 0;
         let cell = |(column, property)| {
             let separators = column - before;
@@ -62,14 +80,55 @@ impl ClassState {
         let name = property_cell(event.name(), options);
         let mut last = 0;
         let is_in_order = scopes.iter().all(|scope| scope.is_in_order(&mut last));
+        if is_in_order {
+            for scope in &mut scopes {
+                scope.use_order();
+                scope.context = Context::of(scope, &cells, shapes);
+            }
+        }
         Self { name, cells, trailing, scopes, is_in_order }
+    }
+}
+
+/// The cells of a context that mostly are as they were for the event before.
+#[derive(Debug)]
+pub(super) struct Context {
+    /// Numbers of the first cell and of the one behind the last one.
+    cells: [usize; 2],
+    /// Number of the shape.
+    shape: usize,
+}
+
+impl Context {
+    /// `None` for other scopes, and where properties are between the cells.
+    fn of(scope: &ScopeCells, cells: &[ClassCell], shapes: &mut Vec<ContextShape>) -> Option<Self> {
+        if !matches!(scope.scope, Scope::PacketContext | Scope::CommonContext) {
+            return None;
+        }
+        let mut fields = scope.fields();
+        let first = fields.next()?.0;
+        let end = fields.last().map_or(first, |(cell, ..)| cell) + 1;
+        let within = cells.get(first..end)?;
+        if within.iter().any(|cell| cell.property.is_some()) {
+            return None;
+        }
+        let field =
+            |(cell, node, names): (usize, usize, bool)| Some((cells.get(cell)?.separators, node, names));
+        let shape = (scope.scope, scope.fields().map(field).collect::<Option<Vec<_>>>()?);
+        let known = shapes.iter().position(|known| *known == shape);
+        let shape = known.or_else(|| {
+            (shapes.len() < MOST_SHAPES).then(|| shapes.push(shape))?;
+            Some(shapes.len() - 1)
+        });
+        Some(Self { cells: [first, end], shape: shape? })
     }
 }
 
 /// The line of an event, from left to right.
 pub(super) struct Line<'a> {
     event: &'a Event<'a>,
-    stream: &'a StreamState,
+    /// The cells of the data stream and of the trace.
+    sources: [&'a [u8]; 2],
     time: &'a mut TimeWriter,
     host: &'a [u8],
     class: &'a ClassState,
@@ -81,35 +140,74 @@ pub(super) struct Line<'a> {
 impl<'a> Line<'a> {
     pub(super) fn new(
         event: &'a Event<'a>,
-        stream: &'a StreamState,
+        sources: [&'a [u8]; 2],
         time: &'a mut TimeWriter,
         host: &'a [u8],
         class: &'a ClassState,
         options: &'a CsvOptions,
     ) -> Self {
-        Self { event, stream, time, host, class, options, next: 0 }
+        Self { event, sources, time, host, class, options, next: 0 }
     }
 
-    /// Appends all that comes before the cell with this number; `false` if the cell was written before.
+    /// Appends everything before the cell with this number. Returns `false` if the cell was already written.
     #[inline]
     pub(super) fn begin_cell(&mut self, out: &mut Vec<u8>, number: usize) -> bool {
         if number < self.next {
             return false;
         }
-        while let Some(cell) = self.class.cells.get(self.next) {
+        self.push_before(out, number);
+        if let Some(cell) = self.class.cells.get(number) {
             push_separators(out, cell.separators, self.options);
-            self.next += 1;
-            if self.next > number {
-                break;
-            }
-            if let Some(property) = cell.property {
-                self.push_property(out, property);
-            }
+            self.next = number + 1;
         }
         true
     }
 
-    /// Quotes the cell whose text begins at `begin`, if that is necessary.
+    /// Appends all cells before the one with this number that are not there yet.
+    #[inline]
+    fn push_before(&mut self, out: &mut Vec<u8>, number: usize) {
+        while self.next < number
+            && let Some(cell) = self.class.cells.get(self.next)
+        {
+            push_separators(out, cell.separators, self.options);
+            self.next += 1;
+            if let Some(property) = cell.property {
+                self.push_property(out, property);
+            }
+        }
+    }
+
+    /// Appends the cells of a scope, which are in order.
+    #[inline]
+    pub(super) fn push_scope(
+        &mut self,
+        out: &mut Vec<u8>,
+        scope: &ScopeCells,
+        contexts: &mut Vec<(usize, Repeated)>,
+        cells: &mut Cells,
+    ) -> Result<(), DecodeError> {
+        let (event, Some(context)) = (self.event, &scope.context) else {
+            return scope.write_to_line(self.event, out, self, cells);
+        };
+        let Some(plan) = event.plan(scope.scope) else { return Ok(()) };
+        let [first, end] = context.cells;
+        self.push_before(out, first);
+        let known = contexts.iter().position(|(shape, _)| *shape == context.shape);
+        let place = known.unwrap_or_else(|| {
+            contexts.push((context.shape, Repeated::default()));
+            contexts.len() - 1
+        });
+        let Some((_, repeated)) = contexts.get_mut(place) else { return Ok(()) };
+        repeated.push(out, event, scope.scope, plan, |out| {
+            scope.write_to_line(event, out, self, cells)?;
+            self.push_before(out, end);
+            Ok(())
+        })?;
+        self.next = end;
+        Ok(())
+    }
+
+    /// Quotes the cell whose text begins at `begin`, if necessary.
     #[inline]
     pub(super) fn quote(&self, out: &mut Vec<u8>, begin: usize, scratch: &mut Vec<u8>) {
         let text = out.get(begin..).unwrap_or_default();
@@ -157,8 +255,8 @@ impl<'a> Line<'a> {
             },
             (Property::Name, _) => &self.class.name,
             (Property::Host, _) => self.host,
-            (Property::Stream, _) => &self.stream.stream,
-            (Property::Trace, _) => &self.stream.trace,
+            (Property::Stream, _) => self.sources[0],
+            (Property::Trace, _) => self.sources[1],
         };
         out.extend_from_slice(cell);
     }
@@ -174,7 +272,7 @@ fn push_separators(out: &mut Vec<u8>, count: usize, options: &CsvOptions) {
     }
 }
 
-/// The cell of a property; nothing if that has no text.
+/// Returns the cell of a property; empty without a text.
 pub(super) fn property_cell(text: &str, options: &CsvOptions) -> Box<[u8]> {
     let mut cell = Vec::new();
     if !text.is_empty() {
@@ -192,18 +290,22 @@ impl CsvForm {
     }
 }
 
-/// Returns `true` if a cell is written as its text is.
+/// Returns `true` if a cell is written without quoting or escaping.
 #[inline]
 fn is_verbatim(text: &[u8], options: &CsvOptions) -> bool {
     if options.printable_only {
         return false;
     }
     match options.form {
-        CsvForm::Comma => {
-            !text.is_empty() && !text.iter().any(|byte| matches!(byte, b'"' | b',' | b'\n' | b'\r'))
-        }
-        CsvForm::Tab => !text.iter().any(|byte| matches!(byte, b'\t' | b'\n' | b'\r' | b'\\')),
+        CsvForm::Comma => !text.is_empty() && !has(text, |byte| matches!(byte, b'"' | b',' | b'\n' | b'\r')),
+        CsvForm::Tab => !has(text, |byte| matches!(byte, b'\t' | b'\n' | b'\r' | b'\\')),
     }
+}
+
+/// Returns `true` if a text has such a byte. All bytes are looked at, several at once.
+#[inline]
+fn has(text: &[u8], is_such: impl Fn(u8) -> bool) -> bool {
+    text.iter().fold(false, |found, byte| found | is_such(*byte))
 }
 
 /// Appends a cell that is there: so that it is another one than one that is not, an empty text is quoted where there
@@ -213,7 +315,7 @@ pub(super) fn push_cell(out: &mut Vec<u8>, text: &[u8], options: &CsvOptions) {
     let begin = out.len();
     match options.form {
         CsvForm::Comma => {
-            let is_quoted = text.iter().any(|byte| matches!(byte, b'"' | b',' | b'\n' | b'\r'));
+            let is_quoted = has(text, |byte| matches!(byte, b'"' | b',' | b'\n' | b'\r'));
             if is_quoted || text.is_empty() {
                 push_quoted(out, text);
             } else {
@@ -256,7 +358,7 @@ fn push_escaped(out: &mut Vec<u8>, mut text: &[u8]) {
 
 /// Ends the line that begins at `begin`.
 pub(super) fn end_line(out: &mut Vec<u8>, begin: usize, options: &CsvOptions) {
-    // Readers pass over empty lines.
+    // Readers skip empty lines.
     if out.len() == begin && options.form == CsvForm::Comma {
         out.extend_from_slice(b"\"\"");
     }

@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use ichnos_model::{
     DataStreamClass, EventRecordClass, FieldClass, FieldKind, IntegerProperties, IntegerRange, Length,
@@ -37,7 +38,7 @@ fn flags() -> Arc<FieldClass> {
     class(FieldKind::BitMap { bits: bits(8), flags })
 }
 
-/// A payload of most kinds of fields.
+/// A payload with most kinds of fields.
 fn payload() -> Arc<FieldClass> {
     structure(vec![
         ("text", string()),
@@ -58,7 +59,7 @@ fn columns(names: &[&str]) -> Arc<[CsvColumn]> {
 fn default_columns(fixture: &Fixture, time: JsonTime) -> Arc<[CsvColumn]> {
     let mut columns = CsvColumns::new(time);
     let class = fixture.stream.class();
-    // The second time, nothing is new.
+    // The second iteration adds nothing.
     for _ in 0..2 {
         columns.add_stream(class);
         columns.add(&class.event_records[0]);
@@ -104,28 +105,31 @@ fn columns_that_are_named() {
         let options = CsvOptions { columns: columns(names), ..CsvOptions::default() };
         written(&fixture, options, BYTES).split_once('\n').unwrap().1.to_owned()
     };
-    // In any order, several times, and one within another.
+    // In any order, repeated, and nested.
     assert_eq!(show(&["list.1.w.0", "in.x", "list.0.v", "in.x", "list.1.w"]), "5,7,1,7,\"[5,6]\"\n");
     assert_eq!(show(&["in", "in.x", "in.y"]), "\"{\"\"x\"\":7,\"\"y\"\":\"\"y\\\\\\t\"\"}\",7,y\\\t\n");
     assert_eq!(
         show(&["event", "payload.event", "id", "log_level", "cycles", "trace"]),
         "ev,9,3,warning,1000000001,path/trace\n"
     );
-    // What is beyond the elements, of another scope or nowhere; names where there are none.
+    // Missing elements, other scopes, unknown fields; names of values without names.
     assert_eq!(
         show(&["list.2.v", "ctx.in.x", "nothing", "in.x.labels", "state.flags", "cpu"]),
         ",,,,low|even,2\n"
     );
     // A line is never empty.
     assert_eq!(show(&["nothing"]), "\"\"\n");
-    // An empty text is there.
+    // An empty text is present.
     let options = CsvOptions { columns: columns(&["text", "nothing"]), ..CsvOptions::default() };
     assert!(written(&fixture, options, &[&[0], &BYTES[11..]].concat()).ends_with("\n\"\",\n"));
     for (path, expected) in
         [("list.1.w", true), ("list.7", true), ("in.z", false), ("in.x.labels", false), ("time", true)]
     {
         let class = fixture.stream.class();
-        assert_eq!(CsvColumn::new(path).is_in(class, &class.event_records[0]), expected, "{path}");
+        let column = CsvColumn::new(path);
+        let mut unknown = vec![&column];
+        CsvColumn::remove_known(&mut unknown, class, &class.event_records[0]);
+        assert_eq!(unknown.is_empty(), expected, "{path}");
     }
 }
 
@@ -150,6 +154,40 @@ fn few_of_many_fields() {
     assert_eq!(written(&fixture, options, &bytes), "f4999,f0,f2500,f5000\n230,0,241,\n");
 }
 
+/// Makes what is known of the class of each event anew, so many times.
+struct Classes(Arc<[CsvColumn]>, u32);
+
+impl Sink for Classes {
+    fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
+        let options = CsvOptions { columns: Arc::clone(&self.0), ..CsvOptions::default() };
+        if let Message::Event(event) = message {
+            for _ in 0..self.1 {
+                assert!(
+                    ClassState::new(event, &options, &mut CommonKeys::default(), &mut Vec::new()).is_in_order
+                );
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+/// Columns are found in time that grows with the number of fields, not with its square: this many comparisons took a
+/// hundred times as long.
+#[test]
+fn classes_of_very_many_fields() {
+    let numbered: Vec<&str> = vec!["a"; 1_900];
+    let names: Vec<String> = (0..1_900).map(|i| format!("a.field{i}")).collect();
+    let named = names.iter().map(String::as_str).collect();
+    for names in [numbered, named] {
+        let fixture = Fixture::new(structure(names.into_iter().map(|name| (name, u8_class())).collect()));
+        let columns = default_columns(&fixture, JsonTime::Nanoseconds);
+        assert_eq!(columns.len(), 1_905);
+        ichnos_testing::in_cpu_time(Duration::from_secs(3), "finding columns", || {
+            fixture.event(&mut Classes(columns, 10), 0, &[0; 1_900]);
+        });
+    }
+}
+
 /// Members of the same name, and members without one, have a column each.
 #[test]
 fn members_of_the_same_name() {
@@ -170,6 +208,46 @@ fn members_of_the_same_name() {
     assert_eq!(names_found[names_found.len() - 2..], ["a", "a#2"]);
 }
 
+/// Cells of contexts that are as they were for the event before are those that they would be if it was the first one, also
+/// where a payload has a field that in other classes is one of the context.
+#[test]
+fn contexts_that_repeat() {
+    let fixture = Fixture::with(structure(vec![("p", u8_class())]), |trace| {
+        let stream = &mut trace.data_streams[0];
+        stream.common_context = Some(structure(vec![("a", enumeration()), ("b", u8_class())]));
+        let of = |id, name| EventRecordClass {
+            id,
+            name: Some(format!("with {name}")),
+            payload: Some(structure(vec![(name, u8_class())])),
+            ..EventRecordClass::default()
+        };
+        stream.event_records.extend([of(4, "a"), of(5, "b"), of(6, "cpu")].map(Arc::new));
+    });
+    // The payload lies where the context does.
+    let events: Vec<(usize, [u8; 2])> =
+        (0..64).map(|i| (i % 4, [[2, 7][i / 4 % 2], [2, 9][i / 16 % 2]])).collect();
+    for names in [
+        &["event", "cpu", "a", "a.labels", "b", "p"][..],
+        &["cpu", "event", "a", "b", "stream"],
+        &["a", "cpu", "p", "b"],
+        &["a", "b", "a", "a.labels"],
+        &["a", "stream", "b", "none", "p"],
+        &["a", "a.labels"],
+    ] {
+        let write = |events: &[(usize, [u8; 2])]| {
+            let out = Shared::default();
+            let mut sink =
+                Csv::new(out.clone(), CsvOptions { columns: columns(names), ..CsvOptions::default() });
+            events.iter().for_each(|(class, bytes)| fixture.event_of(&mut sink, *class, bytes));
+            fixture.end(&mut sink);
+            out.text().split_once('\n').unwrap().1.to_owned()
+        };
+        let alone: String = events.chunks(1).map(write).collect();
+        assert_eq!(write(&events), alone, "{names:?}");
+        assert!(alone.lines().collect::<std::collections::HashSet<_>>().len() >= 2, "{alone}");
+    }
+}
+
 /// Chunks are written without a first line of their own.
 #[test]
 fn chunks() {
@@ -180,7 +258,7 @@ fn chunks() {
     });
 }
 
-/// What a reader of RFC 4180 makes of a text.
+/// Parses a text by the rules of RFC 4180.
 fn read_commas(text: &str) -> Vec<Vec<String>> {
     let (mut lines, mut line, mut cell) = (Vec::new(), Vec::new(), String::new());
     let mut chars = text.chars().peekable();
@@ -225,7 +303,7 @@ fn random_text(random: &mut Random) -> String {
     (0..random.index(6)).map(|_| pieces[random.index(pieces.len())]).collect()
 }
 
-/// Whatever texts have in them, names of fields included, a reader finds them.
+/// Try the whole path as names of fields first.
 #[test]
 fn readers_find_all_texts() {
     cases(300, |random| {
@@ -253,7 +331,7 @@ fn readers_find_all_texts() {
     });
 }
 
-/// A terminal gets nothing that is not printable but the ends of lines and the tabs between cells.
+/// A terminal receives nothing unprintable except line ends and tabs between cells.
 #[test]
 fn terminals() {
     let fixture = Fixture::with(payload(), |trace| {
@@ -274,7 +352,7 @@ fn terminals() {
     }
 }
 
-/// Losses are in no line.
+/// Losses are not written.
 #[test]
 fn losses_are_left_out() {
     let fixture = Fixture::new(payload());

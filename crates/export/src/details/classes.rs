@@ -1,4 +1,4 @@
-//! Classes in lines: of traces, data streams, event records and fields.
+//! Classes of traces, data streams, event records and fields, as lines.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use super::DetailsOptions;
 use super::text::Lines;
 use crate::property::{self, Hidden};
 
-/// What packets of a data stream class say.
+/// Optional data in packets of a data stream class.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StreamFeatures {
     pub(crate) packet_begin_time: bool,
@@ -55,7 +55,7 @@ fn has_role(class: &FieldClass, role: Role) -> bool {
     }
 }
 
-/// Writes a trace class with all classes within.
+/// Writes a trace class with all classes in it.
 pub(crate) fn write_trace_class(lines: &mut Lines<'_>, trace: &Trace, options: &DetailsOptions) {
     let class = &trace.class;
     lines.object("Trace class");
@@ -131,7 +131,7 @@ fn write_stream_class(lines: &mut Lines<'_>, trace: &Trace, index: usize, option
     lines.indent -= 2;
 }
 
-/// Writes the properties of an event record class but for its field classes.
+/// Writes the properties of an event record class except its field classes.
 fn write_event_class(lines: &mut Lines<'_>, class: &EventRecordClass, options: &DetailsOptions) {
     lines.indent();
     lines.object("Event class");
@@ -189,7 +189,7 @@ fn write_clock_class(
     if let Some(accuracy) = clock.accuracy {
         lines.integer_line("Accuracy (cycles)", i128::from(accuracy));
     }
-    // The offset is reported with less than a second of cycles.
+    // The offset in cycles is written as less than a second.
     let frequency = clock.frequency.max(1);
     let seconds = i128::from(clock.offset_seconds) + i128::from(clock.offset_cycles / frequency);
     lines.integer_line("Offset from origin (s)", seconds);
@@ -213,7 +213,7 @@ fn write_clock_class(
 
 /// Writes attributes, if there are any, with the end of their last line.
 ///
-/// Those that only carry properties that are written anyway are left out.
+/// Skips attributes that only hold properties which are written anyway.
 fn write_attributes(lines: &mut Lines<'_>, attributes: &Attributes) {
     let shown = |(namespace, _): &&(String, Value)| namespace != "babeltrace.org,2020";
     if attributes.iter().any(|entry| shown(&entry)) {
@@ -248,10 +248,10 @@ fn write_ranges(lines: &mut Lines<'_>, ranges: impl Iterator<Item = IntegerRange
     }
 }
 
-/// Mappings by name; those of one name are one. There can be millions.
+/// Mappings grouped by name. There can be millions.
 struct ByName<'m> {
     mappings: &'m Mappings,
-    /// Their indexes, sorted by name.
+    /// Indexes of the mappings, sorted by name.
     order: Vec<u32>,
 }
 
@@ -266,7 +266,7 @@ impl<'m> ByName<'m> {
         self.mappings.get(index as usize).map_or("", |mapping| mapping.name)
     }
 
-    /// The indexes of the mappings of each name.
+    /// Returns the indexes of the mappings of each name.
     fn iter(&self) -> impl Iterator<Item = &[u32]> {
         self.order.chunk_by(|a, b| self.name(*a) == self.name(*b))
     }
@@ -284,7 +284,7 @@ fn push_count(lines: &mut Lines<'_>, count: usize, what: &str) {
     lines.push(if count == 1 { "" } else { "s" });
 }
 
-/// The classes that field locations may lead to.
+/// Classes reachable by field locations.
 #[derive(Clone, Copy)]
 struct Scopes<'a> {
     trace: &'a TraceClass,
@@ -297,7 +297,7 @@ impl<'a> Scopes<'a> {
         ichnos_model::plan::scope_class(scope, self.trace, self.stream, self.event).map(|class| &**class)
     }
 
-    /// Writes the class of a scope, if people are to see any of it.
+    /// Writes the class of a scope, unless all of it is hidden.
     fn write_root(&self, lines: &mut Lines<'_>, title: &str, scope: Scope, plan: Option<&Plan>) {
         let Some(class) = self.root(scope) else {
             return;
@@ -314,18 +314,18 @@ impl<'a> Scopes<'a> {
     }
 }
 
-/// Where a field location leads.
+/// Target of a field location.
 struct Target<'a> {
     scope: Scope,
-    /// Names of members, as people see them.
+    /// Names of members, as displayed.
     path: Vec<&'a str>,
     class: Option<&'a FieldClass>,
-    /// Whether there is none, as values say themselves what else a field says.
+    /// `true` if there is no target, because values hold their own lengths and selections.
     is_of_values: bool,
 }
 
 impl Target<'_> {
-    /// Whether people see it: headers are only there to decode.
+    /// `true` if the target is displayed; headers are hidden.
     fn is_seen(&self) -> bool {
         !self.is_of_values && !matches!(self.scope, Scope::PacketHeader | Scope::EventRecordHeader)
     }
@@ -344,7 +344,7 @@ impl Target<'_> {
     }
 }
 
-/// Finds the member of a structure, through what is transparent to field locations.
+/// Finds the member of a structure, through classes that are transparent to field locations.
 fn find_member<'a>(class: &'a FieldClass, wanted: &dyn Fn(&Member) -> bool) -> Option<&'a Member> {
     match &class.kind {
         FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
@@ -366,7 +366,7 @@ struct ClassWriter<'a> {
     hidden: &'a Hidden,
     /// Index of the next class in the order of the plan's nodes.
     next: usize,
-    /// Names of the structures around, from the root on; the root has none.
+    /// Names of the enclosing structures, from the root on; the root has no name.
     path: Vec<&'a str>,
 }
 
@@ -423,7 +423,7 @@ impl<'a> ClassWriter<'a> {
         lines.push("]");
     }
 
-    /// Gets past a class without writing it.
+    /// Skips a class without writing it.
     fn skip(&mut self, class: &FieldClass) {
         self.next += 1;
         match &class.kind {
@@ -439,7 +439,7 @@ impl<'a> ClassWriter<'a> {
         }
     }
 
-    /// Writes a class; `name` is that of the member it belongs to.
+    /// Writes a class; `name` is that of the member with this class.
     fn write(&mut self, lines: &mut Lines<'_>, class: &'a FieldClass, name: Option<&'a str>) {
         self.next += 1;
         match &class.kind {
@@ -496,8 +496,7 @@ impl<'a> ClassWriter<'a> {
         self.attributes(lines, class);
     }
 
-    /// Writes the attributes of a class after its line; true if there are any. The indentation
-    /// is that of the line.
+    /// Writes the attributes of a class after its line, with the same indentation. Returns `true` if there are any.
     fn attributes(&mut self, lines: &mut Lines<'_>, class: &FieldClass) -> bool {
         if class.attributes.is_empty() {
             return false;
@@ -509,8 +508,8 @@ impl<'a> ClassWriter<'a> {
         true
     }
 
-    /// Begins a list that follows the line of a class: without attributes it stands right below,
-    /// else under a title of its own. Gives by how much it is indented.
+    /// Begins a list after the line of a class: directly below without attributes, otherwise under
+    /// a title of its own. Returns the added indentation.
     fn begin_list(&mut self, lines: &mut Lines<'_>, class: &FieldClass, title: &str) -> usize {
         let titled = self.attributes(lines, class);
         lines.indent += 2;
@@ -524,7 +523,7 @@ impl<'a> ClassWriter<'a> {
         2
     }
 
-    /// Begins properties that follow the line of a class, each on a line of its own.
+    /// Begins properties after the line of a class, one per line.
     fn begin_properties(&mut self, lines: &mut Lines<'_>, class: &FieldClass) {
         let any = self.attributes(lines, class);
         lines.push(if any { "\n" } else { ":\n" });
@@ -655,7 +654,7 @@ impl<'a> ClassWriter<'a> {
         lines.indent -= indent;
     }
 
-    /// Writes a class that itself is described by attributes: then it is one property of two.
+    /// Writes a class that has attributes itself, as one property of two.
     fn described(
         &mut self,
         lines: &mut Lines<'_>,

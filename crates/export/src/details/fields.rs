@@ -1,4 +1,4 @@
-//! Fields in lines, one below the other.
+//! Fields as lines, one below the other.
 
 use ichnos_model::{
     DisplayBase, Field, FieldKind, Real, StringEncoding, Text, Uuid, VariableLengthValue, Visitor, Wide,
@@ -10,17 +10,17 @@ use crate::number;
 use crate::property::Hidden;
 use crate::time::push_date;
 
-/// What the field that is being written is in.
+/// Container of the field that is being written.
 #[derive(Clone, Copy, Debug)]
 enum Around {
-    /// Nothing, or an optional or a variant.
+    /// No container, or an optional or a variant.
     Alone,
     Structure,
-    /// An array of which this many elements were written.
+    /// An array, with the number of elements written so far.
     Array(u64),
 }
 
-/// What is kept from one scope to the next so that nothing is allocated anew.
+/// Buffers reused for all scopes, to avoid allocations.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     around: Vec<Around>,
@@ -37,7 +37,7 @@ pub(crate) struct FieldLines<'a> {
 }
 
 impl<'a> FieldLines<'a> {
-    /// Begins a scope that is called `title`.
+    /// Begins a scope with the title `title`.
     pub(crate) fn root(
         out: &'a mut Vec<u8>,
         palette: &'a Palette,
@@ -52,7 +52,7 @@ impl<'a> FieldLines<'a> {
         Self { out, palette, hidden, scratch, around: Around::Alone, indent: 2 }
     }
 
-    /// Appends what stands before a field; false if the field is hidden.
+    /// Appends the text before a field. Returns `false` if the field is hidden.
     #[inline]
     fn lead(&mut self, field: Field<'_>) -> bool {
         if self.hidden.has(field) {
@@ -89,7 +89,7 @@ impl<'a> FieldLines<'a> {
         self.out.extend_from_slice(text.as_bytes());
     }
 
-    /// Appends what stands before the value of a field; false if the field is hidden.
+    /// Appends the text before the value of a field. Returns `false` if the field is hidden.
     #[inline]
     fn begin_value(&mut self, field: Field<'_>) -> bool {
         let shown = self.lead(field);
@@ -188,7 +188,7 @@ impl Visitor for FieldLines<'_> {
             begin += usize::from(value.is_negative());
             number::separate(self.out, begin, 3, b',');
         } else {
-            // The sign comes before the mark of the base.
+            // The sign comes before the prefix of the base.
             let mut digits = Vec::new();
             value.write_radix(if base == DisplayBase::Octal { 3 } else { 4 }, &mut digits);
             let digits = match digits.strip_prefix(b"-") {

@@ -1,7 +1,7 @@
-//! Details that go on in the middle of a timeline.
+//! Details that resume in the middle of a timeline.
 //!
-//! Data streams begin, and classes are written, before everything that has a time: so all that a message
-//! depends on is in which order they begin.
+//! Data streams begin, and classes are written, before every message with a time, so the text
+//! depends only on the order in which data streams begin.
 
 use ichnos_model::DataStream;
 
@@ -10,7 +10,7 @@ use crate::output::TextWriter;
 use crate::resume::{ResumableSink, StreamOrder};
 
 impl<W> Details<W> {
-    /// The index of the trace of a data stream that has begun before, and the id of the data stream.
+    /// Returns the index of the trace of a data stream that has already begun, and the id of the data stream.
     pub(super) fn begun(&mut self, stream: &DataStream) -> (usize, u128) {
         match self.begun.as_ref().and_then(|order| order.rank(stream)) {
             Some(rank) => (rank.trace as usize, stream.id.unwrap_or(rank.without_id.into())),

@@ -107,7 +107,7 @@ fn compact_and_partial() {
     assert!(!print(&fixture, options, &[1]).contains('['));
 }
 
-/// The classes and the fields of a payload.
+/// Returns the classes and the fields of a payload.
 fn payload(members: Vec<(&str, Arc<FieldClass>)>, bytes: &[u8]) -> (String, String) {
     let text = print(&Fixture::new(structure(members)), DetailsOptions::default(), bytes);
     let classes = text.split_once("Payload field class: ").unwrap().1.split_once("\n\n").unwrap().0;
@@ -258,7 +258,7 @@ fn compounds_and_locations() {
         ),
         ("o", class(optional)),
     ];
-    // The packet context is not decoded here, so what it decides on is only shown as a class.
+    // The packet context is not decoded here, so fields that it selects are shown only as classes.
     let members_without = members[..3].to_vec();
     let (classes, fields) = payload(members_without, &[2, 7, 1, 8, 9, 10]);
     assert_eq!(
@@ -380,7 +380,7 @@ fn streams_list_each_other() {
     assert_eq!(out.text().matches(listed).count(), 2);
 }
 
-/// Beyond 1,024 data streams, a stream beginning lists those that no other one has listed.
+/// Beyond 1,024 data streams, a stream beginning lists only streams that were not listed before.
 #[test]
 fn many_streams_are_listed_once() {
     let fixture = Fixture::new(structure(vec![]));

@@ -1,15 +1,15 @@
-//! Pieces of indented lines.
+//! Elements of indented lines.
 
 use ichnos_model::Value;
 
 use crate::color::Palette;
 use crate::number;
 
-/// Appends pieces of lines, with colours.
+/// Appends elements of lines, with colours.
 pub(crate) struct Lines<'a> {
     pub(crate) out: &'a mut Vec<u8>,
     pub(crate) palette: &'a Palette,
-    /// How many spaces lines begin with.
+    /// Number of spaces at the beginning of lines.
     pub(crate) indent: usize,
 }
 
@@ -21,12 +21,12 @@ pub(crate) fn push_indent(out: &mut Vec<u8>, indent: usize) {
 }
 
 impl Lines<'_> {
-    /// Appends a text that is none of the trace.
+    /// Appends a text that does not come from the trace.
     pub(crate) fn push(&mut self, text: &str) {
         self.out.extend_from_slice(text.as_bytes());
     }
 
-    /// Appends a text in a colour; it may be one of the trace.
+    /// Appends a text in a colour; it may come from the trace.
     pub(crate) fn colored(&mut self, color: &str, text: &str) {
         self.push(color);
         self.palette.push(self.out, text);
@@ -37,25 +37,25 @@ impl Lines<'_> {
         push_indent(self.out, self.indent);
     }
 
-    /// What kind of object it is.
+    /// Appends the kind of an object.
     pub(crate) fn object(&mut self, name: &str) {
         self.push(self.palette.bold);
         self.colored(self.palette.bright_yellow, name);
     }
 
-    /// Name of a property.
+    /// Appends the name of a property.
     pub(crate) fn property(&mut self, name: &str) {
         self.colored(self.palette.magenta, name);
     }
 
-    /// Begin of a line with the name of a property.
+    /// Begins a line with the name of a property.
     pub(crate) fn property_line(&mut self, name: &str) {
         self.indent();
         self.property(name);
         self.push(":");
     }
 
-    /// Begin of a line with the name of a member.
+    /// Begins a line with the name of a member.
     pub(crate) fn member(&mut self, name: &str) {
         self.indent();
         self.colored(self.palette.cyan, name);
@@ -66,7 +66,7 @@ impl Lines<'_> {
         self.colored(self.palette.bold, text);
     }
 
-    /// "None", "Empty" and the like.
+    /// Appends "None", "Empty" and the like.
     pub(crate) fn none(&mut self, text: &str) {
         self.push(self.palette.bold);
         self.colored(self.palette.bright_magenta, text);
@@ -114,7 +114,7 @@ impl Lines<'_> {
         self.push("\n");
     }
 
-    /// A name in backquotes.
+    /// Appends a name in backquotes.
     pub(crate) fn quoted_name(&mut self, name: Option<&str>) {
         if let Some(name) = name {
             self.push(" `");
@@ -123,7 +123,7 @@ impl Lines<'_> {
         }
     }
 
-    /// Namespace, unique identifier and id in parentheses, as far as there are any.
+    /// Appends namespace, unique identifier and id in parentheses, if present.
     pub(crate) fn identity(&mut self, namespace: Option<&str>, uid: Option<&str>, id: Option<u128>) {
         let mut separator = " (";
         for (name, value) in [("Namespace", namespace), ("UID", uid)] {
@@ -145,7 +145,7 @@ impl Lines<'_> {
         }
     }
 
-    /// A value after its name; members of maps in their order by name.
+    /// Appends a value after its name, with members of maps sorted by name.
     pub(crate) fn value(&mut self, value: &Value) {
         match value {
             Value::Null => {
@@ -203,7 +203,7 @@ impl Lines<'_> {
         }
     }
 
-    /// The entries of a map, each on a line of its own.
+    /// Appends the entries of a map, one per line.
     pub(crate) fn map(&mut self, entries: &[(String, Value)]) {
         self.indent += 2;
         let mut entries: Vec<&(String, Value)> = entries.iter().collect();

@@ -1,4 +1,4 @@
-//! What is known of the fields of a scope once and for all.
+//! Properties of the fields of a scope, computed once.
 
 use ichnos_json::write::push_string;
 use ichnos_model::plan::{Node, Plan};
@@ -6,19 +6,19 @@ use ichnos_model::{Field, FieldKind, IntegerProperties, Mappings, VariableLength
 
 use crate::block::Block;
 
-/// What stands before a field, and how to write it.
+/// Text before a field, and its kind.
 #[derive(Debug)]
 pub(crate) struct Key {
-    /// A comma, the name of the member and a colon.
+    /// Comma, name of the member and colon.
     pub(crate) lead: Block,
-    /// Whether it is an integer without names or dates for values.
+    /// `true` for an integer whose values have no names or dates.
     pub(crate) is_plain: bool,
 }
 
 /// The keys of all fields of a scope.
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
-    /// By index of the node.
+    /// Keys by index of the node.
     keys: Vec<Key>,
 }
 
@@ -35,14 +35,14 @@ impl Keys {
         Self { keys: plan.into_iter().flat_map(Plan::nodes).map(key).collect() }
     }
 
-    /// That of a field, which is one of the plan that the keys were made of.
+    /// Returns the key of a field of the same plan.
     #[inline]
     pub(crate) fn get(&self, field: Field<'_>) -> Option<&Key> {
         self.keys.get(field.index())
     }
 }
 
-/// The names of an integer's values.
+/// Returns the names of an integer's values.
 pub(crate) fn mappings(kind: &FieldKind) -> Option<&Mappings> {
     match kind {
         FieldKind::Integer { integer, .. }

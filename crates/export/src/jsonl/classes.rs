@@ -1,4 +1,4 @@
-//! Field classes, so that values can be read back as what they were.
+//! Field classes, so that values can be read back with their types.
 
 use std::borrow::Cow;
 
@@ -33,8 +33,7 @@ pub(super) fn write_stream_fields(object: &mut ObjectWriter<'_>, stream: &DataSt
     }
 }
 
-/// The class of resources without the message that lines have there, which is no part of it. None: there is nothing
-/// else.
+/// Returns the class of resources without the message that lines add to it, or `None` if nothing else remains.
 fn without_message(class: &FieldClass) -> Option<Cow<'_, FieldClass>> {
     let FieldKind::Structure { members, minimum_alignment } = &class.kind else {
         return Some(Cow::Borrowed(class));
@@ -139,7 +138,7 @@ fn write_class(place: ValueWriter<'_>, trace: &TraceClass, class: &FieldClass) {
         }
         FieldKind::Optional { field, selector, ranges } => {
             write_kind(object, "optional");
-            // If the field is absent, so is its member in lines of events: nothing has to select it.
+            // An absent field has no member in lines of events, so it needs no selector.
             if !class.is_shown_if_present() {
                 write_location(object, "selector", selector);
                 if let Some(ranges) = ranges {
@@ -173,7 +172,7 @@ fn write_class(place: ValueWriter<'_>, trace: &TraceClass, class: &FieldClass) {
             write_alignment(object, *alignment, 1);
         }
         FieldKind::Padding(bits) => write_bits(object, "padding", *bits),
-        // The reader finds out from each value.
+        // The reader infers the class from each value.
         _ => write_kind(object, "unknown"),
     }
     if !class.roles.is_empty() {

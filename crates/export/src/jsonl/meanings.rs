@@ -1,11 +1,11 @@
-//! What members of event record classes mean, and the call stacks that some of them are numbers of.
+//! Meanings of members of event record classes, and the call stacks they refer to.
 
 use ichnos_json::write::{ObjectWriter, ValueWriter};
 use ichnos_model::{Event, EventRecordClass, FieldRef, Frame, LogSeverity, LogText, Meaning, Scope};
 
 use super::{begin, end};
 
-/// What lines call the scopes of an event.
+/// Names of an event's scopes in lines.
 const SCOPES: [(Scope, &str); 6] = [
     (Scope::PacketContext, "context"),
     (Scope::EventRecordHeader, "header"),
@@ -15,10 +15,10 @@ const SCOPES: [(Scope, &str); 6] = [
     (Scope::Resource, "resource"),
 ];
 
-/// What a line has as the message of an event, beside the members of its resource.
+/// Key of an event's message, next to the members of its resource.
 pub(super) const MESSAGE: &str = "message";
 
-/// What writes the message of the events of a class, if it is more than a member and more than the name of the class.
+/// Returns the formatter of a class's messages, unless they are just a member or the name of the class.
 pub(super) fn written_message(class: &EventRecordClass) -> Option<LogText> {
     class.log.as_ref()?.text.filter(|text| *text != LogText::NAME)
 }
@@ -70,13 +70,13 @@ pub(super) fn write_log_role(line: &mut ObjectWriter<'_>, class: &EventRecordCla
     log.end();
 }
 
-/// The members of a class that are numbers of call stacks.
+/// Returns the members of a class that are numbers of call stacks.
 pub(super) fn stack_fields(event: &Event<'_>) -> Box<[FieldRef]> {
     let members = event.class.meanings.members(Meaning::Stack);
     members.filter_map(|member| FieldRef::of_member(event, member)).collect()
 }
 
-/// The number of the call stack that a member is.
+/// Returns the number of the call stack in a member.
 pub(super) fn stack(event: &Event<'_>, member: &FieldRef) -> Option<u32> {
     u32::try_from(event.get(member)?.as_u64()?).ok()
 }
@@ -90,7 +90,7 @@ pub(super) fn push_stack(out: &mut Vec<u8>, event: &Event<'_>, stack: u32, strea
     let table = event.stream.stacks().table;
     table.frames(stack).iter().for_each(|frame| write_frame(frames.element(), frame));
     frames.end();
-    // So that each stack can have its number again.
+    // The callers, so that each stack gets its number back when read.
     let mut caller = table.caller(stack);
     if caller.is_some() {
         let mut callers = line.member("callers").array();

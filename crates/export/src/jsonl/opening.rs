@@ -1,4 +1,4 @@
-//! How the lines of events open: stream and time.
+//! Openings of event lines: stream and time.
 
 use ichnos_model::ClockValue;
 
@@ -8,31 +8,30 @@ use crate::time::TimeWriter;
 /// Openings of up to this many bytes are copied as one block.
 const SIZE: usize = 96;
 
-/// What the nine lowest digits can say.
+/// Number of values of the nine lowest digits.
 const LOWER: u64 = 1_000_000_000;
 
-/// The opening of the lines of a data stream, as it was written for an event of it: most of the digits of
-/// time and cycles stay what they are.
+/// The opening of a data stream's event lines, as last written. Most digits of time and cycles stay the same.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Opening {
     block: [u8; SIZE],
     length: usize,
     time: Digits,
-    /// None: they have few digits, and are written behind it.
+    /// `None` if they have few digits and are appended.
     cycles: Option<Digits>,
 }
 
-/// The openings of the lines of some data streams: to keep them for all, which can be very many, would take
-/// more memory than all else.
+/// Openings of recently used data streams. Keeping them for all of possibly very many streams
+/// would dominate memory use.
 #[derive(Debug)]
 pub(super) struct Openings {
-    /// By number of the data stream, with that number; several share a place.
+    /// Openings with the number of their data stream; several streams share a place.
     places: Box<[Option<(u64, Opening)>; PLACES]>,
 }
 
 const PLACES: usize = 64;
 
-/// What is between time and cycles.
+/// Text between time and cycles.
 const CYCLES: &[u8] = b",\"cycles\":";
 
 impl Default for Openings {
@@ -42,7 +41,7 @@ impl Default for Openings {
 }
 
 impl Openings {
-    /// Appends the opening of the line of an event: all but what depends on its class.
+    /// Appends the opening of an event's line: everything that does not depend on its class.
     #[inline]
     pub(super) fn push(
         &mut self,
@@ -61,7 +60,7 @@ impl Openings {
     }
 }
 
-/// Appends an opening; gives it for the next event if that may have much in common with it.
+/// Appends an opening. Returns it for reuse if the next event's may be similar.
 #[inline(never)]
 fn write(
     out: &mut Vec<u8>,
@@ -91,18 +90,18 @@ fn write(
 struct Digits {
     /// The number without them.
     upper: u64,
-    /// Where they are.
+    /// Offset of the digits.
     at: usize,
 }
 
 impl Digits {
-    /// Of a number that ends at `end`; None if it has no others.
+    /// Returns the digits of a number that ends at `end`, or `None` if it has no others.
     fn of(number: u64, end: usize) -> Option<Self> {
         let upper = number - number % LOWER;
         Some(Self { upper, at: end.checked_sub(9).filter(|_| upper > 0)? })
     }
 
-    /// What they have to say for another number; None if others differ, too.
+    /// Returns these digits of another number, or `None` if its other digits differ.
     #[inline(always)]
     fn lower(self, number: u64) -> Option<u32> {
         number.checked_sub(self.upper).filter(|lower| *lower < LOWER).map(|lower| lower as u32)
@@ -117,8 +116,8 @@ impl Digits {
 }
 
 impl Opening {
-    /// From one that was written, in which the time ends at `time_end` and the cycles at the end; None if
-    /// it has another form.
+    /// Copies a written opening, in which the time ends at `time_end` and the cycles at the end.
+    /// Returns `None` if it has another form.
     pub(super) fn new(text: &[u8], time: i128, time_end: usize, cycles: u64) -> Option<Self> {
         let cycles = Digits::of(cycles, text.len());
         let length = if cycles.is_some() { text.len() } else { time_end + CYCLES.len() };
@@ -127,7 +126,7 @@ impl Opening {
         Some(Self { block, length, time: Digits::of(u64::try_from(time).ok()?, time_end)?, cycles })
     }
 
-    /// Appends it for another event; false if it is another one.
+    /// Appends the opening for another event. Returns `false` if it does not fit.
     #[inline(always)]
     pub(super) fn push(&self, out: &mut Vec<u8>, time: i128, cycles: u64) -> bool {
         let Ok(time) = u64::try_from(time) else { return false };
@@ -138,11 +137,11 @@ impl Opening {
         };
         let Some(lower) = lower else { return false };
         let begin = out.len();
-        // In pieces: for one so large the compiler would make a call.
+        // In chunks: for a copy this large the compiler would emit a call.
         for piece in self.block.as_chunks::<32>().0 {
             out.extend_from_slice(piece);
         }
-        // Here rather than in the block: to copy what was just stored in pieces takes long.
+        // After the copy, not in the block: loading what was just stored in smaller parts is slow.
         if let Some(text) = out.get_mut(begin..) {
             self.time.put(text, time);
             if let Some(digits) = self.cycles {

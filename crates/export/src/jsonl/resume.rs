@@ -1,21 +1,22 @@
-//! JSON Lines that go on in the middle of a timeline.
+//! JSON Lines that resume in the middle of a timeline.
 //!
-//! A data stream has a number, in the order in which they begin; an event record class and a call stack have
-//! a line before the first event of them. So a chunk writes such a line for each that is new in the chunk,
-//! which is left out where a chunk before has it.
+//! Data streams are numbered in the order in which they begin; event record classes and call
+//! stacks have a line before their first event. A chunk writes such a line for each that is new in
+//! the chunk, and the line is removed if an earlier chunk has it.
 
 use std::collections::HashSet;
 
 use ichnos_model::DataStream;
 
 use super::{JsonLines, StreamState};
+use crate::number_set::NumberSet;
 use crate::output::{Output, TextWriter};
 use crate::resume::{Fixup, Resolution, ResumableSink, SinkState, StreamOrder};
 
-/// What was introduced of a data stream.
+/// Classes and stacks of a data stream that were introduced.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Introduced {
-    /// Which of the first event record classes, a bit each.
+    /// One bit for each of the first 64 event record classes.
     classes: u64,
     more: Option<Box<More>>,
 }
@@ -25,11 +26,11 @@ struct More {
     /// Indexes of other event record classes.
     classes: HashSet<usize>,
     /// Numbers of call stacks.
-    stacks: HashSet<u32>,
+    stacks: NumberSet,
 }
 
 impl Introduced {
-    /// Adds an event record class; whether it is new.
+    /// Adds an event record class. Returns `true` if it is new.
     #[inline]
     pub(super) fn add_class(&mut self, class: usize) -> bool {
         if class >= 64 {
@@ -40,20 +41,20 @@ impl Introduced {
         is_new
     }
 
-    /// Adds a call stack; whether it is new.
+    /// Adds a call stack. Returns `true` if it is new.
     pub(super) fn add_stack(&mut self, stack: u32) -> bool {
         self.more.get_or_insert_default().stacks.insert(stack)
     }
 }
 
-/// What later lines of [`JsonLines`] depend on of earlier ones.
+/// State of [`JsonLines`] that later lines depend on.
 #[derive(Clone, Debug, Default)]
 pub struct JsonLinesState {
-    /// By number of the data stream.
+    /// Introductions by number of the data stream.
     streams: Vec<Introduced>,
 }
 
-/// What a line of [`JsonLines`] introduces.
+/// Subject that a line of [`JsonLines`] introduces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Introduction {
     /// Number of the data stream.
@@ -92,23 +93,23 @@ impl SinkState for JsonLinesState {
     }
 
     fn then(self, later: Self) -> Self {
-        // A sink that was resumed without a state has had everything resolved.
+        // A sink that was resumed without a state has had all fixups resolved.
         if later.streams.is_empty() { self } else { later }
     }
 }
 
-/// What a sink that was resumed keeps of it.
+/// State of a resumed sink.
 #[derive(Debug)]
 pub(super) struct Resumed {
     order: StreamOrder,
-    /// None: what was introduced is not known.
+    /// `None` if the earlier introductions are unknown.
     state: Option<JsonLinesState>,
     fixups: Vec<Fixup<Introduction>>,
     must_rewrite: bool,
 }
 
 impl Resumed {
-    /// The number of a data stream that has begun before, and what was introduced of it.
+    /// Returns the number of a data stream that has already begun, and its introductions.
     pub(super) fn begun(&mut self, stream: &DataStream) -> (u64, Introduced) {
         let Some(rank) = self.order.rank(stream) else {
             self.must_rewrite = true;

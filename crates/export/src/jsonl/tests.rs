@@ -21,7 +21,7 @@ fn print(fixture: &Fixture, options: JsonLinesOptions, payload: &[u8]) -> String
     out.text()
 }
 
-/// The payload of the only event.
+/// Returns the payload of the only event.
 fn payload(members: Vec<(&str, Arc<FieldClass>)>, bytes: &[u8]) -> String {
     let options = JsonLinesOptions { streams: false, ..JsonLinesOptions::default() };
     let text = print(&Fixture::new(structure(members)), options, bytes);
@@ -50,7 +50,7 @@ fn all_lines() {
     );
 }
 
-/// What is said once is all that a trace says of itself.
+/// Everything that a trace declares is written once.
 #[test]
 fn everything_about_classes() {
     let text = |text: &str| Some(text.to_owned());
@@ -213,7 +213,7 @@ fn what_cannot_be_decoded_leaves_valid_lines() {
     assert!(out.text().ends_with(",\"payload\":{\"n\":1,\"s\":{\"a\":2}}}\n"), "{}", out.text());
 }
 
-/// What an event record header says beside id and time is reported, and only then.
+/// Event record headers are written only if they have more than id and time.
 #[test]
 fn headers_with_fields_of_their_own() {
     let print_header = |flags: bool| {
@@ -237,7 +237,7 @@ fn headers_with_fields_of_their_own() {
     assert!(!print_header(false).contains("header"), "{}", print_header(false));
 }
 
-/// For readers that keep 53 bits of a number, and for people who read dates.
+/// Other forms for readers that keep 53 bits of a number, and for people who read dates.
 #[test]
 fn integers_and_times_in_other_forms() {
     let hex = || integer(64, IntegerProperties::default());
@@ -285,7 +285,7 @@ fn integers_and_times_in_other_forms() {
     );
 }
 
-/// A clock that counts from elsewhere has no dates.
+/// A clock with another origin has no dates.
 #[test]
 fn times_without_dates() {
     let fixture = Fixture::with(structure(vec![]), |trace| trace.clocks[0].origin = ClockOrigin::Unknown);
@@ -343,7 +343,7 @@ fn meanings_and_stacks() {
     assert_eq!(lines, expected.concat());
 }
 
-/// Lines that introduce something come once, whatever the chunks, and data streams keep their numbers.
+/// Introductions come once for any chunks, and data streams keep their numbers.
 #[test]
 fn chunks() {
     let fixture = Fixture::with(structure(vec![("stack", u8_class())]), |trace| {

@@ -1,4 +1,4 @@
-//! Sorts the fields of an event: into the parts of the line, and into pairs of names and values.
+//! Sorts the fields of an event into the parts of the line, and pairs of names and values.
 
 use ichnos_model::plan::{Node, Plan};
 use ichnos_model::{Field, FieldKind, Meaning, Meanings, Real, Scope, Text, Uuid, Visitor, Wide};
@@ -6,40 +6,40 @@ use ichnos_model::{Field, FieldKind, Meaning, Meanings, Real, Scope, Text, Uuid,
 use super::parts::{Number, NumberPart, Parts, TextPart};
 use crate::property;
 
-/// What becomes of a field.
+/// Treatment of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Treatment {
-    /// It is nothing by itself: what is in it has a treatment of its own.
+    /// Not a part itself; its content has its own treatment.
     Through,
     Number(NumberPart),
     Text(TextPart),
-    /// It is a pair, or within one.
+    /// A pair, or within one.
     Pair,
-    /// It is left out.
+    /// Not shown.
     Skip,
 }
 
-/// What becomes of the fields of a scope.
+/// Treatments of the fields of a scope.
 #[derive(Debug)]
 pub(super) struct Treatments {
     pub(super) scope: Scope,
-    /// By index of the node.
+    /// Treatments by index of the node.
     nodes: Box<[Treatment]>,
 }
 
-/// What can be shown of a part.
+/// Parts that the line format can show.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shown {
-    /// Whether the place in the source is shown as a whole: then a line without a file is a pair.
+    /// `true` if file and line are shown together, so that a line without a file becomes a pair.
     pub(super) lines_need_files: bool,
-    /// Whether a thread can be identified by a name.
+    /// `true` if a thread can be identified by a name.
     pub(super) thread_names: bool,
-    /// Whether a component is shown with its URL.
+    /// `true` if a component is shown with its URL.
     pub(super) component_urls: bool,
 }
 
 impl Treatments {
-    /// None if nothing of the scope is shown.
+    /// Returns `None` if nothing of the scope is shown.
     pub(super) fn of(
         scope: Scope,
         plan: Option<&Plan>,
@@ -53,14 +53,14 @@ impl Treatments {
         for (member, begin) in plan.children(0).enumerate() {
             let within = plan.within(begin);
             let treatment = match meanings.map(|meanings| meanings.of(scope, member)) {
-                // Only payloads are pairs, if there are things that mean something.
+                // If members have meanings, other scopes than the payload have no pairs.
                 Some(None) if scope != Scope::Payload => Treatment::Skip,
                 None | Some(None) => Treatment::Pair,
                 Some(Some(meaning)) => treatment_of(meaning, nodes.get(within.clone())?, shown),
             };
             let all = treatments.get_mut(within)?;
             let is_part = matches!(treatment, Treatment::Number(_) | Treatment::Text(_));
-            // Of an optional, the part is what is in it.
+            // The part is the content of the optional.
             if is_part && let [optional, field] = all {
                 (*optional, *field) = (Treatment::Through, treatment);
             } else {
@@ -79,8 +79,8 @@ impl Treatments {
     }
 }
 
-/// What becomes of a member that means something: `nodes` are its own and those within it. What is not of
-/// the right kind is a pair.
+/// Returns the treatment of a member with a meaning; `nodes` are its own and those within it. A
+/// member of the wrong kind becomes a pair.
 fn treatment_of(meaning: Meaning, nodes: &[&Node], shown: Shown) -> Treatment {
     let kind = match nodes {
         [node] => Some(&node.class.kind),
@@ -112,7 +112,7 @@ fn treatment_of(meaning: Meaning, nodes: &[&Node], shown: Shown) -> Treatment {
     }
 }
 
-/// Takes the parts out of the fields of a scope; `pairs` receives the others.
+/// Extracts the parts from the fields of a scope; `pairs` receives the other fields.
 pub(super) struct Collector<'c, V> {
     pub(super) treatments: &'c Treatments,
     pub(super) parts: &'c mut Parts,
@@ -126,7 +126,7 @@ impl<V: Visitor> Collector<'_, V> {
     }
 }
 
-/// Reports `pairs` what belongs to a pair.
+/// Forwards fields of pairs to `pairs`.
 macro_rules! pass_pairs {
     ($($name:ident($($argument:ident: $kind:ty),*);)*) => {
         $(fn $name(&mut self, field: Field<'_> $(, $argument: $kind)*) {

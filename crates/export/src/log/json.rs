@@ -8,7 +8,7 @@ use super::parts::Number;
 use crate::time::TimeWriter;
 
 impl Line<'_> {
-    /// `dates` writes the time if it has one.
+    /// Appends the line; `dates` writes the time if it has a date.
     pub(super) fn push_json(&self, out: &mut Vec<u8>, dates: &mut TimeWriter) {
         let parts = self.parts;
         let mut line = ValueWriter::new(out).object();
@@ -21,10 +21,10 @@ impl Line<'_> {
             Some(_) if self.has_date => dates.push(timestamp.raw(), self.time.unwrap_or_default()),
             Some(Ok(time)) => timestamp.unsigned(time),
             Some(Err(_)) => timestamp.integer(self.time.unwrap_or_default()),
-            // There has to be one.
+            // The time is mandatory.
             None => timestamp.unsigned(0),
         }
-        // There has to be one, too.
+        // The severity is mandatory, too.
         metadata.member("severity").string(self.level.unwrap_or(LogLevel::Info).name());
         if let Some(raw) = self.raw {
             metadata.member("raw_severity").signed(raw);

@@ -12,12 +12,12 @@ use crate::number;
 use crate::printable::{Escaping, escape_from};
 use crate::time::push_date;
 
-/// What stands before the fields of a scope: ` name=`.
+/// Texts before the fields of a scope: ` name=`.
 #[derive(Debug)]
 pub(super) struct Names {
-    /// By index of the node.
+    /// Texts by index of the node.
     names: Vec<Block>,
-    /// What is escaped in them and in values.
+    /// Escaping in names and values.
     escaping: Escaping,
 }
 
@@ -33,20 +33,20 @@ impl Names {
     }
 }
 
-/// What the value that is being written is in.
+/// Container of the value that is being written.
 #[derive(Clone, Copy, Debug)]
 enum Around {
     /// The line.
     Line,
-    /// An optional or a variant, which are written as what is in them.
+    /// An optional or a variant, of which only the content is written.
     Alone,
-    /// A structure, which has members if true.
+    /// A structure; `true` if it has members.
     Structure(bool),
-    /// An array, which has elements if true.
+    /// An array; `true` if it has elements.
     Array(bool),
 }
 
-/// What is kept from one scope to the next so that nothing is allocated anew.
+/// Buffers reused for all scopes, to avoid allocations.
 #[derive(Debug, Default)]
 pub(super) struct Nesting(Vec<Around>);
 
@@ -64,7 +64,7 @@ impl<'a> PairWriter<'a> {
         Self { out, names, nesting, around: Around::Line }
     }
 
-    /// Appends what stands before a value.
+    /// Appends the text before a value.
     #[inline]
     fn lead(&mut self, field: Field<'_>) {
         match &mut self.around {
@@ -99,7 +99,7 @@ impl<'a> PairWriter<'a> {
         self.around = self.nesting.0.pop().unwrap_or(Around::Line);
     }
 
-    /// Appends names with `|` between them; false if there are none.
+    /// Appends names with `|` between them. Returns `false` if there are none.
     fn names<'n>(&mut self, names: impl Iterator<Item = &'n str>) -> bool {
         let mut any = false;
         for name in names {
@@ -111,7 +111,7 @@ impl<'a> PairWriter<'a> {
         any
     }
 
-    /// Appends the names or the date that an integer has; false if it has none.
+    /// Appends the names or the date of an integer. Returns `false` if it has none.
     #[inline]
     fn label(&mut self, field: Field<'_>, value: i128) -> bool {
         match mappings(&field.class().kind) {
@@ -237,7 +237,7 @@ impl Visitor for PairWriter<'_> {
     }
 
     fn begin_optional(&mut self, field: Field<'_>, present: bool, _: i128) {
-        // What is not there is no pair, but an element all the same.
+        // An absent field is not a pair, but it is an element.
         if present || !matches!(self.around, Around::Line) {
             self.lead(field);
         }
@@ -269,7 +269,7 @@ impl Visitor for PairWriter<'_> {
     }
 }
 
-/// Appends UTF-8 text that stays on its line.
+/// Appends UTF-8 text, escaped to stay on its line.
 #[inline(always)]
 pub(super) fn push_text(out: &mut Vec<u8>, text: &[u8], escaping: Escaping) {
     let begin = out.len();

@@ -1,11 +1,11 @@
-//! What a line of a log consists of.
+//! Parts of a log line.
 
 use std::fmt;
 use std::ops::Range;
 
 use ichnos_model::{StringEncoding, Text};
 
-/// A number as it was read.
+/// A number with its original sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Number {
     Unsigned(u64),
@@ -13,7 +13,7 @@ pub(super) enum Number {
 }
 
 impl Number {
-    /// As a number that says how many; 0 if it cannot.
+    /// Returns the number as a count, 0 if it is negative.
     pub(super) fn count(self) -> u64 {
         match self {
             Self::Unsigned(number) => number,
@@ -21,7 +21,7 @@ impl Number {
         }
     }
 
-    /// As a signed number; what is greater is the greatest one.
+    /// Returns the number as a signed one, at most `i64::MAX`.
     pub(super) fn signed(self) -> i64 {
         match self {
             Self::Unsigned(number) => i64::try_from(number).unwrap_or(i64::MAX),
@@ -30,7 +30,7 @@ impl Number {
     }
 }
 
-/// Parts that are numbers.
+/// Numeric parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NumberPart {
     Severity,
@@ -41,7 +41,7 @@ pub(super) enum NumberPart {
     RolledOut,
 }
 
-/// Parts that are texts.
+/// Textual parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TextPart {
     Message,
@@ -52,11 +52,10 @@ pub(super) enum TextPart {
     ComponentUrl,
 }
 
-/// Where a text is in [`Parts::texts`].
+/// Range of a text in [`Parts::texts`].
 type Span = Range<usize>;
 
-/// The parts of a line that are not pairs of names and values. Kept from one line to the next, so that
-/// nothing is allocated anew.
+/// The parts of a line that are not pairs of names and values. Reused for all lines, to avoid allocations.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     pub(super) severity: Option<i64>,
@@ -73,17 +72,17 @@ pub(super) struct Parts {
     tags: Vec<Span>,
     /// UTF-8, unless bytes are kept.
     texts: Vec<u8>,
-    /// Whether bytes that are no UTF-8 stay as they are: they are escaped later.
+    /// `true` if bytes that are not UTF-8 are kept, to be escaped later.
     keeps_bytes: bool,
 }
 
 impl Parts {
-    /// `keeps_bytes`: bytes of texts that are no UTF-8 stay as they are, for callers that escape them later.
+    /// Makes an empty line. With `keeps_bytes`, bytes that are not UTF-8 are kept for callers that escape them later.
     pub(super) fn new(keeps_bytes: bool) -> Self {
         Self { keeps_bytes, ..Self::default() }
     }
 
-    /// Forgets everything.
+    /// Removes all parts.
     #[inline]
     pub(super) fn clear(&mut self) {
         let (mut tags, mut texts) = (std::mem::take(&mut self.tags), std::mem::take(&mut self.texts));
@@ -111,7 +110,7 @@ impl Parts {
         self.note(part, begin);
     }
 
-    /// The text from `begin` on is this part.
+    /// Makes the text from `begin` on this part.
     #[inline]
     fn note(&mut self, part: TextPart, begin: usize) {
         let span = begin..self.texts.len();
@@ -125,14 +124,14 @@ impl Parts {
         }
     }
 
-    /// A part that is known.
+    /// Sets a part to a text.
     pub(super) fn say(&mut self, part: TextPart, text: &str) {
         let begin = self.texts.len();
         self.texts.extend_from_slice(text.as_bytes());
         self.note(part, begin);
     }
 
-    /// A part that is made now; after a failure there is no more of it.
+    /// Formats a part; it ends at a failure.
     pub(super) fn render(&mut self, part: TextPart, make: impl FnOnce(&mut dyn fmt::Write) -> fmt::Result) {
         let begin = self.texts.len();
         let _ = make(&mut Renderer(&mut self.texts));
@@ -173,7 +172,7 @@ impl Parts {
     }
 }
 
-/// Takes a text that is made.
+/// Receives formatted text.
 struct Renderer<'t>(&'t mut Vec<u8>);
 
 impl fmt::Write for Renderer<'_> {
@@ -183,7 +182,7 @@ impl fmt::Write for Renderer<'_> {
     }
 }
 
-/// Appends a text as UTF-8, with U+FFFD for what is broken, or its bytes as they are if they are kept.
+/// Appends a text as UTF-8, with U+FFFD for invalid bytes, or the bytes themselves if they are kept.
 #[inline]
 pub(super) fn push_utf8(out: &mut Vec<u8>, text: Text<'_>, keeps_bytes: bool) {
     match text.as_str() {

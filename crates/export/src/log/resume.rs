@@ -1,6 +1,6 @@
-//! Logs that go on in the middle of a timeline.
+//! Logs that resume in the middle of a timeline.
 //!
-//! All that a line has from what comes before is a loss that the event behind it may report itself.
+//! A line depends on earlier messages only by a loss that the event after it may report itself.
 
 use std::io;
 
@@ -8,16 +8,16 @@ use super::{Log, Loss};
 use crate::output::TextWriter;
 use crate::resume::{Fixup, Resolution, ResumableSink, SinkState, StreamOrder};
 
-/// What later lines of [`Log`] depend on of earlier messages.
+/// State of [`Log`] that later lines depend on.
 #[derive(Clone, Debug, Default)]
 pub struct LogState {
     /// A loss that was not written yet.
     pub(super) loss: Option<Loss>,
-    /// Whether there was a message that writes such a loss.
+    /// `true` after a message that writes such a loss.
     has_message: bool,
 }
 
-/// The first message that [`Log`] writes something of: a loss that comes before it would be written there.
+/// The first message that [`Log`] writes something for; an earlier loss would be written there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FirstMessage;
 
@@ -33,22 +33,22 @@ impl SinkState for LogState {
     }
 }
 
-/// What a sink that was resumed keeps of it.
+/// State of a resumed sink.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Resumed {
-    /// What comes before is known.
+    /// The earlier messages are known.
     #[default]
     No,
-    /// No message came yet.
+    /// No message yet.
     Before,
-    /// The first message is at this offset, which is to be resolved.
+    /// The first message is at this offset, which needs a fixup.
     At(u64),
-    /// That was said.
+    /// The fixup was reported.
     Done,
 }
 
 impl<W: TextWriter> Log<W> {
-    /// A message comes that writes a loss before it.
+    /// Begins a message that writes a loss before it.
     #[inline]
     pub(super) fn begin_message(&mut self) {
         self.has_message = true;

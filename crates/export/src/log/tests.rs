@@ -31,7 +31,7 @@ fn text_class() -> Arc<FieldClass> {
     })
 }
 
-/// A trace whose events have these members in their payload, with what they mean.
+/// Makes a trace whose events have these members with these meanings in their payload.
 fn fixture_of(
     members: Vec<(&str, Arc<FieldClass>, Option<Meaning>)>,
     change: impl FnOnce(&mut LogRole),
@@ -61,7 +61,7 @@ fn sink(form: LogForm) -> (Shared, Log<Shared>) {
     (out.clone(), Log::new(out, options))
 }
 
-/// What an event at this time is as text and as JSON.
+/// Returns the lines of an event at this time, as text and as JSON.
 fn lines(fixture: &Fixture, time: i64, payload: &[u8]) -> [String; 2] {
     [LogForm::Text, LogForm::Json].map(|form| {
         let (out, mut sink) = sink(form);
@@ -72,7 +72,7 @@ fn lines(fixture: &Fixture, time: i64, payload: &[u8]) -> [String; 2] {
     })
 }
 
-/// The same without what stands before the message.
+/// Returns the lines without the text before the message.
 fn said(fixture: &Fixture, payload: &[u8]) -> [String; 2] {
     let [text, json] = lines(fixture, 0, payload);
     let text = text.strip_prefix("[00000.000000][][][] INFO: ").unwrap_or(&text).to_owned();
@@ -126,7 +126,7 @@ fn what_is_not_there_is_empty() {
     );
 }
 
-/// What is known of the component from elsewhere counts where the event does not name one itself.
+/// The component of the resource is used if the event does not name one itself.
 #[test]
 fn what_is_known_of_a_resource_is_in_the_line() {
     let fixture = fixture_of(vec![("own", text_class(), Some(Meaning::Component))], |_| {});
@@ -214,7 +214,7 @@ fn what_has_the_wrong_type_is_a_pair() {
         ("message", u8_class(), Some(Meaning::Message)),
         ("pid", text_class(), Some(Meaning::Process)),
         ("tag", array(u8_class()), Some(Meaning::Tag)),
-        // The file is unknown, so in text it is by itself.
+        // Without a file, the line number is a pair of its own.
         ("line", u8_class(), Some(Meaning::Line)),
     ];
     let [text, json] = lines(&fixture_of(members, |_| {}), 0, b"\x01x\0\x02\x03\x04");
@@ -305,7 +305,7 @@ fn guids_dates_and_characters() {
     );
 }
 
-/// Each event is one line, whatever it says; and a terminal obeys none of it.
+/// Each event is one line, and its text contains no terminal codes.
 #[test]
 fn control_characters() {
     let members = vec![
@@ -380,7 +380,7 @@ fn losses_and_damage_are_lines() {
     assert!(json.contains(r#""errors":[{"parse_record":"f: byte 10: "#), "{json}");
 }
 
-/// Where an event says how many were dropped before it, there is no line for that.
+/// If an event reports the drops before it, there is no line for the loss.
 #[test]
 fn a_loss_that_an_event_tells_is_told_once() {
     let fixture = fixture_of(vec![("dropped", u8_class(), Some(Meaning::Dropped))], |_| {});
@@ -445,7 +445,7 @@ fn json_with_dates_and_integers_as_strings() {
     assert_eq!(show(JsonTime::Nanoseconds, Integers::String)[1], r#""timestamp":"2000000000""#);
 }
 
-/// A loss at the end of a chunk is that of the event in the next one, if that reports it.
+/// A loss at the end of a chunk may be reported by the first event of the next one.
 #[test]
 fn chunks() {
     let fixture = fixture_of(vec![("dropped", u8_class(), Some(Meaning::Dropped))], |_| {});

@@ -10,18 +10,18 @@ use crate::color::Palette;
 use crate::number;
 use crate::time::{JsonTime, TimeWriter};
 
-/// Seconds have this many digits at least.
+/// Minimum number of digits of seconds.
 const SECOND_DIGITS: usize = 5;
 
-/// What lines begin with, which mostly is what the line before began with.
+/// Beginning of the last line, which the next line often repeats.
 #[derive(Debug)]
 pub(super) struct Beginning {
-    /// The seconds, and how they are written: `[00012.`.
+    /// The seconds and their text: `[00012.`.
     seconds: Option<(u64, Block)>,
-    /// Process and thread, and how they are written: `][1][2][`.
+    /// Process and thread, and their text: `][1][2][`.
     thread: (Option<Number>, Option<Number>),
     thread_text: Block,
-    /// The times of lines of JSON, if they have dates.
+    /// Times of JSON lines with dates.
     pub(super) dates: TimeWriter,
 }
 
@@ -148,7 +148,7 @@ impl Line<'_> {
     }
 }
 
-/// The colour of a line.
+/// Returns the colour of a line.
 fn color(level: LogLevel, palette: &Palette) -> &'static str {
     match level {
         LogLevel::Fatal => palette.bright_magenta,
@@ -168,7 +168,7 @@ fn push_number(out: &mut Vec<u8>, number: Number) {
     }
 }
 
-/// Appends seconds and microseconds, and the bracket before them; what is less than those is cut off.
+/// Appends the opening bracket, seconds and microseconds; smaller digits are cut off.
 #[cold]
 fn push_any_time(out: &mut Vec<u8>, nanoseconds: i128) {
     out.push(b'[');
@@ -176,7 +176,7 @@ fn push_any_time(out: &mut Vec<u8>, nanoseconds: i128) {
         out.push(b'-');
     }
     let nanoseconds = nanoseconds.unsigned_abs();
-    // No clock gets that far.
+    // Unreachable for real clocks.
     let seconds = u64::try_from(nanoseconds / 1_000_000_000).unwrap_or(u64::MAX);
     number::push_padded(out, seconds, SECOND_DIGITS);
     out.push(b'.');

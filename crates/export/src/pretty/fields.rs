@@ -10,33 +10,33 @@ use crate::color::Palette;
 use crate::number;
 use crate::time::push_date;
 
-/// What the field that is being written is in.
+/// Container of the field that is being written.
 #[derive(Clone, Copy, Debug)]
 enum Around {
-    /// Nothing, or an optional or a variant.
+    /// No container, or an optional or a variant.
     Alone,
-    /// A structure of which this many members were written.
+    /// A structure, with the number of members written so far.
     Structure(u64),
-    /// An array of which this many elements were written.
+    /// An array, with the number of elements written so far.
     Array(u64),
 }
 
-/// What is kept from one scope to the next so that nothing is allocated anew.
+/// Buffers reused for all scopes, to avoid allocations.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     around: Vec<Around>,
-    /// A text that is written in another encoding.
+    /// Text converted from another encoding.
     text: Vec<u8>,
 }
 
-/// Writes the fields of one scope. `STYLED`: with colours, or with something escaped.
+/// Writes the fields of one scope. `STYLED`: with colours or escaping.
 pub(crate) struct FieldPrinter<'a, const STYLED: bool> {
     pub(crate) out: &'a mut Vec<u8>,
     pub(crate) palette: &'a Palette,
     pub(crate) labels: &'a Labels,
-    /// Whether members and elements are named.
+    /// `true` if members and elements are named.
     pub(crate) names: bool,
-    /// Whether unnamed values of enumerations are split into bits.
+    /// `true` if unnamed values of enumerations are split into bits.
     pub(crate) enum_flags: bool,
     scratch: &'a mut Scratch,
     around: Around,
@@ -55,7 +55,7 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
         Self { out, palette, labels, names, enum_flags, scratch, around: Around::Alone }
     }
 
-    /// Appends what stands before a field; false if the field is hidden.
+    /// Appends the text before a field. Returns `false` if the field is hidden.
     #[inline]
     fn lead(&mut self, field: Field<'_>) -> bool {
         let Some(label) = self.labels.get(field) else { return true };
@@ -77,7 +77,7 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
         true
     }
 
-    /// Appends what stands before an element of an array.
+    /// Appends the text before an element of an array.
     #[inline(never)]
     fn lead_element(&mut self, index: u64) {
         if !self.names {
@@ -95,8 +95,8 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
         }
     }
 
-    /// Writes an integer in decimal without any names for values, as most are; false if it is
-    /// another one, or hidden.
+    /// Appends the text before an integer in decimal without named values, the most common kind. Returns
+    /// `false` if the field is of another kind or hidden.
     #[inline]
     fn decimal(&mut self, field: Field<'_>) -> bool {
         self.labels.get(field).is_some_and(|label| label.is_decimal) && self.lead(field)
@@ -172,7 +172,7 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
         }
     }
 
-    /// Writes a value that is a date; false if it is none.
+    /// Writes a value as a date. Returns `false` if it is not a date.
     #[cold]
     fn date(&mut self, integer: &IntegerProperties, value: i128) -> bool {
         let begin = self.out.len();
@@ -222,7 +222,7 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
         }
     }
 
-    /// Splits a value into bits that have labels of their own.
+    /// Splits a value into bits with labels of their own.
     #[cold]
     fn flag_labels(&mut self, mappings: &Mappings, value: i128) {
         let Some(value) = u64::try_from(value).ok().filter(|value| *value > 0) else {
@@ -257,7 +257,7 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
         }
     }
 
-    /// Appends labels in their order by name.
+    /// Appends labels sorted by name.
     fn label_list(&mut self, mut labels: Vec<&str>) {
         labels.sort_unstable();
         labels.dedup();
@@ -406,7 +406,7 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
             _ => self.recoded(value),
         }
         if STYLED {
-            // The escapes of C are for bytes of ASCII only.
+            // C escapes exist only for ASCII bytes.
             self.palette.escape_from(self.out, begin);
         }
         self.reset();
@@ -470,7 +470,7 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
 
     fn begin_optional(&mut self, field: Field<'_>, present: bool, _: i128) {
         if field.class().is_shown_if_present() {
-            // Nothing in the record says that it is absent. Elements keep their places.
+            // An absent field is not in the record, so it is skipped; elements of arrays keep their positions.
             if !present {
                 if matches!(self.around, Around::Array(_)) && self.lead(field) {
                     self.push("<none>");
@@ -518,7 +518,7 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     }
 }
 
-/// Which bytes of a string are escaped: control characters, quotes, `\` and `?`.
+/// `true` for bytes that are escaped in strings: control characters, quotes, `\` and `?`.
 static ESCAPED: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -534,12 +534,12 @@ static ESCAPED: [bool; 256] = {
     table
 };
 
-/// Whether one of eight bytes is escaped.
+/// `true` if one of eight bytes is escaped.
 #[inline(always)]
 fn has_escaped(bytes: [u8; 8]) -> bool {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let word = u64::from_le_bytes(bytes);
-    // Borrows may find too much behind what is found, but nothing where nothing is.
+    // Borrows may add false matches after a true one, but only then.
     let mut found = word.wrapping_sub(ONES * 32) & !word;
     for byte in [0x7f, b'"', b'\'', b'\\', b'?'] {
         let zero = word ^ (ONES * u64::from(byte));
@@ -548,7 +548,7 @@ fn has_escaped(bytes: [u8; 8]) -> bool {
     found & (ONES << 7) != 0
 }
 
-/// Appends a string in quotes, with the escapes of C.
+/// Appends a string in quotes, with C escapes.
 pub(crate) fn push_escaped(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
     let (words, rest) = text.as_chunks::<8>();

@@ -1,4 +1,4 @@
-//! What is known of the fields of a scope once and for all.
+//! Properties of the fields of a scope, computed once.
 
 use ichnos_model::plan::{Node, Plan};
 use ichnos_model::{DisplayBase, Field, FieldKind, VariableLengthValue};
@@ -7,27 +7,26 @@ use crate::block::Block;
 use crate::color::Palette;
 use crate::property::Hidden;
 
-/// What stands before a field, and how to write it.
+/// Text before a field, and its kind.
 #[derive(Debug)]
 pub(crate) struct Label {
-    /// What stands before it as a member of a structure that is not the first; without the comma,
-    /// if it is the first.
+    /// Text before the field as a member of a structure; the comma is skipped for the first member.
     pub(crate) lead: Block,
     pub(crate) is_hidden: bool,
-    /// Whether it is an integer in decimal without any names for values.
+    /// `true` for an integer in decimal without named values.
     pub(crate) is_decimal: bool,
 }
 
 /// The labels of all fields of a scope.
 #[derive(Debug, Default)]
 pub(crate) struct Labels {
-    /// By index of the node.
+    /// Labels by index of the node.
     labels: Vec<Label>,
     is_hidden: bool,
 }
 
 impl Labels {
-    /// `names`: with the names of members; `color`: in colours.
+    /// `names`: with names of members; `color`: in colours.
     pub(crate) fn of(plan: Option<&Plan>, palette: &Palette, names: bool, color: bool) -> Self {
         let Some(plan) = plan else { return Self::default() };
         let hidden = Hidden::of(Some(plan));
@@ -58,19 +57,19 @@ impl Labels {
         Self { labels: plan.nodes().enumerate().map(label).collect(), is_hidden: hidden.all() }
     }
 
-    /// That of a field, which is one of the plan that the labels were made of.
+    /// Returns the label of a field of the same plan.
     #[inline]
     pub(crate) fn get(&self, field: Field<'_>) -> Option<&Label> {
         self.labels.get(field.index())
     }
 
-    /// Whether a field is hidden.
+    /// `true` if a field is hidden.
     #[inline]
     pub(crate) fn hide(&self, field: Field<'_>) -> bool {
         self.get(field).is_some_and(|label| label.is_hidden)
     }
 
-    /// Whether the whole scope is hidden.
+    /// `true` if the whole scope is hidden.
     pub(crate) fn hide_all(&self) -> bool {
         self.is_hidden
     }

@@ -1,31 +1,31 @@
-//! Pretty text that goes on in the middle of a timeline.
+//! Pretty text that resumes in the middle of a timeline.
 //!
-//! All that a line has from the lines before is the time since the last event. So the first line of a chunk
-//! leaves a fixup there.
+//! A line depends on earlier lines only by the time since the last event, so the first line of a chunk leaves
+//! a fixup there.
 
 use super::{Pretty, push_delta};
 use crate::resume::{Fixup, Resolution, ResumableSink, SinkState, StreamOrder};
 
-/// What later lines of [`Pretty`] depend on of earlier ones.
+/// State of [`Pretty`] that later lines depend on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PrettyState {
-    /// When the last event was recorded.
+    /// Time of the last event.
     pub(super) last: Option<u64>,
-    /// The last difference that was printed.
+    /// Last time difference that was printed.
     pub(super) delta: Option<u64>,
-    /// Whether there was an event with a time, and a difference.
+    /// `true` after an event with a time, and after a difference.
     has_last: bool,
     has_delta: bool,
-    /// Whether a time before the origin was printed.
+    /// `true` after a time before the origin was printed.
     pub(super) negative_seen: bool,
 }
 
-/// The time since the last event is missing in the text of a [`Pretty`].
+/// Missing time since the last event in the text of a [`Pretty`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeltaCause {
-    /// When the event was recorded.
+    /// Time of the event.
     now: u64,
-    /// Whether times are printed in clock cycles.
+    /// `true` if times are printed in clock cycles.
     cycles: bool,
 }
 
@@ -50,7 +50,7 @@ impl SinkState for PrettyState {
 }
 
 impl PrettyState {
-    /// An event was recorded at this time.
+    /// Updates the state for an event at this time.
     #[inline]
     pub(super) fn advance(&mut self, now: u64) {
         if let Some(last) = self.last {
@@ -62,17 +62,17 @@ impl PrettyState {
     }
 }
 
-/// What a sink that does not know what came before keeps of that.
+/// State of a resumed sink that does not know the earlier lines.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Resumed {
-    /// Whether the first event with a time was written.
+    /// `true` after the first event with a time.
     pub(super) has_event: bool,
     pub(super) fixup: Option<Fixup<DeltaCause>>,
     pub(super) must_rewrite: bool,
 }
 
 impl Resumed {
-    /// The difference of the first event is missing at this offset; None: its time is none.
+    /// Notes the offset of the first event's missing difference; `now` is `None` if its time cannot be used.
     pub(super) fn first_event(&mut self, offset: u64, now: Option<u64>, cycles: bool) {
         match now {
             Some(now) => {
@@ -102,7 +102,7 @@ impl<W: crate::TextWriter> ResumableSink for Pretty<W> {
         self.resumed.as_mut()?.fixup.take()
     }
 
-    /// That happens with times that are extreme or before the origin.
+    /// Needed for times that are extreme or before the origin.
     #[inline]
     fn must_rewrite(&self) -> bool {
         self.resumed.is_some_and(|resumed| resumed.must_rewrite || self.clock.negative_mattered)

@@ -1,4 +1,4 @@
-//! What most lines begin with: when an event was recorded, and how long after the one before.
+//! Beginning of most lines: the time of an event, and the time since the previous one.
 
 use crate::number;
 
@@ -7,25 +7,25 @@ const SIZE: usize = 64;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// The stamp of the events of one second, as it was written for one of them: only digits differ.
+/// The stamp of events within one second, as last written; only digits differ.
 ///
 /// ```text
 /// [12:08:20.948091100] (+0.000000011)
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stamp {
-    /// When the second begins, in nanoseconds.
+    /// Beginning of the second, in nanoseconds.
     begin: u64,
     block: [u8; SIZE],
     length: usize,
-    /// Where the fraction of the time is.
+    /// Offset of the fraction of the time.
     fraction: usize,
-    /// Where the seconds of the difference are, one digit.
+    /// Offset of the seconds of the difference, one digit.
     delta: usize,
 }
 
 impl Stamp {
-    /// From the stamp of an event at `now`; None if it has another form.
+    /// Copies the stamp of an event at `now`. Returns `None` if it has another form.
     pub(super) fn new(now: i128, text: &[u8], fraction: usize, delta: usize) -> Option<Self> {
         let now = u64::try_from(now).ok()?;
         let mut block = [0; SIZE];
@@ -36,7 +36,7 @@ impl Stamp {
         has_room.then_some(Self { begin: now - now % SECOND, block, length: text.len(), fraction, delta })
     }
 
-    /// Appends the stamp of an event at `now`, so long after the one before; false if that is another one.
+    /// Appends the stamp of an event at `now`, `delta` after the previous one. Returns `false` if it does not fit.
     #[inline(always)]
     pub(super) fn push(&self, out: &mut Vec<u8>, now: u64, delta: u64) -> bool {
         let Some(fraction) = now.checked_sub(self.begin) else { return false };
@@ -46,7 +46,7 @@ impl Stamp {
         let (seconds, rest) = if delta < SECOND { (0, delta) } else { (delta / SECOND, delta % SECOND) };
         let begin = out.len();
         out.extend_from_slice(&self.block);
-        // Here rather than in the block: to copy what was just stored in pieces takes long.
+        // After the copy, not in the block: loading what was just stored in smaller parts is slow.
         if let Some(place) = out.get_mut(begin + self.fraction..).and_then(<[u8]>::first_chunk_mut) {
             *place = number::nanoseconds(fraction as u32);
         }
@@ -68,7 +68,7 @@ mod tests {
 
     use crate::{Pretty, PrettyOptions, ResumableSink as _, StreamOrder};
 
-    /// Whatever comes after whatever, with whichever options.
+    /// Tests combinations of times and options.
     #[test]
     fn a_stamp_that_is_known_is_what_it_would_be_made_anew() {
         const SECOND: u64 = 1_000_000_000;

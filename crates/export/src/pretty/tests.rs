@@ -30,7 +30,7 @@ fn print(fixture: &Fixture, options: PrettyOptions, payloads: &[&[u8]]) -> Strin
     out.text()
 }
 
-/// The payload of the only event, as it is shown.
+/// Returns the displayed payload of the only event.
 fn payload(members: Vec<(&str, Arc<ichnos_model::FieldClass>)>, bytes: &[u8], flags: bool) -> String {
     let options = PrettyOptions { enum_flags: flags, ..gmt() };
     let text = print(&Fixture::new(structure(members)), options, &[bytes]);

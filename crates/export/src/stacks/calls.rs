@@ -1,41 +1,41 @@
-//! Functions, and which of them called which.
+//! Functions and their call tree.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Stands for no call: that of what is outermost.
+/// Caller of outermost frames: no call.
 pub(super) const NO_CALL: u32 = u32::MAX;
 
-/// How many calls there are at most, those of what is outermost aside: a trace of a few bytes a sample, with
-/// addresses that stand for something else all the time, could be any number.
+/// Maximum number of calls, outermost ones excluded. Otherwise, a trace of a few bytes per sample, with
+/// ever-changing symbols of addresses, could make any number.
 pub(super) const MOST_CALLS: usize = 1 << 22;
 
-/// The longest text that a function is called by, in bytes: longer names are cut.
+/// Maximum length of a function's label in bytes; longer names are cut.
 const LONGEST: usize = 4_096;
 
-/// A function, or what stands for functions that are not known.
+/// A function, or a placeholder for unknown functions.
 #[derive(Clone, Debug)]
 pub(super) struct Function {
-    /// What it is called: `module!symbol`, as far as these are known.
+    /// Label: `module!symbol`, as far as known.
     pub(super) label: Arc<str>,
     /// Its module.
     pub(super) module: Option<Arc<str>>,
-    /// Whether it is managed code.
+    /// `true` if it is managed code.
     pub(super) is_managed: bool,
 }
 
-/// A tree of calls: each call has the one that it came from, and the function that was called.
+/// A tree of calls: each has its caller and the called function.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Calls {
     pub(super) functions: Vec<Function>,
     by_label: HashMap<Arc<str>, u32>,
-    /// Caller or [`NO_CALL`], which is less than the index, and function.
+    /// Caller, either [`NO_CALL`] or less than the index, and function.
     calls: Vec<(u32, u32)>,
     by_call: HashMap<(u32, u32), u32>,
 }
 
 impl Calls {
-    /// The index of a function of this name; `module` is what it is in.
+    /// Returns the index of the function with this label in `module`, added if it is new.
     pub(super) fn function(&mut self, label: &str, module: Option<&Arc<str>>, is_managed: bool) -> u32 {
         let mut end = label.len().min(LONGEST);
         while !label.is_char_boundary(end) {
@@ -52,7 +52,7 @@ impl Calls {
         index
     }
 
-    /// The call of a function by a caller, or [`NO_CALL`]. Where there are too many, the caller itself.
+    /// Returns the call of a function by a caller or [`NO_CALL`]; the caller itself if there are too many calls.
     pub(super) fn call(&mut self, caller: u32, function: u32) -> u32 {
         if caller != NO_CALL && self.calls.len() >= MOST_CALLS {
             return self.by_call.get(&(caller, function)).copied().unwrap_or(caller);
@@ -65,23 +65,23 @@ impl Calls {
         call
     }
 
-    /// The call of a frame that says what the thread did, as innermost frame of a call.
+    /// Returns the call of a frame with the thread's state, as innermost frame of a call.
     pub(super) fn call_of_state(&mut self, call: u32, state: &str) -> u32 {
         let function = self.function(state, None, false);
         self.call(call, function)
     }
 
-    /// How many calls there are.
+    /// Returns the number of calls.
     pub(super) fn len(&self) -> usize {
         self.calls.len()
     }
 
-    /// Caller, or [`NO_CALL`], and function of a call.
+    /// Returns the caller, or [`NO_CALL`], and the function of a call.
     pub(super) fn get(&self, call: u32) -> Option<(u32, u32)> {
         self.calls.get(call as usize).copied()
     }
 
-    /// The calls that led to a call, itself first, with the functions that were called.
+    /// Returns the calls that led to a call, itself first, with the called functions.
     pub(super) fn path(&self, call: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
         let mut next = call;
         std::iter::from_fn(move || {
@@ -90,7 +90,7 @@ impl Calls {
         })
     }
 
-    /// What a function is called.
+    /// Returns the label of a function.
     pub(super) fn label(&self, function: u32) -> &str {
         self.functions.get(function as usize).map_or("", |function| &function.label)
     }

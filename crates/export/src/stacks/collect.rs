@@ -1,4 +1,4 @@
-//! Takes events, and keeps the stacks of those that have one.
+//! Collects the stacks of events.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -16,44 +16,43 @@ use super::{CPU_TIME, StackOptions, StackWeight, UNMANAGED_CODE_TIME};
 use crate::stream_table::StreamTable;
 use crate::time::has_dates;
 
-/// Samples that are kept before their calls are looked up: as many as fit into this number of bytes.
+/// Maximum size of samples kept before their calls are looked up, in bytes.
 const MOST_BUFFERED: usize = 16 << 20;
 
-/// How many threads, and how many names of processes and threads, are told apart: those that come later are one.
+/// Maximum number of threads, and of names of processes and threads; later ones are merged into one.
 const MOST_THREADS: usize = 1 << 16;
 
-/// Whether a thread counts.
+/// Returns `true` if a thread counts.
 type Selection = Box<dyn FnMut(&StackThread) -> bool + Send>;
 
-/// Makes a [`StackProfile`] of events.
+/// Makes a [`StackProfile`] from events.
 ///
-/// For each event, this takes a few steps: its stack is a number. What it stands for is looked up
-/// once for all samples that have it.
+/// An event takes only a few steps, since its stack is a number, whose frames are looked up once for all its samples.
 pub struct StackCollector {
     options: StackOptions,
     selection: Selection,
-    /// By data stream: the index of its trace, or of the part of it that has the same call stacks.
+    /// By data stream: index of its trace, or of the part of the trace with the same call stacks.
     streams: StreamTable<usize, (), Option<Source>>,
     traces: Vec<TraceState>,
     threads: Vec<ThreadState>,
-    /// Indexes of `threads`; None: the thread does not count.
+    /// Indexes of `threads`; `None` if the thread does not count.
     by_key: HashMap<ThreadKey, Option<usize>>,
-    /// The thread of the event before.
+    /// Thread of the previous event.
     last: Option<(ThreadKey, Option<usize>)>,
     names: Names,
-    /// Names of the classes of samples, as numbers: what one of them counts is nothing that another one counts.
+    /// Names of the classes of samples, as numbers. Weights of different classes cannot be added.
     kinds: HashMap<String, usize>,
     calls: Calls,
-    /// How many bytes the samples take whose calls are not looked up yet.
+    /// Size of the samples whose calls are not looked up yet, in bytes.
     buffered: usize,
-    /// Whether there was a sample of a profiler, so that no other events count.
+    /// `true` after a sample of a profiler, so that no other events count.
     only_samples: bool,
-    /// True once a sample has the state of its thread.
+    /// `true` after a sample with the state of its thread.
     has_states: bool,
     left_out: LeftOut,
 }
 
-/// What is kept of a trace, or of its data streams whose stacks have numbers of their own.
+/// State of a trace, or of its data streams whose stacks have numbers of their own.
 struct TraceState {
     trace: Arc<Trace>,
     /// One of its data stream classes.
@@ -62,12 +61,12 @@ struct TraceState {
     has_dates: bool,
 }
 
-/// The members of an event record class that make its events samples.
+/// Members of an event record class that make its events samples.
 #[derive(Debug)]
 struct Source {
-    /// Whether they are samples of a profiler.
+    /// `true` if they are samples of a profiler.
     is_sample: bool,
-    /// Which of [`StackCollector::kinds`].
+    /// Index in [`StackCollector::kinds`].
     kind: usize,
     stacks: Box<[FieldRef]>,
     process: Option<FieldRef>,
@@ -75,17 +74,17 @@ struct Source {
     thread: Option<FieldRef>,
     weight: Option<FieldRef>,
     conditions: Box<[Condition]>,
-    /// Holds for samples of threads on a processor.
+    /// True for samples of threads on a processor.
     on_processor: Option<Condition>,
 }
 
-/// What is known of a sample before it is known what its stack stands for.
+/// A sample whose stack is not looked up yet.
 struct Found {
     stack: u32,
     thread: ThreadKey,
     weight: u64,
     state: State,
-    /// Whether it counts.
+    /// `true` if the sample counts.
     is_wanted: bool,
 }
 
@@ -97,7 +96,7 @@ struct Last {
     is_wanted: bool,
 }
 
-/// What distinguishes threads.
+/// Identity of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct ThreadKey {
     trace: usize,
@@ -111,7 +110,7 @@ struct ThreadKey {
 enum Id {
     None,
     Number(i128),
-    /// An index of a name.
+    /// Index of a name.
     Name(u32),
 }
 
@@ -141,18 +140,18 @@ impl Names {
     }
 }
 
-/// What is kept of a thread.
+/// State of a thread.
 struct ThreadState {
     trace: usize,
     kind: usize,
-    /// How many samples were taken.
+    /// Number of samples taken.
     taken: u64,
     kept: ThreadSamples,
     /// Samples whose calls are not looked up yet, with their stacks.
     buffer: Samples,
-    /// The sample that lasts until the next one, where time is what counts.
+    /// The sample that lasts until the next one, if the weight is time.
     last: Option<Last>,
-    /// The time of the first sample.
+    /// Time of the first sample.
     begin: Option<i128>,
 }
 
@@ -184,18 +183,18 @@ impl StackCollector {
         }
     }
 
-    /// Collects the stacks of those threads only for which `wants` is true.
+    /// Collects only the stacks of threads for which `wants` returns `true`.
     #[must_use]
     pub fn of_threads(self, wants: impl FnMut(&StackThread) -> bool + Send + 'static) -> Self {
         Self { selection: Box::new(wants), ..self }
     }
 
-    /// The profile of all that was collected.
+    /// Returns the profile of all collected samples.
     #[must_use]
     pub fn finish(mut self) -> StackProfile {
         let not_counted = self.choose_kind();
         if self.options.weight == StackWeight::Time {
-            // Nothing comes after the last sample of a thread.
+            // The last sample of a thread has no successor.
             for thread in &mut self.threads {
                 if let Some(Last { time, stack, state, is_wanted: true }) = thread.last.take() {
                     thread.buffer.push(Sample { time, stack, weight: 0, state });
@@ -229,12 +228,11 @@ impl StackCollector {
         }
     }
 
-    /// Keeps the samples of the class that has most of them; gives the names of the others, and how many samples they
-    /// have.
+    /// Keeps the samples of the class that has the most. Returns the names and sample counts of the others.
     fn choose_kind(&mut self) -> Vec<(String, u64)> {
         let mut counts = vec![0; self.kinds.len()];
         self.threads.iter().for_each(|thread| counts[thread.kind] += thread.taken);
-        // Of several that have as many, the first one.
+        // On a tie, the first one.
         let most = counts.iter().max().copied().unwrap_or_default();
         let chosen = counts.iter().position(|count| *count == most).unwrap_or_default();
         self.threads.retain(|thread| thread.kind == chosen);
@@ -269,7 +267,7 @@ impl StackCollector {
         }
     }
 
-    /// Forgets all events.
+    /// Removes all samples.
     #[cold]
     fn forget(&mut self) {
         self.threads.clear();
@@ -301,7 +299,7 @@ impl StackCollector {
         self.streams.insert(stream, trace, || ());
     }
 
-    /// Takes a sample of a thread.
+    /// Adds a sample of a thread.
     fn sample(&mut self, event: &Event<'_>, found: &Found) {
         let Found { stack, thread: key, weight, state, is_wanted } = *found;
         let thread = match self.last {
@@ -332,7 +330,7 @@ impl StackCollector {
                 _ => {}
             }
         } else if is_wanted {
-            // Without a clock, all is at the end, as what addresses stand for is.
+            // Without a clock, use the symbols at the end of the trace.
             let time = event.nanoseconds().unwrap_or(i64::MAX.into());
             thread.buffer.push(Sample { time, stack, weight, state });
         }
@@ -342,7 +340,7 @@ impl StackCollector {
         }
     }
 
-    /// The thread of a key, as an index; None if it does not count.
+    /// Returns the index of the thread with this key, or `None` if it does not count.
     #[cold]
     fn thread(&mut self, event: &Event<'_>, key: ThreadKey) -> Option<usize> {
         if let Some(thread) = self.by_key.get(&key) {
@@ -383,7 +381,7 @@ impl StackCollector {
         index
     }
 
-    /// Looks up the calls of the samples that were kept.
+    /// Looks up the calls of the buffered samples.
     #[cold]
     fn look_up(&mut self) {
         for (index, trace) in self.traces.iter_mut().enumerate() {
@@ -391,7 +389,7 @@ impl StackCollector {
             if threads.peek().is_none() {
                 continue;
             }
-            // Before anybody else has to wait for the stacks: this can mean to read the whole trace.
+            // Before locking the stacks, since this may read the whole trace.
             let stacks = trace.trace.stacks_of(trace.class);
             let symbols = stacks.symbols();
             let view = stacks.table.view();
@@ -423,7 +421,7 @@ impl StackCollector {
 }
 
 impl Source {
-    /// What makes events of a class samples; None if they are none.
+    /// Returns the members that make events of a class samples, or `None` if they are not samples.
     fn of(event: &Event<'_>, options: &StackOptions, kinds: &mut HashMap<String, usize>) -> Option<Self> {
         let field = |meaning| {
             let mut members = event.class.meanings.members(meaning);
@@ -458,7 +456,7 @@ impl Source {
         })
     }
 
-    /// The stack, the thread and the weight of an event; None if it is no sample.
+    /// Returns stack, thread and weight of an event, or `None` if it is not a sample.
     #[inline]
     fn sample(
         &self,
@@ -507,7 +505,7 @@ fn text(value: FieldValue<'_>) -> Option<String> {
     }
 }
 
-/// What a value counts; None if it is no number, or negative.
+/// Returns the weight of a value, or `None` if it is not a number, or negative.
 fn weight(value: FieldValue<'_>) -> Option<u64> {
     match value {
         FieldValue::Real(real) => {

@@ -1,15 +1,15 @@
-//! Which samples count, by the values of their fields.
+//! Selects samples by values of their fields.
 
 use ichnos_model::{Event, FieldClass, FieldKind, FieldRef, FieldValue, Mappings, Meaning};
 
 use super::FieldValues;
 
-/// What a field of an event record class is to be.
+/// A condition on a field of an event record class.
 #[derive(Debug)]
 pub(super) struct Condition {
-    /// None: the class has no such field.
+    /// `None` if the class has no such field.
     field: Option<FieldRef>,
-    /// The names of its values, if it is an enumeration.
+    /// Names of its values, if it is an enumeration.
     names: Option<Mappings>,
     values: Box<[String]>,
 }
@@ -30,7 +30,7 @@ impl Condition {
         }
     }
 
-    /// The condition that the thread of a sample ran on a processor; None if events of the class do not say it.
+    /// Returns the condition that a sample's thread ran on a processor, or `None` if the class has no thread state.
     pub(super) fn on_processor(event: &Event<'_>) -> Option<Self> {
         let mut members = event.class.meanings.members(Meaning::ThreadState);
         let field = members.find_map(|member| FieldRef::of_member(event, member))?;
@@ -44,7 +44,7 @@ impl Condition {
         self.field.as_ref().and_then(|field| event.get(field)).is_some()
     }
 
-    /// Whether it holds for an event.
+    /// `true` if the condition holds for an event.
     pub(super) fn holds(&self, event: &Event<'_>) -> bool {
         let Some(value) = self.field.as_ref().and_then(|field| event.get(field)) else { return false };
         let number = value.as_i128();
@@ -62,7 +62,7 @@ impl Condition {
     }
 }
 
-/// The class of the member of this name, at any depth of structures.
+/// Returns the class of the member with this name, at any depth of structures.
 fn member<'a>(class: &'a FieldClass, name: &str) -> Option<&'a FieldClass> {
     match &class.kind {
         FieldKind::Structure { members, .. } => {

@@ -8,7 +8,7 @@ use fxprof_processed_profile as fx;
 use super::calls::{MOST_CALLS, NO_CALL};
 use super::profile::{StackProfile, ThreadSamples};
 
-/// Nanoseconds of a millisecond, the unit of the format.
+/// Nanoseconds per millisecond, the unit of the format.
 const MILLISECOND: u64 = 1_000_000;
 
 pub(super) fn write(profile: &StackProfile, out: &mut dyn Write) -> io::Result<()> {
@@ -16,7 +16,7 @@ pub(super) fn write(profile: &StackProfile, out: &mut dyn Write) -> io::Result<(
     let reference = fx::ReferenceTimestamp::from_millis_since_unix_epoch(begin as f64 / MILLISECOND as f64);
     let interval = fx::SamplingInterval::from_nanos(interval(profile));
     let mut writer = Writer { profile, out: fx::Profile::new(&profile.title, reference, interval), calls: 0 };
-    // Nothing is left to be looked up.
+    // All symbols are already looked up.
     writer.out.set_symbolicated(true);
     let mut processes = HashMap::new();
     for thread in &profile.threads {
@@ -33,7 +33,7 @@ pub(super) fn write(profile: &StackProfile, out: &mut dyn Write) -> io::Result<(
     out.flush()
 }
 
-/// The time between two samples that is most likely, in nanoseconds.
+/// Returns the most likely time between two samples, in nanoseconds.
 fn interval(profile: &StackProfile) -> u64 {
     let mut steps: Vec<u64> = Vec::new();
     for thread in &profile.threads {
@@ -49,7 +49,7 @@ fn interval(profile: &StackProfile) -> u64 {
 struct Writer<'p> {
     profile: &'p StackProfile,
     out: fx::Profile,
-    /// How many calls were written: each thread has its own.
+    /// Number of written calls: each thread has its own.
     calls: usize,
 }
 
@@ -62,7 +62,7 @@ impl Writer<'_> {
             fx::Timestamp::from_nanos_since_reference(since)
         };
         let first = thread.samples.iter().next().map_or(begin, |sample| sample.time);
-        // The thread of the number of its process is the main one.
+        // The main thread has the number of its process.
         let is_main = thread.thread.thread.is_some() && thread.thread.thread == thread.thread.process;
         let handle = self.out.add_thread(process, id, time(first), is_main);
         self.out.set_thread_name(handle, &thread.thread.thread_label());
@@ -71,7 +71,7 @@ impl Writer<'_> {
             self.out.set_thread_samples_weight_type(handle, fx::WeightType::TracingMs);
         }
         let mut stacks: HashMap<u32, fx::StackHandle> = HashMap::new();
-        // What weights of less than the unit are together.
+        // Remainder of weights smaller than the unit.
         let mut rest = 0;
         for sample in thread.samples.iter() {
             let stack = self.stack(handle, sample.stack, &mut stacks);

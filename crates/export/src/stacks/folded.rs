@@ -1,4 +1,4 @@
-//! A line for each stack.
+//! One line per stack.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use crate::printable::printable;
 pub(super) fn write(profile: &StackProfile, roots: StackRoots, out: &mut dyn Write) -> io::Result<()> {
     let tree = CallTree::new(profile, roots);
     let mut line = Vec::new();
-    // By depth: where the frame ends in the line.
+    // By depth: end of the frame in the line.
     let mut ends: Vec<usize> = Vec::new();
     tree.visit(|call, depth| {
         ends.truncate(depth);
@@ -32,7 +32,7 @@ pub(super) fn write(profile: &StackProfile, roots: StackRoots, out: &mut dyn Wri
     })
 }
 
-/// Appends a frame: a `;` or a line feed in its name would be the end of it.
+/// Appends a frame, without characters that would end it: `;` and line feeds.
 fn push_frame(line: &mut Vec<u8>, label: &str) {
     line.extend(printable(label).bytes().map(|byte| if byte == b';' { b':' } else { byte }));
 }

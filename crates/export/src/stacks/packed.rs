@@ -1,9 +1,9 @@
-//! Samples one after the other, in a few bytes each.
+//! Samples in a few bytes each.
 
 /// A sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sample {
-    /// In nanoseconds from the origin of the clock.
+    /// Nanoseconds from the origin of the clock.
     pub(super) time: i128,
     /// Number of its stack, or of its call.
     pub(super) stack: u32,
@@ -14,12 +14,12 @@ pub(super) struct Sample {
 /// State of the thread of a sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum State {
-    /// Nothing says it, or nobody asks for it.
+    /// Unknown, or not needed.
     #[default]
     Unknown,
-    /// It ran on a processor.
+    /// Running on a processor.
     OnProcessor,
-    /// It did anything else.
+    /// Any other state.
     Other,
 }
 
@@ -27,7 +27,7 @@ impl State {
     const ALL: [Self; 3] = [Self::Unknown, Self::OnProcessor, Self::Other];
 }
 
-/// Samples as integers of 7 bits a byte, with differences of times.
+/// Samples as integers of 7 bits per byte, with differences of times.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Samples {
     bytes: Vec<u8>,
@@ -39,7 +39,7 @@ impl Samples {
     pub(super) fn push(&mut self, sample: Sample) {
         let Sample { time, stack, weight, state } = sample;
         let last = if self.first.is_some() { self.last } else { *self.first.insert(time) };
-        // Centuries between two samples are beyond what is measured.
+        // Longer steps than centuries do not occur in practice.
         let step = i64::try_from(time - last).unwrap_or(if time < last { i64::MIN } else { i64::MAX });
         self.last = last.saturating_add(step.into());
         self.number((step << 1 ^ step >> 63) as u64);
@@ -47,7 +47,7 @@ impl Samples {
         self.number(weight);
     }
 
-    /// How many bytes they take.
+    /// Returns the size of all samples, in bytes.
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
     }

@@ -1,6 +1,6 @@
-//! The profile of `pprof`: one protocol buffer message, compressed.
+//! The format of `pprof`: one protocol buffer message, compressed.
 //!
-//! The numbers of the fields are those of `profile.proto` of <https://github.com/google/pprof>.
+//! Field numbers are from `profile.proto` of <https://github.com/google/pprof>.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -42,7 +42,7 @@ pub(super) struct ValueType {
 
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Sample {
-    /// The innermost one first.
+    /// Innermost location first.
     #[prost(uint64, repeated, tag = "1")]
     pub(super) location_id: Vec<u64>,
     #[prost(int64, repeated, tag = "2")]
@@ -85,7 +85,7 @@ pub(super) struct Function {
     pub(super) filename: i64,
 }
 
-/// Each text once.
+/// Table of distinct texts.
 struct Strings {
     texts: Vec<String>,
     indexes: HashMap<String, i64>,
@@ -103,18 +103,18 @@ impl Strings {
     }
 }
 
-/// Writes the message part by part: several messages one after the other are one, with the members of lists of all
-/// of them. So stacks need not all be in memory.
+/// Writes the message in parts: concatenated messages are one, with joined lists. So stacks need not all be
+/// in memory.
 pub(super) fn write(profile: &StackProfile, out: &mut dyn Write) -> io::Result<()> {
     let mut encoder = GzEncoder::new(out, Compression::default());
     let mut bytes = Vec::new();
     let mut part = |message: Profile| {
         bytes.clear();
-        // A vector has room for all.
+        // Encoding into a vector does not fail.
         let _ = message.encode(&mut bytes);
         encoder.write_all(&bytes)
     };
-    // The first string is empty: so the format has it.
+    // The format requires the first string to be empty.
     let mut strings = Strings { texts: vec![String::new()], indexes: HashMap::from([(String::new(), 0)]) };
     let mut sample_type = vec![ValueType { r#type: strings.index("samples"), unit: strings.index("count") }];
     match &profile.weight {
@@ -137,7 +137,7 @@ pub(super) fn write(profile: &StackProfile, out: &mut dyn Write) -> io::Result<(
         let labels = keys.into_iter().zip(labels).zip(is_known).filter(|(_, is)| *is);
         let label: Vec<Label> = labels.map(|((key, str), _)| Label { key, str }).collect();
         for (call, total) in thread.sorted() {
-            // The weight, and the number of samples if that is something else.
+            // The weight, and the number of samples if that differs.
             let values = match profile.weight {
                 StackWeight::Samples => &[total.weight][..],
                 _ => &[total.samples, total.weight],
@@ -153,7 +153,7 @@ pub(super) fn write(profile: &StackProfile, out: &mut dyn Write) -> io::Result<(
     for (known, id) in profile.calls.functions.iter().zip(1..) {
         let name = strings.index(&known.label);
         let filename = known.module.as_ref().map_or(0, |module| strings.index(module));
-        // Readers would take a name that is the same in both fields apart as one of C++.
+        // With the same name in both fields, readers would demangle it as C++.
         let function = Function { id, name, system_name: 0, filename };
         let location = Location { id, line: vec![Line { function_id: id }] };
         part(Profile { location: vec![location], function: vec![function], ..Profile::default() })?;

@@ -1,4 +1,4 @@
-//! What was collected.
+//! Collected stacks.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -12,14 +12,14 @@ use super::{StackFormat, StackRoots, StackWeight, folded, speedscope, svg};
 /// The stacks of many events.
 #[derive(Debug)]
 pub struct StackProfile {
-    /// What is profiled, for people: names of traces.
+    /// Title for display: names of the profiled traces.
     pub(super) title: String,
     pub(super) weight: StackWeight,
     pub(super) calls: Calls,
     pub(super) threads: Vec<ThreadSamples>,
-    /// When the first sample was taken, in nanoseconds from the origin of its clock.
+    /// Time of the first sample, in nanoseconds from the origin of its clock.
     pub(super) begin: Option<i128>,
-    /// Whether the clock counts from the Unix epoch.
+    /// `true` if the clock counts from the Unix epoch.
     #[cfg_attr(not(any(feature = "pprof", feature = "firefox")), allow(dead_code))]
     pub(super) has_dates: bool,
     pub(super) left_out: LeftOut,
@@ -27,19 +27,19 @@ pub struct StackProfile {
     pub(super) not_counted: Vec<(String, u64)>,
 }
 
-/// Which samples count nothing, and why.
+/// Numbers of samples that were skipped, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LeftOut {
-    /// None of their frames is kept.
+    /// Samples without a kept frame.
     pub without_frames: u64,
-    /// They have no time, where times are what counts.
+    /// Samples without a time, if times are the weight.
     pub without_time: u64,
-    /// They do not have the field that counts, or its value is no number, or negative.
+    /// Samples without the weight's field, or with a value that is not a number, or negative.
     pub without_weight: u64,
 }
 
-/// A thread, as far as events say which one they are of.
+/// A thread, as far as events identify it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StackThread {
@@ -54,7 +54,7 @@ pub struct StackThread {
 }
 
 impl StackThread {
-    /// Takes the name that the trace as a whole gives the thread, if its events have none.
+    /// Takes the thread's name from the trace, if its events have none.
     pub(super) fn add_name(&mut self, symbols: &Symbols) {
         let number = |number: Option<i128>| u64::try_from(number?).ok();
         if let (None, Some(thread)) = (&self.thread_name, number(self.thread)) {
@@ -62,7 +62,7 @@ impl StackThread {
         }
     }
 
-    /// What to call the process.
+    /// Returns the displayed name of the process.
     pub(super) fn process_label(&self) -> String {
         match (&self.process_name, self.process) {
             (Some(name), Some(number)) => format!("{name} ({number})"),
@@ -72,7 +72,7 @@ impl StackThread {
         }
     }
 
-    /// What to call the thread within its process.
+    /// Returns the displayed name of the thread within its process.
     pub(super) fn thread_label(&self) -> String {
         match (&self.thread_name, self.thread) {
             (Some(name), Some(number)) => format!("{name} ({number})"),
@@ -82,7 +82,7 @@ impl StackThread {
         }
     }
 
-    /// What to call the thread.
+    /// Returns the displayed name of the thread.
     pub(super) fn label(&self) -> String {
         match self.process.is_some() || self.process_name.is_some() {
             true => format!("{}, {}", self.process_label(), self.thread_label()),
@@ -95,13 +95,13 @@ impl StackThread {
 #[derive(Debug, Default)]
 pub(super) struct ThreadSamples {
     pub(super) thread: StackThread,
-    /// By call: how many samples, and their weight.
+    /// Totals by call.
     pub(super) totals: HashMap<u32, Total>,
-    /// In order of time, with their calls, if these are kept.
+    /// Samples in order of time, with their calls, if samples are kept.
     pub(super) samples: Samples,
 }
 
-/// How many samples, and their weight.
+/// Number of samples, and their total weight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Total {
     pub(super) samples: u64,
@@ -116,7 +116,7 @@ impl Total {
 }
 
 impl ThreadSamples {
-    /// The totals by call, in the order of the calls.
+    /// Returns the totals by call, in the order of the calls.
     pub(super) fn sorted(&self) -> Vec<(u32, Total)> {
         let mut totals: Vec<_> = self.totals.iter().map(|(call, total)| (*call, *total)).collect();
         totals.sort_unstable_by_key(|(call, _)| *call);
@@ -131,13 +131,13 @@ impl ThreadSamples {
 }
 
 impl StackProfile {
-    /// How many samples it has.
+    /// Returns the number of samples.
     #[must_use]
     pub fn samples(&self) -> u64 {
         self.total().samples
     }
 
-    /// What its samples count together.
+    /// Returns the total weight of the samples.
     #[must_use]
     pub fn weight(&self) -> u64 {
         self.total().weight
@@ -149,35 +149,35 @@ impl StackProfile {
         sum
     }
 
-    /// Returns `true` if samples say the states of their threads, and these were asked for
+    /// Returns `true` if samples have thread states and these were requested
     /// ([`StackOptions::with_states`](super::StackOptions::with_states)).
     #[must_use]
     pub fn has_states(&self) -> bool {
         self.has_states
     }
 
-    /// Which samples are not part of it.
+    /// Returns the numbers of samples that were skipped.
     #[must_use]
     pub fn left_out(&self) -> LeftOut {
         self.left_out
     }
 
-    /// The classes of samples that do not count, by name, and how many samples they have: if there are several classes
-    /// of samples, each of them counts something else, so that only those of the class with most samples do.
+    /// Returns the names and sample counts of the sample classes that do not count. Weights of different
+    /// classes cannot be added, so only the class with the most samples counts.
     #[must_use]
     pub fn not_counted(&self) -> &[(String, u64)] {
         &self.not_counted
     }
 
-    /// The threads that have samples.
+    /// Returns the threads with samples.
     pub fn threads(&self) -> impl Iterator<Item = &StackThread> {
         self.threads.iter().map(|thread| &thread.thread)
     }
 
-    /// Writes it in a format; `roots` are for those that have no threads.
+    /// Writes the profile in a format; `roots` are used by formats without threads.
     ///
     /// # Errors
-    /// If `out` cannot write.
+    /// If `out` fails.
     pub fn write(&self, format: StackFormat, roots: StackRoots, out: &mut dyn Write) -> io::Result<()> {
         match format {
             StackFormat::Folded => folded::write(self, roots, out),

@@ -1,4 +1,4 @@
-//! From the stacks of a trace to calls of functions.
+//! Resolves the stacks of a trace to calls of functions.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -8,26 +8,26 @@ use ichnos_model::{CodeKind, Frame, StackView, Symbols, Validity};
 use super::calls::{Calls, NO_CALL};
 use super::{MOST_FRAMES, StackFrames};
 
-/// Finds the calls that the stacks of a trace stand for. What an address stands for can change, so what was found
-/// is kept with the time range in which it is right.
+/// Resolves stacks to calls. Symbols of an address can change, so results are cached with the time range in
+/// which they are valid.
 #[derive(Debug, Default)]
 pub(super) struct Resolver {
     frames: StackFrames,
-    /// By stack: how many frames it has, and the stack that it is cut to.
+    /// By stack: its number of frames, and the stack that it is cut to.
     depths: Vec<(u32, u32)>,
     known_stacks: HashMap<u32, Known>,
     known_frames: HashMap<u32, Known>,
-    /// What is found for a frame: used again and again.
+    /// Label of a frame; a reused buffer.
     label: String,
-    /// The stacks to find calls for, the innermost one first: used again and again.
+    /// Stacks to resolve, innermost first; a reused buffer.
     path: Vec<(u32, u32)>,
 }
 
-/// What is known of a stack or a frame.
+/// Cached result for a stack or a frame.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     validity: Validity,
-    /// A call, or a function; [`NO_CALL`]: none of the frames is kept.
+    /// Call or function; [`NO_CALL`] if no frame is kept.
     is: u32,
 }
 
@@ -36,7 +36,7 @@ impl Resolver {
         Self { frames, ..Self::default() }
     }
 
-    /// The call that a stack stands for at a time; [`NO_CALL`] if none of its frames is kept.
+    /// Returns the call of a stack at a time, or [`NO_CALL`] if none of its frames is kept.
     pub(super) fn call(
         &mut self,
         stack: u32,
@@ -77,7 +77,7 @@ impl Resolver {
         found.is
     }
 
-    /// Finds out how deep the stacks are that are new.
+    /// Computes the depths of new stacks.
     fn measure(&mut self, view: &StackView<'_>) {
         for stack in self.depths.len()..view.stack_count() {
             let stack = stack as u32;
@@ -117,10 +117,10 @@ impl Resolver {
         match (name, module, frame.address) {
             (Some(name), ..) => label.push_str(name),
             (None, None, Some(address)) => {
-                // Writing to a string cannot fail.
+                // Writing to a string does not fail.
                 let _ = write!(label, "{address:#x}");
             }
-            // One for all that is not known of a module.
+            // One function for all unknown ones of a module.
             _ => label.push('?'),
         }
         Known { validity, is: calls.function(label, module, is_managed) }

@@ -1,4 +1,4 @@
-//! JSON for speedscope: a profile for each thread, of calls that begin and end.
+//! JSON for speedscope: one profile per thread, with calls that begin and end.
 //!
 //! The format is described by <https://www.speedscope.app/file-format-schema.json>.
 
@@ -10,7 +10,7 @@ use super::StackWeight;
 use super::calls::Calls;
 use super::profile::{StackProfile, ThreadSamples};
 
-/// Bytes that are written at once.
+/// Number of bytes per write.
 const BLOCK: usize = 64 << 10;
 
 pub(super) fn write(profile: &StackProfile, out: &mut dyn Write) -> io::Result<()> {
@@ -31,7 +31,7 @@ pub(super) fn write(profile: &StackProfile, out: &mut dyn Write) -> io::Result<(
     frames.end();
     shared.end();
     let mut profiles = file.member("profiles").array_of_lines();
-    // A profile without anything is one that viewers refuse.
+    // Viewers reject empty profiles.
     for thread in profile.threads.iter().filter(|thread| thread.totals.values().any(|total| total.weight > 0))
     {
         write_thread(profile, thread, profiles.element(), out)?;
@@ -53,7 +53,7 @@ fn write_thread(
     object.member("type").string("evented");
     object.member("unit").string(if is_time { "nanoseconds" } else { "none" });
     object.member("name").string(&thread.thread.label());
-    // Nanoseconds since the first sample of all threads, or what the samples before count.
+    // Nanoseconds since the first sample of all threads, or the total weight of earlier samples.
     let begin = profile.begin.unwrap_or_default();
     let mut at = 0;
     let mut first = None;
@@ -65,7 +65,7 @@ fn write_thread(
             let time = sample.time.saturating_sub(begin).saturating_sub(before.into());
             let time = u64::try_from(time).unwrap_or_default();
             if time > at {
-                // There was a time without samples.
+                // A time without samples.
                 open.close_to(0, at, &mut events);
                 at = time;
             }
@@ -83,17 +83,17 @@ fn write_thread(
     Ok(())
 }
 
-/// The calls that have begun and not ended.
+/// Calls that have begun and not ended.
 #[derive(Default)]
 struct Open {
-    /// With their functions, the outermost one first.
+    /// Calls and their functions, outermost first.
     calls: Vec<(u32, u32)>,
-    /// Those that are next.
+    /// The next calls.
     next: Vec<(u32, u32)>,
 }
 
 impl Open {
-    /// Ends all calls and begins others so that `call` is the innermost one.
+    /// Ends and begins calls so that `call` is the innermost one.
     fn change(&mut self, call: u32, at: u64, calls: &Calls, events: &mut ArrayWriter<'_>) {
         if self.calls.last().is_some_and(|last| last.0 == call) {
             return;
@@ -111,7 +111,7 @@ impl Open {
         self.next = next;
     }
 
-    /// Ends all but the outermost calls.
+    /// Ends all but the `depth` outermost calls.
     fn close_to(&mut self, depth: usize, at: u64, events: &mut ArrayWriter<'_>) {
         while self.calls.len() > depth {
             if let Some((_, function)) = self.calls.pop() {

@@ -1,4 +1,4 @@
-//! A flame graph: a picture for browsers.
+//! Flame graph as an image for browsers.
 
 use std::io::{self, Write};
 
@@ -7,26 +7,26 @@ use super::tree::CallTree;
 use super::{StackRoots, StackWeight};
 use crate::xml::Escaped;
 
-/// Width of the picture, in its own units, which are pixels unless it is scaled.
+/// Width of the image in its own units: pixels, unless scaled.
 const WIDTH: f64 = 1_200.0;
 /// Height of a frame.
 const ROW: usize = 16;
-/// Height of what stands above the frames.
+/// Height of the area above the frames.
 const HEAD: usize = 40;
-/// Frames that are narrower than this are left out: nobody sees them, and there can be very many.
+/// Minimum width of a frame. Narrower ones are dropped: they are invisible, and there can be very many.
 const NARROWEST: f64 = 0.1;
 /// Width of a character.
 const CHARACTER: f64 = 7.3;
 
-/// What makes the picture answer to clicks and searches.
+/// Script for clicks and searches.
 const SCRIPT: &str = include_str!("svg/flame_graph.js");
 const STYLE: &str = include_str!("svg/flame_graph.css");
 
-/// A frame of the picture.
+/// A frame of the image.
 struct Frame {
     call: u32,
     depth: usize,
-    /// What the frames left of it count.
+    /// Total weight of the frames left of it.
     begin: u64,
 }
 
@@ -35,14 +35,14 @@ pub(super) fn write(profile: &StackProfile, roots: StackRoots, out: &mut dyn Wri
     let total = profile.weight().max(1);
     let scale = WIDTH / total as f64;
     let mut frames = Vec::new();
-    // By depth: where the next frame begins.
+    // By depth: begin of the next frame.
     let mut next: Vec<u64> = Vec::new();
     let visited: Result<(), ()> = tree.visit(|call, depth| {
         let begin = next.get(depth).copied().unwrap_or_default();
         let weight = tree.all[call as usize].weight;
         next.truncate(depth);
         next.push(begin.saturating_add(weight));
-        // What it called begins where it begins.
+        // Called functions begin at the same position.
         next.push(begin);
         if weight as f64 * scale >= NARROWEST {
             frames.push(Frame { call, depth, begin });
@@ -51,7 +51,7 @@ pub(super) fn write(profile: &StackProfile, roots: StackRoots, out: &mut dyn Wri
     });
     debug_assert!(visited.is_ok());
     let depth = frames.iter().map(|frame| frame.depth + 1).max().unwrap_or_default();
-    // One row for the root that stands for all.
+    // One extra row for the root of all frames.
     let height = HEAD + ROW * (depth + 1) + ROW;
     let bottom = HEAD + ROW * depth;
     let unit = match &profile.weight {
@@ -88,11 +88,11 @@ pub(super) fn write(profile: &StackProfile, roots: StackRoots, out: &mut dyn Wri
         let text = format!("{weight} {unit}");
         write_frame(out, x, y, width, tree.label(frame.call), &text, weight as f64 / total as f64)?;
     }
-    // Within CDATA, only its end would have to be escaped, and the script has none.
+    // In CDATA, only its end needs escaping, and the script does not contain it.
     write!(out, "</g>\n<script><![CDATA[{SCRIPT}]]></script>\n</svg>\n")
 }
 
-/// Writes a frame. The script finds position, width and name in it.
+/// Writes a frame. The script reads position, width and name from it.
 fn write_frame(
     out: &mut dyn Write,
     x: f64,
@@ -123,7 +123,7 @@ fn write_frame(
     )
 }
 
-/// A warm color that depends on the name alone, so that a function has the same one in all pictures.
+/// Returns a warm color that depends only on the name, so that it is the same in all images.
 fn color(label: &str) -> String {
     let hash =
         label.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));

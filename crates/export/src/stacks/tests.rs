@@ -1,4 +1,4 @@
-//! Profiles of made-up traces: what is in every format, and what the importers of viewers find in it.
+//! Profiles of generated traces: the content of every format, and its import by viewers.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read as _;
@@ -27,7 +27,7 @@ struct Made {
     thread: u64,
     stack: u32,
     size: u64,
-    /// 0: a sample of a profiler; 1: another event with a stack; 2: another sample, which counts its size.
+    /// 0: a sample of a profiler; 1: another event with a stack; 2: another sample, with its size as weight.
     class: usize,
 }
 
@@ -73,7 +73,7 @@ fn trace() -> Trace {
     Trace::new(class(), "made", &Limits::default()).unwrap()
 }
 
-/// The profile of these events of a trace.
+/// Returns the profile of these events of a trace.
 fn collect(trace: &Arc<Trace>, events: &[Made], collector: StackCollector) -> StackProfile {
     let events = events.to_vec();
     let trace = RecordTrace::new("made", Arc::clone(trace), &Limits::default()).with_stream(
@@ -147,7 +147,7 @@ fn samples_count_once_or_until_the_next_one_or_what_a_field_says() {
     assert_eq!(rows, [("lib!b", 7, 7), ("a", 3, 10), ("main", 0, 10)]);
 }
 
-/// What samples of different classes count cannot be added.
+/// Weights of samples of different classes cannot be added.
 #[test]
 fn the_class_with_most_samples_counts() {
     let trace = Arc::new(trace());
@@ -161,7 +161,7 @@ fn the_class_with_most_samples_counts() {
     assert_eq!((garbage.weight(), garbage.samples()), (2_000, 2));
 }
 
-/// The time from a sample on that is not wanted counts nothing, whichever of both ends it counts for.
+/// Time from an unselected sample on does not count, whichever end has the weight.
 #[test]
 fn samples_are_selected_by_values_of_fields() {
     let trace = Arc::new(trace());
@@ -195,7 +195,7 @@ fn where_there_are_samples_other_events_do_not_count() {
     assert_eq!(collect(&trace, &both, first).samples(), 0);
 }
 
-/// An innermost frame says what threads did, if samples say it and somebody asks.
+/// If requested, an innermost frame has the state of the thread.
 #[test]
 fn threads_that_ran_are_told_from_others() {
     let made = |names: &[(&str, i128)], meaning| {
@@ -229,7 +229,7 @@ fn threads_that_ran_are_told_from_others() {
     let (without, with) = made(&names, Meaning::ThreadState);
     assert_eq!(without, plain);
     assert_eq!(with, ("f;CPU_TIME 7\nf;UNMANAGED_CODE_TIME 3\n".to_owned(), true));
-    // Of samples that do not say it, nothing is said.
+    // Nothing is added for samples without a state.
     assert_eq!(made(&names, Meaning::Tag), (plain.clone(), plain));
 }
 
@@ -267,7 +267,7 @@ fn frames_are_named_as_of_the_time_of_the_sample() {
     assert_eq!(of(StackFrames::Managed), "app!new 2\napp!old 1\n");
 }
 
-/// A hostile trace: a thread for each event.
+/// A hostile trace: a new thread for each event.
 #[test]
 fn threads_beyond_a_limit_are_one() {
     let trace = Arc::new(trace());
@@ -277,7 +277,7 @@ fn threads_beyond_a_limit_are_one() {
     assert_eq!((profile.threads().count(), profile.samples()), ((1 << 16) + 1, 70_000));
 }
 
-/// A hostile trace: a very deep stack, every level of which is a stack of its own.
+/// A hostile trace: a very deep stack, with each level a stack of its own.
 #[test]
 fn deep_stacks_are_cut() {
     let trace = Arc::new(trace());
@@ -290,11 +290,11 @@ fn deep_stacks_are_cut() {
     assert_eq!(deepest, Some(MOST_FRAMES as usize));
 }
 
-/// Names that mean something in the formats.
+/// Names with special characters of the formats.
 const NAMES: [&str; 8] =
     ["main", "a;b", "<T>&\"x\"", "line\nfeed", "\u{202e}back\0", "Überschrift 7", "]]>", "back\\slash"];
 
-/// A trace of random stacks, and events that have them.
+/// Makes a trace of random stacks, and events with them.
 fn random(random: &mut Random) -> (Arc<Trace>, Vec<Made>) {
     let trace = trace();
     let mut stacks = Vec::new();
@@ -364,7 +364,7 @@ fn expected_weight(events: &[Made], weight: &StackWeight) -> u64 {
     }
 }
 
-/// Checks that what begins ends, in order; gives the sum of what the profiles last.
+/// Checks that calls begin and end in order. Returns the total duration of the profiles.
 fn check_speedscope(json: &[u8], weight: &StackWeight) -> u64 {
     let json: Json = serde_json::from_slice(json).unwrap();
     assert_eq!(json["$schema"], "https://www.speedscope.app/file-format-schema.json");
@@ -427,7 +427,7 @@ fn check_firefox(json: &[u8], weight: &StackWeight, profile: &StackProfile) {
     assert_eq!(threads.iter().map(weights).sum::<u64>(), profile.threads.iter().map(ours).sum::<u64>());
 }
 
-/// Checks that the picture is well-formed, as far as this one can be malformed.
+/// Checks that the image is well-formed.
 fn check_svg(bytes: &[u8]) {
     let text = std::str::from_utf8(bytes).unwrap();
     let (before, rest) = text.split_once("<![CDATA[").unwrap();
@@ -452,7 +452,7 @@ fn check_svg(bytes: &[u8]) {
     assert!(open.is_empty());
 }
 
-/// Programs that a test needs are often missing.
+/// Skips tests whose programs are not installed.
 fn is_installed(program: &str) -> bool {
     let is =
         Command::new(program).arg("version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
@@ -462,7 +462,7 @@ fn is_installed(program: &str) -> bool {
     is
 }
 
-/// A trace that all importers are to read: all kinds of names, several threads.
+/// A trace for all importers: all kinds of names, several threads.
 fn example() -> (Arc<Trace>, Vec<Made>) {
     let trace = trace();
     let frames =
@@ -489,7 +489,7 @@ fn example() -> (Arc<Trace>, Vec<Made>) {
     (Arc::new(trace), events)
 }
 
-/// What the page on stacks shows. `ICHNOS_WRITE_TABLES=1` writes it again.
+/// Compares the examples in the documentation. `ICHNOS_WRITE_TABLES=1` updates them.
 #[test]
 fn the_page_shows_what_is_written() {
     let (trace, events) = example();
@@ -516,7 +516,7 @@ fn the_page_shows_what_is_written() {
     }
 }
 
-/// Writes a profile to a file in the directory for temporary files; gives its path.
+/// Writes a profile to a temporary file. Returns its path.
 fn file(profile: &StackProfile, format: StackFormat, end: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("ichnos-stacks-{}-{end}", std::process::id()));
     std::fs::write(&path, written(profile, format)).unwrap();
@@ -540,7 +540,7 @@ fn pprof_of_go_reads_what_is_written() {
         };
         let raw = run(&["-raw"]);
         assert!(raw.contains("app!<T>::draw;x") && raw.contains("thread:[thread 8]"), "{raw}");
-        // Its own sums: a line for each function, the cumulative value in the fourth column.
+        // pprof's sums: a line for each function, the cumulative value in the fourth column.
         let top = run(&["-top", "-nodecount=100", "-unit=ns"]);
         let of = |label: &str| {
             let line = top.lines().find(|line| line.ends_with(label)).unwrap_or_else(|| panic!("{top}"));
@@ -554,7 +554,7 @@ fn pprof_of_go_reads_what_is_written() {
     }
 }
 
-/// The directory of the package `speedscope` of npm: that of `ICHNOS_SPEEDSCOPE`, or the global one.
+/// Returns the directory of the npm package `speedscope`: `ICHNOS_SPEEDSCOPE`, or the global one.
 fn speedscope() -> Option<PathBuf> {
     let global = || {
         let output = Command::new("npm").args(["root", "-g"]).output().ok()?;

@@ -1,41 +1,41 @@
-//! The functions that count most.
+//! Functions with the highest weights.
 
 use super::StackRoots;
 use super::profile::{StackProfile, Total};
 use super::tree::CallTree;
 
-/// What a function counts.
+/// Weight of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TopFunction {
-    /// What it is called: `module!symbol`, as far as these are known.
+    /// Label: `module!symbol`, as far as known.
     pub label: String,
-    /// Samples of which it is the innermost frame.
+    /// Number of samples with this function as innermost frame.
     pub exclusive_samples: u64,
-    /// What these count.
+    /// Weight of these samples.
     pub exclusive: u64,
-    /// Samples that have it anywhere in their stacks.
+    /// Number of samples with this function anywhere in their stacks.
     pub inclusive_samples: u64,
-    /// What these count.
+    /// Weight of these samples.
     pub inclusive: u64,
 }
 
 impl StackProfile {
-    /// All functions, those first that count most: by what they count exclusively, then inclusively, then by name.
+    /// Returns all functions, highest exclusive weight first, then by inclusive weight, then by name.
     #[must_use]
     pub fn functions(&self) -> Vec<TopFunction> {
         let tree = CallTree::new(self, StackRoots::None);
         let functions = tree.calls.functions.len();
         let mut own = vec![Total::default(); functions];
         let mut all = vec![Total::default(); functions];
-        // How often each function is among the callers of the call that is visited.
+        // Number of occurrences of each function among the callers of the visited call.
         let mut open = vec![0_u32; functions];
         let mut path: Vec<usize> = Vec::new();
         let visited: Result<(), ()> = tree.visit(|call, depth| {
             path.drain(depth..).for_each(|function| open[function] -= 1);
             let function = tree.calls.get(call).map_or(0, |(_, function)| function as usize);
             own[function].add(tree.own[call as usize]);
-            // A function that calls itself counts once.
+            // A recursive function counts once.
             if open[function] == 0 {
                 all[function].add(tree.all[call as usize]);
             }

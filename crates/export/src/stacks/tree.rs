@@ -1,4 +1,4 @@
-//! The calls of all threads in one tree, with what they count.
+//! Tree of the calls of all threads, with weights.
 
 use std::collections::HashMap;
 
@@ -9,16 +9,16 @@ use super::profile::{StackProfile, Total};
 /// The calls of all threads.
 pub(super) struct CallTree {
     pub(super) calls: Calls,
-    /// By call: what its samples count.
+    /// By call: total of its own samples.
     pub(super) own: Vec<Total>,
-    /// By call: what the samples of it and of all that it called count.
+    /// By call: total of its samples and those of all calls below.
     pub(super) all: Vec<Total>,
-    /// The calls that count anything: those of a caller one after the other, by name.
+    /// Calls with samples, grouped by caller and sorted by name.
     order: Vec<u32>,
 }
 
 impl CallTree {
-    /// All calls, each beneath what stands at the root of its thread.
+    /// Makes the tree of all calls, each below the root of its thread.
     pub(super) fn new(profile: &StackProfile, roots: StackRoots) -> Self {
         let mut calls = if roots == StackRoots::None { profile.calls.clone() } else { Calls::default() };
         let mut own = vec![Total::default(); calls.len()];
@@ -44,7 +44,7 @@ impl CallTree {
         }
         own.resize(calls.len(), Total::default());
         let mut all = own.clone();
-        // Callers come before those that they call.
+        // Callers come before the calls that they make.
         for call in (0..all.len()).rev() {
             if let Some((caller, _)) = calls.get(call as u32)
                 && caller != NO_CALL
@@ -62,7 +62,7 @@ impl CallTree {
         Self { calls, own, all, order }
     }
 
-    /// What a call called, by name; [`NO_CALL`]: what is outermost.
+    /// Returns the calls made by a call, sorted by name; for [`NO_CALL`], the outermost calls.
     pub(super) fn called(&self, caller: u32) -> &[u32] {
         let caller_of = |call: &u32| self.calls.get(*call).map_or(NO_CALL, |(caller, _)| caller);
         let begin = self.order.partition_point(|call| caller_of(call) < caller);
@@ -70,8 +70,7 @@ impl CallTree {
         &self.order[begin..end]
     }
 
-    /// Visits all calls from the outermost ones on, and after each of them what it called; `depth` is the number of
-    /// its callers.
+    /// Visits all calls in depth-first order; `depth` is the number of callers.
     pub(super) fn visit<E>(&self, mut visit: impl FnMut(u32, usize) -> Result<(), E>) -> Result<(), E> {
         let mut open: Vec<(u32, usize)> = Vec::new();
         open.extend(self.called(NO_CALL).iter().rev().map(|call| (*call, 0)));
@@ -82,13 +81,13 @@ impl CallTree {
         Ok(())
     }
 
-    /// What a call called.
+    /// Returns the label of a call's function.
     pub(super) fn label(&self, call: u32) -> &str {
         self.calls.get(call).map_or("", |(_, function)| self.calls.label(function))
     }
 }
 
-/// The same call beneath the root of a thread.
+/// Returns the same call below the root of a thread.
 fn move_call(call: u32, profile: &StackProfile, calls: &mut Calls, moved: &mut HashMap<u32, u32>) -> u32 {
     let mut path = Vec::new();
     let mut next = call;

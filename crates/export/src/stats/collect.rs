@@ -1,4 +1,4 @@
-//! Counts events, group by group.
+//! Counts events by group.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -13,19 +13,19 @@ use super::timeline::Timeline;
 use super::totals::{EventTotals, Loss};
 use crate::stream_table::StreamTable;
 
-/// What is counted of events.
+/// Options of [`StatsCollector`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct StatsOptions {
-    /// What makes a row; none: there is no row but that of all events.
+    /// Grouping of rows; if empty, the only row is that of all events.
     pub by: Vec<GroupBy>,
-    /// The field whose values are counted; see [`find_field`] for names.
+    /// Field whose values are counted; see [`find_field`] for names.
     pub histogram: Option<String>,
-    /// Whether to count when events are.
+    /// Count events over time.
     pub timeline: bool,
-    /// Number of the longest gaps between events that are kept.
+    /// Number of longest gaps between events to keep.
     pub gaps: usize,
-    /// Limit of groups that are counted exactly; it is lower with a histogram, a timeline or gaps.
+    /// Limit of exactly counted groups; it is lower with a histogram, a timeline or gaps.
     pub groups: usize,
 }
 
@@ -35,14 +35,14 @@ impl Default for StatsOptions {
     }
 }
 
-/// Limit of groups that have a distribution, a timeline or gaps of their own.
+/// Limit of groups with a distribution, a timeline or gaps of their own.
 const MOST_LARGE_GROUPS: usize = 1_024;
-/// How many different numbers a distribution keeps: of all events, and of a group.
+/// Limits of different numbers in a distribution: of all events, and of a group.
 pub(super) const MOST_NUMBERS: usize = 1 << 16;
 pub(super) const MOST_NUMBERS_OF_GROUP: usize = 1 << 12;
 
 impl StatsOptions {
-    /// How many groups there are at most.
+    /// Returns the maximum number of groups.
     #[must_use]
     pub fn most_groups(&self) -> usize {
         let is_large = self.histogram.is_some() || self.timeline || self.gaps > 0;
@@ -60,17 +60,17 @@ impl StatsOptions {
     }
 }
 
-/// What is known of the events of a group, or of all events.
+/// Statistics of a group, or of all events.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct StatsRow {
-    /// How many, how large, from when until when.
+    /// Number, size and times of events.
     pub totals: EventTotals,
-    /// What was discarded: only of data streams and of all events.
+    /// Losses; only for data streams and for all events.
     pub loss: Loss,
-    /// The values of the field of the histogram that are numbers.
+    /// Numeric values of the histogram's field.
     pub numbers: Option<Box<Distribution>>,
-    /// How many events are when.
+    /// Number of events over time.
     pub timeline: Option<Box<Timeline>>,
     /// The longest gaps between events.
     pub gaps: Option<Box<LongestGaps>>,
@@ -112,12 +112,12 @@ impl StatsRow {
     }
 }
 
-/// What was counted.
+/// Result of a [`StatsCollector`].
 #[derive(Clone, Debug)]
 pub struct Stats {
     all: StatsRow,
     groups: Groups<StatsRow>,
-    /// The names of those fields that some class has.
+    /// Names of fields that some class has.
     known_fields: BTreeSet<String>,
 }
 
@@ -125,16 +125,16 @@ pub struct Stats {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct StatsGroup<'s> {
-    /// What its events have in common, in the order of [`StatsOptions::by`].
+    /// Values common to its events, in the order of [`StatsOptions::by`].
     pub key: Vec<GroupValue>,
-    /// At most how many more events it has than are counted.
+    /// Maximum number of its events that were not counted.
     pub missed: u64,
-    /// What is known of its events.
+    /// Statistics of its events.
     pub row: &'s StatsRow,
 }
 
 impl Stats {
-    /// Nothing was counted.
+    /// Makes empty statistics.
     #[must_use]
     pub fn new(options: &StatsOptions) -> Self {
         Self {
@@ -144,20 +144,20 @@ impl Stats {
         }
     }
 
-    /// Adds what was counted of later events.
+    /// Adds statistics of later events.
     pub fn merge(&mut self, later: Self) {
         self.all.merge(later.all);
         self.groups.merge(later.groups);
         self.known_fields.extend(later.known_fields);
     }
 
-    /// What is known of all events.
+    /// Returns the statistics of all events.
     #[must_use]
     pub fn all(&self) -> &StatsRow {
         &self.all
     }
 
-    /// The rows, in no order that means anything.
+    /// Returns the rows, in unspecified order.
     pub fn groups(&self) -> impl Iterator<Item = StatsGroup<'_>> {
         self.groups.iter().map(|Group { key, missed, row }| StatsGroup {
             key: key::decode(key),
@@ -166,14 +166,14 @@ impl Stats {
         })
     }
 
-    /// At most how many events a group has that is not among the rows, and how many more a group may have than
-    /// are counted; 0: everything is exact.
+    /// Returns the maximum number of events of a group without a row, and of uncounted events of a group with
+    /// a row; 0 if everything is exact.
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.groups.missed()
     }
 
-    /// Whether an event was of a class that has a field of this name.
+    /// `true` if the class of an event had a field with this name.
     #[must_use]
     pub fn knows_field(&self, name: &str) -> bool {
         self.known_fields.contains(name)
@@ -182,30 +182,29 @@ impl Stats {
 
 /// Counts events.
 ///
-/// What several collectors have counted of consecutive parts of a timeline is put together by [`Stats::merge`].
-/// That is the same for any parts as long as there are no more groups than are counted exactly, but for the
-/// rounding of means of floating-point numbers.
+/// Statistics of consecutive parts of a timeline are combined by [`Stats::merge`]. The result does not depend on the
+/// parts while the limit of exactly counted groups is not exceeded, except for rounding of floating-point means.
 #[derive(Debug)]
 pub struct StatsCollector<'o> {
     options: &'o StatsOptions,
-    /// Whether a class or a data stream has one row.
+    /// Subjects with a single row each.
     rows: RowsOf,
     streams: StreamTable<StreamPart, (), ClassPart>,
     stats: Stats,
-    /// Where keys are made.
+    /// Buffer for keys.
     key: Vec<u8>,
 }
 
-/// Of what all events are in the same group.
+/// Subjects whose events all are in the same group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RowsOf {
-    /// There are no groups.
+    /// No groups.
     Nothing,
-    /// Of a class, in all data streams.
+    /// Classes, in all data streams.
     Classes,
-    /// Of a data stream.
+    /// Data streams.
     Streams,
-    /// Of neither.
+    /// Single events.
     Events,
 }
 
@@ -222,7 +221,7 @@ struct ClassPart {
     row: KnownRow,
 }
 
-/// The index of a group, as long as the generation of groups is the same.
+/// Index of a group, valid in one generation of groups.
 #[derive(Debug, Default)]
 struct KnownRow(Cell<Option<(u32, u32)>>);
 
@@ -238,7 +237,7 @@ impl KnownRow {
 }
 
 impl<'o> StatsCollector<'o> {
-    /// Nothing was counted yet.
+    /// Makes a collector without events.
     #[must_use]
     pub fn new(options: &'o StatsOptions) -> Self {
         let is_of_stream = |by: &GroupBy| matches!(by, GroupBy::Stream | GroupBy::Host);
@@ -274,7 +273,7 @@ impl<'o> StatsCollector<'o> {
         }
     }
 
-    /// What was counted.
+    /// Returns the statistics.
     #[must_use]
     pub fn finish(self) -> Stats {
         self.stats

@@ -1,4 +1,4 @@
-//! How numbers are distributed: exact as long as there are few different ones, then to within a small error.
+//! Distributions of numbers: exact for few different numbers, otherwise with a small error.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
@@ -6,18 +6,18 @@ use std::hash::{Hash, Hasher};
 
 use ichnos_model::FieldValue;
 
-/// A number: an integer if it is one, whatever it was stored as.
+/// A number, as an integer if possible, independent of its representation in the trace.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Number {
     /// An integer.
     Integer(i128),
-    /// What is no integer of up to 128 bits: never NaN.
+    /// A number that is not an integer of up to 128 bits; never NaN.
     Real(f64),
 }
 
 impl Number {
-    /// The number that a floating-point number is; None for NaN.
+    /// Converts a floating-point number; `None` for NaN.
     #[must_use]
     pub fn of_real(value: f64) -> Option<Self> {
         /// 2 to the power of 127.
@@ -31,7 +31,7 @@ impl Number {
         }
     }
 
-    /// The number that the value of a field is; None if it is none. A boolean is 0 or 1.
+    /// Converts the value of a field; `None` if it is not a number. A boolean is 0 or 1.
     #[must_use]
     pub fn of_value(value: &FieldValue<'_>) -> Option<Self> {
         match value {
@@ -41,7 +41,7 @@ impl Number {
         }
     }
 
-    /// As a floating-point number, rounded.
+    /// Returns the number as a floating-point one, rounded.
     #[must_use]
     pub fn to_f64(self) -> f64 {
         match self {
@@ -50,7 +50,7 @@ impl Number {
         }
     }
 
-    /// The bin of this number among all bins.
+    /// Returns the bin of this number.
     fn bin(self) -> i32 {
         let (is_negative, exponent, below) = match self {
             Self::Integer(0) => return 0,
@@ -91,7 +91,7 @@ impl Ord for Number {
     fn cmp(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Self::Integer(a), Self::Integer(b)) => a.cmp(b),
-            // What is no integer is either among those integers that are exact here, or beyond all of them.
+            // A real is either between integers that are exact here, or beyond all integers.
             (Self::Integer(a), Self::Real(b)) => (*a as f64).total_cmp(b).then(Ordering::Less),
             (Self::Real(a), Self::Integer(b)) => a.total_cmp(&(*b as f64)).then(Ordering::Greater),
             (Self::Real(a), Self::Real(b)) => a.total_cmp(b),
@@ -108,15 +108,15 @@ impl Hash for Number {
     }
 }
 
-/// Each power of two has this number of bins, as a power of two.
+/// Number of bins per power of two, as a power of two.
 const STEP_BITS: u32 = 7;
 const STEPS: i32 = 1 << STEP_BITS;
-/// The exponent of the least number of 64 bits.
+/// Exponent of the smallest 64-bit number.
 const LEAST_EXPONENT: i32 = -1074;
-/// Infinity is in a bin of its own.
+/// Exponent of the bin of infinity.
 const INFINITE: i32 = 2_000;
 
-/// Exponent and bin within it of a positive floating-point number.
+/// Returns the exponent of a positive floating-point number, and its bin within it.
 fn parts(value: f64) -> (i32, i32) {
     const MANTISSA: u32 = f64::MANTISSA_DIGITS - 1;
     if value.is_infinite() {
@@ -126,7 +126,7 @@ fn parts(value: f64) -> (i32, i32) {
     let mantissa = bits & ((1 << MANTISSA) - 1);
     match (bits >> MANTISSA) as i32 {
         0 => {
-            // The most significant bit that is there is the leading one.
+            // The most significant set bit is the leading one.
             let top = mantissa.checked_ilog2().unwrap_or_default();
             let below = mantissa << (MANTISSA - top) >> (MANTISSA - STEP_BITS);
             (LEAST_EXPONENT + top as i32, below as i32 & (STEPS - 1))
@@ -135,7 +135,7 @@ fn parts(value: f64) -> (i32, i32) {
     }
 }
 
-/// The number in the middle of a bin.
+/// Returns the number in the middle of a bin.
 fn middle(bin: i32) -> f64 {
     if bin == 0 {
         return 0.0;
@@ -148,46 +148,45 @@ fn middle(bin: i32) -> f64 {
     magnitude.copysign(bin.into())
 }
 
-/// Numbers that were added, in whatever order.
+/// A collection of numbers, independent of their order.
 ///
-/// As long as there are few different numbers, all of them are kept, and everything is exact. With more, each is
-/// counted in one of 128 bins of its power of two: then quantiles are wrong by up to [`Distribution::ERROR`] of
-/// their value. Minimum, maximum and mean are exact either way (but for rounding of the mean).
+/// With few different numbers, all are kept and everything is exact. With more, each is counted in one of 128
+/// bins of its power of two; quantiles are then wrong by up to [`Distribution::ERROR`] of their value.
+/// Minimum, maximum and mean are always exact, except for rounding of the mean.
 #[derive(Clone, Debug)]
 pub struct Distribution {
-    /// How often each number is there, as long as there are few.
+    /// Count of each number, while there are few different ones.
     numbers: Option<HashMap<Number, u64>>,
-    /// How many numbers are in each bin, once there are more.
+    /// Count of each bin, once there are more.
     bins: HashMap<i32, u64>,
-    /// How many different numbers are kept.
+    /// Maximum number of different numbers that are kept.
     most: usize,
     count: u64,
     range: Option<(Number, Number)>,
     has_reals: bool,
-    /// The sum is this, and the sum of the reals.
+    /// Sum of the integers; the total is this plus the sum of the reals.
     integers: i128,
     reals: f64,
 }
 
-/// Numbers from one power of two up to the next one, or from one down to the next one, or zero.
+/// Numbers from one power of two up to the next one, their negatives, or zero.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PowerBin {
-    /// The bin of 0 has 0; that of positive numbers from 1 up to 2 has 1, those beside it 0 and 2, and so on. What
-    /// [`PowerBin::begin`] and [`PowerBin::end`] are made of.
+    /// Sign and exponent of [`PowerBin::begin`] and [`PowerBin::end`]: the sign is 0 for the bin of 0.
     sign: i32,
     exponent: i32,
-    /// How many numbers are in it.
+    /// Number of numbers in the bin.
     pub count: u64,
 }
 
 impl PowerBin {
-    /// Its least number in magnitude.
+    /// Returns the number closest to 0.
     #[must_use]
     pub fn begin(&self) -> f64 {
         self.bound(self.exponent)
     }
 
-    /// The power of two beyond it.
+    /// Returns the power of two at the other end, which is not in the bin.
     #[must_use]
     pub fn end(&self) -> f64 {
         self.bound(self.exponent.saturating_add(1))
@@ -198,12 +197,12 @@ impl PowerBin {
         f64::from(self.sign) * if self.sign == 0 { 0.0 } else { magnitude }
     }
 
-    /// How many bins without a number lie between this one and a later one.
+    /// Returns the number of empty bins between this one and a later one.
     #[must_use]
     pub fn empty_bins_before(&self, later: &Self) -> u64 {
         let distance = match (self.sign, later.sign) {
             (a, b) if a == b && a != 0 => self.exponent.abs_diff(later.exponent),
-            // Around zero there is no number of bins.
+            // The number of bins around zero is undefined.
             _ => 1,
         };
         u64::from(distance.saturating_sub(1))
@@ -211,10 +210,10 @@ impl PowerBin {
 }
 
 impl Distribution {
-    /// How far a quantile can be from the value that has its rank, as a part of that value.
+    /// Maximum relative error of a quantile.
     pub const ERROR: f64 = 1.0 / (2 * STEPS) as f64;
 
-    /// No numbers. Everything is exact up to `most` different numbers.
+    /// Makes an empty distribution, which is exact up to `most` different numbers.
     #[must_use]
     pub fn new(most: usize) -> Self {
         Self {
@@ -243,7 +242,7 @@ impl Distribution {
         self.count_number(number, 1);
     }
 
-    /// Adds all that another one has.
+    /// Adds all numbers of another distribution.
     pub fn merge(&mut self, other: Self) {
         self.count += other.count;
         self.has_reals |= other.has_reals;
@@ -296,45 +295,45 @@ impl Distribution {
         *self.bins.entry(bin).or_default() += count;
     }
 
-    /// Counts all numbers in bins from now on.
+    /// Switches to counting in bins.
     #[cold]
     fn leave_numbers(&mut self) {
         let numbers = self.numbers.take();
         numbers.into_iter().flatten().for_each(|(number, count)| self.count_bin(number.bin(), count));
     }
 
-    /// How many numbers there are.
+    /// Returns the number of numbers.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The least and the greatest number; None if there is none.
+    /// Returns the smallest and the largest number; `None` if it is empty.
     #[must_use]
     pub fn range(&self) -> Option<(Number, Number)> {
         self.range
     }
 
-    /// The mean; None if there is no number.
+    /// Returns the mean; `None` if it is empty.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| (self.integers as f64 + self.reals) / self.count as f64)
     }
 
-    /// Whether quantiles are exact.
+    /// `true` if quantiles are exact.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         self.numbers.is_some()
     }
 
-    /// Whether some number is no integer.
+    /// `true` if some number is not an integer.
     #[must_use]
     pub fn has_reals(&self) -> bool {
         self.has_reals
     }
 
-    /// For each of these parts of a thousand: the least number that at least this part of all numbers does not
-    /// exceed (nearest rank). Empty if there is no number.
+    /// Returns the nearest-rank quantile for each number of thousandths: the smallest number that at least
+    /// this part of all numbers does not exceed. Empty if there are no numbers.
     #[must_use]
     pub fn quantiles(&self, thousandths: &[u64]) -> Vec<Number> {
         let Some((least, greatest)) = self.range else { return Vec::new() };
@@ -362,16 +361,16 @@ impl Distribution {
         thousandths.iter().map(at).collect()
     }
 
-    /// What stands for the numbers of a bin.
+    /// Returns the representative of a bin.
     fn number_of(&self, bin: i32) -> Number {
         let middle = middle(bin);
-        // The integers of a bin end before the next one begins.
+        // The integers of a bin end before the next bin begins.
         let of_integers = (middle.abs() - 0.5).round().max(0.0).copysign(middle);
         let number = if self.has_reals { middle } else { of_integers };
         Number::of_real(number).unwrap_or(Number::Integer(0))
     }
 
-    /// How many numbers are of which power of two, in order; without bins that have none.
+    /// Returns the counts by power of two, in order, without empty bins.
     #[must_use]
     pub fn powers(&self) -> Vec<PowerBin> {
         let mut powers: BTreeMap<i32, u64> = BTreeMap::new();
@@ -406,7 +405,7 @@ mod tests {
         Number::Integer(integer)
     }
 
-    /// Everything compared with a sorted list, in one piece and in several that are merged.
+    /// Compares everything with a sorted list, collected at once and merged from parts.
     #[test]
     fn as_a_sorted_list() {
         cases(300, |seed| {
@@ -437,7 +436,7 @@ mod tests {
                     let rank = (*part as usize * numbers.len()).div_ceil(1000).max(1);
                     let (value, expected) = (value.to_f64(), numbers[rank - 1].to_f64());
                     let error = if found.is_exact() { 0.0 } else { Distribution::ERROR * expected.abs() };
-                    // The least numbers that there are cannot be divided further.
+                    // The smallest numbers cannot be divided further.
                     let is_near = (value - expected).abs() <= error * 1.000_001 + 5e-324;
                     assert!(value == expected || is_near, "{value} {expected}");
                 }

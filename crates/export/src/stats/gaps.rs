@@ -1,15 +1,14 @@
-//! The longest times without an event.
+//! The longest gaps between events.
 
 use super::totals::Gap;
 
-/// The longest gaps between events, one after the other: those that are longest, the longest first; of several that are
-/// as long, the first ones.
+/// The longest gaps between consecutive events, longest first; among equal ones, the first.
 #[derive(Clone, Debug)]
 pub struct LongestGaps {
     most: usize,
-    /// Of the first and of the last event, in the order of the merge.
+    /// Times of the first and the last event, in the order of the merge.
     times: Option<(i128, i128)>,
-    /// Longest first.
+    /// Gaps, longest first.
     gaps: Vec<Gap>,
 }
 
@@ -18,7 +17,7 @@ impl LongestGaps {
         Self { most, times: None, gaps: Vec::new() }
     }
 
-    /// The gaps, the longest first. Events of the same time have none between them.
+    /// Returns the gaps, longest first. Events at the same time have no gap.
     #[must_use]
     pub fn gaps(&self) -> &[Gap] {
         &self.gaps
@@ -52,7 +51,7 @@ impl LongestGaps {
         self.gaps.insert(at.min(self.gaps.len()), gap);
     }
 
-    /// Adds those of later events.
+    /// Adds the gaps of later events.
     pub(super) fn merge(&mut self, later: Self) {
         let Some((first, last)) = later.times else { return };
         let begin = match self.times {
@@ -73,14 +72,14 @@ mod tests {
 
     use super::*;
 
-    /// The same as of all gaps, sorted; in one piece and merged.
+    /// Compares with all gaps, sorted; collected at once and merged.
     #[test]
     fn the_longest_are_kept() {
         cases(500, |random| {
             let mut time = 0i128;
             let times: Vec<i128> = (0..random.below(200))
                 .map(|_| {
-                    // Clocks can go back, and times can be the same.
+                    // Clocks can go back, and times can repeat.
                     time += random.below(12) as i128 - 1;
                     time
                 })

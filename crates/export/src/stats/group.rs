@@ -1,33 +1,34 @@
-//! Rows of a table by what they are for, a bounded number of them.
+//! Table of a bounded number of rows, by group.
 
 use std::hash::{BuildHasher as _, RandomState};
 
 use hashbrown::HashTable;
 
-/// What is kept of a group.
+/// State of a group.
 pub(super) trait GroupRow {
-    /// How many events it has.
+    /// Returns the number of events.
     fn events(&self) -> u64;
 
-    /// Adds what is known of later events of the group.
+    /// Adds the state of later events of the group.
     fn merge(&mut self, later: Self);
 }
 
-/// A group that is kept.
+/// A group in the table.
 #[derive(Clone, Debug)]
 pub(super) struct Group<R> {
-    /// Its key, encoded.
+    /// Encoded key.
     pub(super) key: Box<[u8]>,
-    /// How many events it may have had before it was kept.
+    /// Maximum number of events before the group was added.
     pub(super) missed: u64,
     pub(super) row: R,
 }
 
 /// Groups by their keys.
 ///
-/// With more than `most` groups, those with few events are left out: this is the algorithm of Misra and Gries in the form
-/// that leaves out half of the groups at once. A group that is not there has at most [`Groups::missed`] events,
-/// and one that is there has at most that many more than it counts. That is at most the number of all events divided by a quarter of
+/// With more than `most` groups, those with few events are dropped: the algorithm of Misra and Gries, in the
+/// form that drops half of the groups at once. A missing group has at most [`Groups::missed`] events, and a
+/// group in the table has at most that many more than it counts. That is at most the number of all events
+/// divided by a quarter of `most`, usually much less. Up to `most` groups, all counts are exact.
 /// `most`, mostly much less. Up to `most` groups, all is exact.
 #[derive(Clone, Debug)]
 pub(super) struct Groups<R> {
@@ -36,7 +37,7 @@ pub(super) struct Groups<R> {
     hasher: RandomState,
     most: usize,
     missed: u64,
-    /// How often groups were left out: what is known of their indexes is wrong then.
+    /// Number of times that groups were dropped, which invalidates indexes of groups.
     generation: u32,
 }
 
@@ -52,13 +53,13 @@ impl<R: GroupRow> Groups<R> {
         }
     }
 
-    /// A number that changes when indexes of groups do.
+    /// Returns a number that changes when indexes of groups become invalid.
     #[inline]
     pub(super) fn generation(&self) -> u32 {
         self.generation
     }
 
-    /// At most how many events a group has that is not there.
+    /// Returns the maximum number of events of a missing group.
     pub(super) fn missed(&self) -> u64 {
         self.missed
     }
@@ -72,7 +73,7 @@ impl<R: GroupRow> Groups<R> {
         self.groups.get_mut(index as usize).map(|group| &mut group.row)
     }
 
-    /// The index of a group, made if it is not there.
+    /// Returns the index of a group, added if it is missing.
     pub(super) fn index(&mut self, key: &[u8], make: impl FnOnce() -> R) -> u32 {
         let hash = self.hasher.hash_one(key);
         let groups = &self.groups;
@@ -93,7 +94,7 @@ impl<R: GroupRow> Groups<R> {
         index
     }
 
-    /// Leaves out the groups that may have as many events as half of them, or fewer.
+    /// Drops the groups whose maximum number of events is not above the median.
     #[cold]
     fn leave_out(&mut self) {
         let possible = |group: &Group<R>| group.row.events().saturating_add(group.missed);
@@ -169,14 +170,14 @@ mod tests {
         groups.get_mut(index).unwrap().0 += 1;
     }
 
-    /// Exact with few groups; with many, wrong by what is stated, in one piece and merged.
+    /// Exact with few groups; otherwise within the error bounds, collected at once and merged.
     #[test]
     fn counts_are_as_wrong_as_stated() {
         let mut inexact = 0;
         cases(300, |random| {
             let (most, different) = (4 + random.index(40), 1 + random.below(120));
             let keys: Vec<u64> = (0..random.below(2_000))
-                // Some are much more common.
+                // Some keys are much more common.
                 .map(|_| random.below(different).min(random.below(different)).min(random.below(different)))
                 .collect();
             let mut expected: BTreeMap<u64, u64> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What events are grouped by: properties of their class and of their data stream, and values of their fields.
+//! Group keys: properties of an event's class and data stream, and values of its fields.
 
 use std::sync::Arc;
 
@@ -7,23 +7,23 @@ use ichnos_model::{
     Text, Uuid, Value,
 };
 
-/// What events are grouped by.
+/// Property to group events by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GroupBy {
-    /// The name of their class.
+    /// Name of the class.
     Event,
-    /// Their data stream.
+    /// Data stream.
     Stream,
-    /// The host where they were recorded, as the environment of the trace names it.
+    /// Host of the recording, from the environment of the trace.
     Host,
-    /// The value of a field; see [`find_field`].
+    /// Value of a field; see [`find_field`].
     Field(String),
 }
 
-/// The field that a name stands for in events of the class of `event`: a path as [`FieldRef`] has it, or else a
-/// [`Meaning`], of which the first member counts. `cpu` is the processor: what means it, or the member `cpu_id` of
-/// the packet context, or else a path. None if the class has no such field.
+/// Finds the field with a name in events of the class of `event`: by path, as in [`FieldRef`], otherwise by
+/// [`Meaning`], whose first member is used. `cpu` is the processor: by meaning, then `cpu_id` in the packet
+/// context, then by path. Returns `None` if the class has no such field.
 #[must_use]
 pub fn find_field(event: &Event<'_>, name: &str) -> Option<FieldRef> {
     let by_path = |path: &str| FieldRef::new(event, path);
@@ -37,13 +37,13 @@ pub fn find_field(event: &Event<'_>, name: &str) -> Option<FieldRef> {
     by_path(name).or_else(|| by_meaning(name.parse().ok()?))
 }
 
-/// A part of the key of a group.
+/// A component of a group's key.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum GroupValue {
-    /// There is no such field, or it is absent, or it is no single value.
+    /// No such field, or absent, or not a single value.
     None,
-    /// An integer, with the name that an enumeration gives it.
+    /// An integer, with its name if it is an enumeration value.
     Integer(i128, Option<String>),
     /// A floating-point number.
     Real(f64),
@@ -57,10 +57,10 @@ pub enum GroupValue {
     Guid(Uuid),
 }
 
-/// Texts and bytes are compared by this number of bytes from their begin on.
+/// Maximum number of leading bytes of texts and bytes that are compared.
 pub(super) const MOST_BYTES: usize = 256;
 
-/// The tags of encoded values.
+/// Tags of encoded values.
 mod tag {
     pub(super) const NONE: u8 = 0;
     pub(super) const INTEGER: u8 = 1;
@@ -72,7 +72,7 @@ mod tag {
     pub(super) const GUID: u8 = 7;
 }
 
-/// Appends a text, cut to what is compared.
+/// Appends a text, cut to the compared length.
 pub(super) fn push_text(key: &mut Vec<u8>, text: &str) {
     let end = text.floor_char_boundary(MOST_BYTES);
     push_tagged(key, tag::TEXT, &text.as_bytes()[..end]);
@@ -85,7 +85,7 @@ fn push_tagged(key: &mut Vec<u8>, tag: u8, bytes: &[u8]) {
     key.extend_from_slice(bytes);
 }
 
-/// The values that a key has, in order.
+/// Returns the values in a key, in order.
 pub(super) fn decode(mut key: &[u8]) -> Vec<GroupValue> {
     let mut values = Vec::new();
     while let Some(value) = next_value(&mut key) {
@@ -123,12 +123,12 @@ fn next_value(key: &mut &[u8]) -> Option<GroupValue> {
     })
 }
 
-/// A field of an event record class whose value is part of keys.
+/// A field of an event record class whose value is in keys.
 #[derive(Debug)]
 pub(super) struct KeyField {
     field: FieldRef,
     encoding: StringEncoding,
-    /// The names of its values, if it is an enumeration.
+    /// Names of its values, if it is an enumeration.
     names: Option<Mappings>,
 }
 
@@ -144,12 +144,12 @@ impl KeyField {
         Some(Self { field, encoding, names })
     }
 
-    /// Whether the field is there in an event.
+    /// `true` if an event has the field.
     pub(super) fn is_in(&self, event: &Event<'_>) -> bool {
         event.get(&self.field).is_some_and(|value| !matches!(value, FieldValue::Null))
     }
 
-    /// Appends the value in an event.
+    /// Appends the value of an event.
     pub(super) fn push(&self, key: &mut Vec<u8>, event: &Event<'_>) {
         self.push_value(key, event.get(&self.field));
     }
@@ -162,7 +162,7 @@ impl KeyField {
                 push_utf8(key, bytes);
             }
             Some(FieldValue::Text(bytes)) => {
-                // More than this is cut off anyway.
+                // The rest would be cut off anyway.
                 let bytes = &bytes[..bytes.len().min(4 * MOST_BYTES)];
                 push_text(key, &Text { bytes, raw: bytes, encoding: self.encoding }.to_str_lossy());
             }
@@ -198,7 +198,7 @@ fn push_real(key: &mut Vec<u8>, real: Real<'_>) {
     key.extend_from_slice(&real.to_f64().to_le_bytes());
 }
 
-/// Appends a text in UTF-8, cut before a character if that is valid.
+/// Appends a UTF-8 text, cut at a character boundary if it is valid.
 fn push_utf8(key: &mut Vec<u8>, bytes: &[u8]) {
     let mut end = bytes.len().min(MOST_BYTES);
     if end < bytes.len() {
@@ -209,7 +209,7 @@ fn push_utf8(key: &mut Vec<u8>, bytes: &[u8]) {
     push_tagged(key, tag::TEXT, &bytes[..end]);
 }
 
-/// What keys have of a data stream.
+/// Properties of a data stream in keys.
 #[derive(Debug)]
 pub(super) struct StreamKey {
     name: Arc<str>,
@@ -223,7 +223,7 @@ impl StreamKey {
     }
 }
 
-/// What keys have of an event record class.
+/// Properties of an event record class in keys.
 #[derive(Debug)]
 pub(super) struct ClassKey {
     name: String,
@@ -257,7 +257,7 @@ impl ClassKey {
         }
     }
 
-    /// The names of those fields that the class has.
+    /// Returns the names of fields that the class has.
     pub(super) fn known<'b>(&self, by: &'b [GroupBy]) -> impl Iterator<Item = &'b str> {
         by.iter().zip(&self.fields).filter_map(|(by, field)| match (by, field) {
             (GroupBy::Field(name), Some(_)) => Some(name.as_str()),
@@ -267,7 +267,7 @@ impl ClassKey {
 }
 
 impl StreamKey {
-    /// Appends a part of a key that is of the data stream.
+    /// Appends a component of a key that depends on the data stream.
     pub(super) fn push(&self, key: &mut Vec<u8>, by: &GroupBy) {
         match by {
             GroupBy::Stream => push_long_text(key, &self.name),
@@ -277,7 +277,7 @@ impl StreamKey {
     }
 }
 
-/// Appends the name of a data stream: a path, of which the end matters, too.
+/// Appends the name of a data stream: a path, whose end is significant.
 fn push_long_text(key: &mut Vec<u8>, text: &str) {
     const MOST: usize = 4096;
     let begin = text.ceil_char_boundary(text.len().saturating_sub(MOST));

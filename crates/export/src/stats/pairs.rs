@@ -1,8 +1,7 @@
-//! Latencies between two events: which event began what another one ends.
+//! Latencies between pairs of events, one of which begins what the other ends.
 //!
-//! What is known of events that may begin or end something is put into records, which any number of threads can
-//! do; who puts them together takes the records in the order of events. So the result does not depend on who
-//! made the records.
+//! Events that may begin or end something are put into records, by any number of threads. Records are then paired in
+//! the order of events, so that the result does not depend on the threads.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
@@ -17,24 +16,26 @@ use super::group::{Group, GroupRow, Groups};
 use super::key::{self, ClassKey, GroupBy, GroupValue, KeyField, StreamKey};
 use crate::stream_table::StreamTable;
 
-/// Whether events of this name are meant.
+/// Returns `true` if events with this name are selected.
 type NamePredicate = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
-/// Which events belong together.
+/// Options for pairing events.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct PairOptions {
     begins: NamePredicate,
     ends: NamePredicate,
-    /// The fields of which both events have the same values; see [`find_field`](super::find_field) for names.
+    /// Fields with equal values in both events; see [`find_field`](super::find_field) for names.
     pub keys: Vec<String>,
+    /// Both events have to be of the same trace: numbers of threads and processors are unique only there.
+    pub within_traces: bool,
     /// What makes a row: of the event that begins.
     pub by: Vec<GroupBy>,
-    /// How many events may wait for their ends.
+    /// Maximum number of events that wait for their ends.
     pub open: usize,
-    /// How many rows there are at most that are exact.
+    /// Maximum number of exact rows.
     pub groups: usize,
-    /// How many of the longest pairs are kept.
+    /// Number of longest pairs to keep.
     pub slowest: usize,
 }
 
@@ -45,7 +46,7 @@ impl fmt::Debug for PairOptions {
 }
 
 impl PairOptions {
-    /// Pairs of events with names for which `begins` and `ends` are true.
+    /// Pairs events with names for which `begins` and `ends` return `true`.
     #[must_use]
     pub fn new(
         begins: impl Fn(&str) -> bool + Send + Sync + 'static,
@@ -55,6 +56,7 @@ impl PairOptions {
             begins: Arc::new(begins),
             ends: Arc::new(ends),
             keys: Vec::new(),
+            within_traces: false,
             by: Vec::new(),
             open: 1 << 20,
             groups: 1_024,
@@ -62,45 +64,57 @@ impl PairOptions {
         }
     }
 
-    /// Name of the field that pairs have in common if none is named: the thread, or else the processor, where all events
-    /// that begin a pair have the role to begin something, and all that end one have the role to end something. None
-    /// elsewhere. `classes`: all event record classes of the traces, with those of their data streams.
-    #[must_use]
-    pub fn default_key<'c>(
-        &self,
+    /// Pairs events within each trace by what they have in common if nothing is named: the thread with its process, or else
+    /// the processor, with the machine where events name theirs; where all events that begin a pair have the role to begin
+    /// something, and all that end one have the role to end something. Returns `false`, and changes nothing, elsewhere.
+    /// `classes`: all event record classes of the traces, with those of their data streams.
+    pub fn use_default_key<'c>(
+        &mut self,
         classes: impl IntoIterator<Item = (&'c DataStreamClass, &'c EventRecordClass)>,
-    ) -> Option<&'static str> {
+    ) -> bool {
+        const MEANINGS: [Meaning; 4] =
+            [Meaning::Machine, Meaning::Process, Meaning::Thread, Meaning::Processor];
         let (mut begins, mut ends) = (false, false);
-        let (mut have_threads, mut have_processors) = (true, true);
+        let mut all_have = [true; MEANINGS.len()];
         for (stream, class) in classes {
             let name = class.name.as_deref().unwrap_or_default();
             let (begin, end) = ((self.begins)(name), (self.ends)(name));
             if begin && class.role != EventRole::Begin || end && class.role != EventRole::End {
-                return None;
+                return false;
             }
             if begin || end {
-                let means = |meaning| class.meanings.members(meaning).next().is_some();
-                have_threads &= means(Meaning::Thread);
-                have_processors &= means(Meaning::Processor) || has_processor(stream);
+                for (all_have, meaning) in all_have.iter_mut().zip(MEANINGS) {
+                    *all_have &= class.meanings.members(meaning).next().is_some()
+                        || meaning == Meaning::Processor && has_processor(stream);
+                }
             }
             begins |= begin;
             ends |= end;
         }
-        match begins && ends {
-            true if have_threads => Some("thread"),
-            true if have_processors => Some("cpu"),
-            _ => None,
+        let [have_machines, have_processes, have_threads, have_processors] = all_have;
+        if !begins || !ends || !have_threads && !have_processors {
+            return false;
         }
+        let parts = [
+            (have_machines, "machine"),
+            (have_threads && have_processes, "process"),
+            (have_threads, "thread"),
+            (!have_threads, "cpu"),
+        ];
+        let names = parts.into_iter().filter_map(|(is_part, name)| is_part.then_some(name));
+        self.keys = names.map(str::to_owned).collect();
+        self.within_traces = true;
+        true
     }
 }
 
-/// Returns `true` if packets of a data stream have the processor; see [`find_field`](super::find_field).
+/// Returns `true` if packets of a data stream contain the processor; see [`find_field`](super::find_field).
 fn has_processor(stream: &DataStreamClass) -> bool {
     let context = stream.packet_context.as_deref().map(|class| &class.kind);
     matches!(context, Some(FieldKind::Structure { members, .. }) if members.iter().any(|member| member.name == "cpu_id"))
 }
 
-/// What an event does.
+/// Flags of records.
 mod does {
     pub(super) const BEGIN: u8 = 1;
     pub(super) const END: u8 = 2;
@@ -128,11 +142,11 @@ struct ClassPart {
     name: String,
 }
 
-/// Records are passed on when there are this many bytes of them.
+/// Minimum size of records to pass on, in bytes.
 const BATCH: usize = 64 << 10;
 
 impl<'o> PairReader<'o> {
-    /// No records were made yet.
+    /// Makes a reader without records.
     #[must_use]
     pub fn new(options: &'o PairOptions) -> Self {
         let known_fields = vec![false; options.keys.len() + options.by.len()];
@@ -146,8 +160,7 @@ impl<'o> PairReader<'o> {
         }
     }
 
-    /// Makes a record of a message, if it is of an event that is meant. True: there are enough records to pass
-    /// them on.
+    /// Makes a record of a message, if it is a selected event. Returns `true` if there are enough records to pass on.
     #[inline]
     pub fn message(&mut self, message: &Message<'_>) -> bool {
         match message {
@@ -158,14 +171,13 @@ impl<'o> PairReader<'o> {
         self.records.len() >= BATCH
     }
 
-    /// Takes the records that there are, for [`Pairs::take`].
+    /// Takes the records so far, for [`Pairs::take`].
     #[must_use]
     pub fn take_records(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.records)
     }
 
-    /// The names of the fields of the key and of rows that a class has of which there was an event that is
-    /// meant.
+    /// Returns the names of fields of the key and of rows that exist in the class of some selected event.
     pub fn known_fields(&self) -> impl Iterator<Item = &str> {
         let by = self.options.by.iter().map(|by| match by {
             GroupBy::Field(name) => name.as_str(),
@@ -187,6 +199,9 @@ impl<'o> PairReader<'o> {
         }
         let mut does = class.does;
         self.key.clear();
+        if options.within_traces {
+            self.key.extend_from_slice(&(Arc::as_ptr(&event.stream.trace).addr() as u64).to_le_bytes());
+        }
         for field in &class.keys {
             match field {
                 Some(field) if field.is_in(event) => field.push(&mut self.key, event),
@@ -259,31 +274,31 @@ impl<'r> Record<'r> {
     }
 }
 
-/// How many events found no other one, or were not looked at.
+/// Numbers of events without a partner, or that were ignored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Unpaired {
-    /// Events that begin something that nothing ended: there was another one that begins the same before.
+    /// Number of begins without an end because another event began the same thing.
     pub begun_again: u64,
-    /// Those that nothing ended until the end of the traces.
+    /// Number of begins without an end at the end of the traces.
     pub without_end: u64,
-    /// Those whose end was no longer waited for, as too many were waited for.
+    /// Number of begins that were given up because too many were open.
     pub given_up: u64,
-    /// Events that end what nothing began.
+    /// Number of ends without a begin.
     pub without_begin: u64,
-    /// Events without a field of the key.
+    /// Number of events without a field of the key.
     pub without_key: u64,
-    /// Events without a time.
+    /// Number of events without a time.
     pub without_time: u64,
 }
 
-/// Two events that belong together.
+/// Two paired events.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Pair {
-    /// When the first one was, in nanoseconds from the origin.
+    /// Time of the first event, in nanoseconds from the origin.
     pub begin: i128,
-    /// When the second one was.
+    /// Time of the second event, in nanoseconds from the origin.
     pub end: i128,
     /// Names of their classes.
     pub names: [String; 2],
@@ -291,10 +306,10 @@ pub struct Pair {
     pub key: Vec<GroupValue>,
 }
 
-/// Puts events together.
+/// Pairs events.
 ///
-/// An event ends what the last event with the same key began. An event that is meant by both names ends what is open, and
-/// begins something.
+/// An event ends what the last event with the same key began. An event selected by both names ends the open pair, and
+/// begins another.
 #[derive(Debug)]
 pub struct Pairs {
     all: PairRow,
@@ -302,15 +317,17 @@ pub struct Pairs {
     unpaired: Unpaired,
     open: HashMap<Arc<[u8]>, Open>,
     most_open: usize,
-    /// All that is open, the oldest first, and some that is no longer.
+    /// Open pairs, oldest first, and some that are no longer open.
     order: VecDeque<(u64, Arc<[u8]>)>,
     next: u64,
     slowest: BinaryHeap<Reverse<Slow>>,
     most_slow: usize,
     has_groups: bool,
+    /// Number of bytes before the values of keys, which tell traces apart.
+    key_begin: usize,
 }
 
-/// What was begun and not ended yet.
+/// An open pair.
 #[derive(Debug)]
 struct Open {
     number: u64,
@@ -319,7 +336,7 @@ struct Open {
     name: Box<[u8]>,
 }
 
-/// A pair, ordered by how long it took; of two that took as long, the first one is greater.
+/// A pair, ordered by its duration; of equal durations, the first one is greater.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Slow {
     length: i128,
@@ -329,7 +346,7 @@ struct Slow {
     key: Arc<[u8]>,
 }
 
-/// The latencies of a group, in nanoseconds.
+/// Latencies of a group, in nanoseconds.
 #[derive(Clone, Debug)]
 struct PairRow(Distribution);
 
@@ -347,16 +364,16 @@ impl GroupRow for PairRow {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct PairGroup<'p> {
-    /// What the events that begin have in common, in the order of [`PairOptions::by`].
+    /// Values common to the events that begin, in the order of [`PairOptions::by`].
     pub key: Vec<GroupValue>,
-    /// At most how many more pairs it has than are counted.
+    /// Maximum number of its pairs that were not counted.
     pub missed: u64,
-    /// How long it took, in nanoseconds.
+    /// Durations of its pairs, in nanoseconds.
     pub latencies: &'p Distribution,
 }
 
 impl Pairs {
-    /// Nothing was put together yet.
+    /// Makes empty pairs.
     #[must_use]
     pub fn new(options: &PairOptions) -> Self {
         Self {
@@ -370,10 +387,11 @@ impl Pairs {
             slowest: BinaryHeap::new(),
             most_slow: options.slowest,
             has_groups: !options.by.is_empty(),
+            key_begin: if options.within_traces { size_of::<u64>() } else { 0 },
         }
     }
 
-    /// Takes the records of later events, which a [`PairReader`] has made.
+    /// Pairs the records of later events, made by a [`PairReader`].
     pub fn take(&mut self, records: &[u8]) {
         let mut rest = records;
         while let Some(record) = Record::next(&mut rest) {
@@ -422,7 +440,7 @@ impl Pairs {
         }
     }
 
-    /// Gives up what is open for the longest time.
+    /// Gives up the oldest open pair.
     #[cold]
     fn give_up(&mut self) {
         while let Some((number, key)) = self.order.pop_front() {
@@ -436,7 +454,7 @@ impl Pairs {
 
     fn end(&mut self, record: &Record<'_>) {
         let Some((key, open)) = self.open.remove_entry(record.key) else {
-            // An event that begins, too, is no end if it is the first one.
+            // An event that also begins is not an end if nothing is open.
             if record.does & does::BEGIN == 0 {
                 self.unpaired.without_begin += 1;
             }
@@ -462,13 +480,13 @@ impl Pairs {
         }
     }
 
-    /// How long everything took, in nanoseconds. Negative where a clock has gone back.
+    /// Returns the durations of all pairs, in nanoseconds. Negative if a clock has gone back.
     #[must_use]
     pub fn latencies(&self) -> &Distribution {
         &self.all.0
     }
 
-    /// The rows, in no order that means anything.
+    /// Returns the rows, in unspecified order.
     pub fn groups(&self) -> impl Iterator<Item = PairGroup<'_>> {
         self.groups.iter().map(|Group { key, missed, row }| PairGroup {
             key: key::decode(key),
@@ -477,19 +495,19 @@ impl Pairs {
         })
     }
 
-    /// At most how many pairs a group has that is not among the rows; 0: there are all.
+    /// Returns the maximum number of pairs of a group without a row; 0 if all have rows.
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.groups.missed()
     }
 
-    /// Events that are in no pair.
+    /// Returns the numbers of unpaired events.
     #[must_use]
     pub fn unpaired(&self) -> Unpaired {
         Unpaired { without_end: self.open.len() as u64, ..self.unpaired }
     }
 
-    /// The pairs that took longest, the longest one first.
+    /// Returns the longest pairs, longest first.
     #[must_use]
     pub fn slowest(&self) -> Vec<Pair> {
         let mut slowest: Vec<&Slow> = self.slowest.iter().map(|Reverse(slow)| slow).collect();
@@ -499,7 +517,7 @@ impl Pairs {
             begin: slow.begin,
             end: slow.begin.saturating_add(slow.length),
             names: [text(&slow.names[0]), text(&slow.names[1])],
-            key: key::decode(&slow.key),
+            key: key::decode(slow.key.get(self.key_begin..).unwrap_or_default()),
         };
         slowest.into_iter().map(pair).collect()
     }

@@ -1,4 +1,4 @@
-//! Statistics of made-up events, compared with a plain way to compute them.
+//! Statistics of generated events, compared with a simple computation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use ichnos_testing::{Random, cases};
 use super::pairs::Unpaired;
 use super::*;
 
-/// An event of the class `a` or `b`, of which the latter has no member `text`.
+/// An event of the class `a` or `b`; only `a` has a member `text`.
 #[derive(Clone, Debug)]
 struct Made {
     class: usize,
@@ -70,7 +70,7 @@ impl Fixture {
         Self { trace: Arc::new(Trace::new(class, "made", &Limits::default()).unwrap()), events }
     }
 
-    /// Has something take all messages, in parts of this number of events.
+    /// Sends all messages to `part`, in parts of `size` events.
     fn parts<P>(
         &self,
         size: usize,
@@ -139,7 +139,7 @@ fn random_events(random: &mut Random) -> Vec<Made> {
     (0..count).map(|_| make(random)).collect()
 }
 
-/// What a row is to have: events, times, gap with its begin.
+/// Expected row: events, times, gap with its begin.
 type Expected = (u64, Option<(i128, i128)>, Option<(i128, i128)>);
 
 fn expected<'e>(events: impl Iterator<Item = &'e Made>) -> Expected {
@@ -160,7 +160,7 @@ fn found(row: &StatsRow) -> Expected {
     (totals.events, totals.times(), totals.largest_gap().map(|gap| (gap.length, gap.begin)))
 }
 
-/// The key of an event, as groups have it.
+/// Returns the group key of an event.
 fn key(event: &Made, by: &[GroupBy]) -> Vec<GroupValue> {
     let text = |text: &str| GroupValue::Text(text.to_owned());
     let part = |by: &GroupBy| match by {
@@ -178,7 +178,7 @@ fn key(event: &Made, by: &[GroupBy]) -> Vec<GroupValue> {
     by.iter().map(part).collect()
 }
 
-/// With any parts and any rows: what a plain loop finds.
+/// Compares with a simple loop, for any parts and any rows.
 #[test]
 fn rows_are_what_a_loop_finds() {
     cases(400, |random| {
@@ -205,7 +205,7 @@ fn rows_are_what_a_loop_finds() {
         let stats = fixture.stats(&options, 1 + random.index(60));
         assert_eq!(stats.missed(), 0);
         assert_eq!(found(stats.all()), expected(fixture.events.iter()));
-        // NaN is like itself here.
+        // By their text, NaNs are equal.
         let shown = |key: Vec<GroupValue>| format!("{key:?}");
         let mut keys: BTreeSet<String> = BTreeSet::new();
         for group in stats.groups() {
@@ -243,7 +243,6 @@ fn rows_are_what_a_loop_finds() {
     });
 }
 
-/// Pairs in any parts, with few and with many that are open: what a plain loop finds.
 /// Events that begin and end something are paired by thread, or by processor; others by what is named alone.
 #[test]
 fn pairs_have_a_default_key() {
@@ -261,16 +260,22 @@ fn pairs_have_a_default_key() {
             let context = FieldClass::structure([Member::new("cpu_id", FieldClass::unsigned(32))]);
             stream.packet_context = Some(Arc::new(context));
         }
-        let options = PairOptions::new(|name| name == "a" || name == "a2", |name| name == "b");
-        options.default_key(stream.event_records.iter().map(|class| (&stream, &**class)))
+        let mut options = PairOptions::new(|name| name == "a" || name == "a2", |name| name == "b");
+        let is_used = options.use_default_key(stream.event_records.iter().map(|class| (&stream, &**class)));
+        assert_eq!([options.within_traces, !options.keys.is_empty()], [is_used; 2]);
+        is_used.then(|| options.keys.join(","))
     };
+
     let (begin, end) = (EventRole::Begin, EventRole::End);
     let (thread, cpu) = (Some(Meaning::Thread), Some(Meaning::Processor));
-    assert_eq!(key(&[("a", begin, thread), ("b", end, thread), ("c", end, None)], false), Some("thread"));
-    assert_eq!(key(&[("a", begin, cpu), ("b", end, cpu)], false), Some("cpu"));
-    assert_eq!(key(&[("a", begin, thread), ("b", end, None)], true), Some("cpu"));
+    assert_eq!(
+        key(&[("a", begin, thread), ("b", end, thread), ("c", end, None)], false),
+        Some("thread".to_owned())
+    );
+    assert_eq!(key(&[("a", begin, cpu), ("b", end, cpu)], false), Some("cpu".to_owned()));
+    assert_eq!(key(&[("a", begin, thread), ("b", end, None)], true), Some("cpu".to_owned()));
     assert_eq!(key(&[("a", begin, thread), ("b", end, None)], false), None);
-    // One of several is of another kind, or there is nothing on one side.
+    // One of several is of another kind, or one side is empty.
     assert_eq!(
         key(&[("a", begin, thread), ("a2", EventRole::Sample, thread), ("b", end, thread)], false),
         None
@@ -280,6 +285,62 @@ fn pairs_have_a_default_key() {
     assert_eq!(key(&[("b", end, thread)], false), None);
 }
 
+/// Threads of different traces, and of different processes, have nothing to do with each other.
+#[test]
+fn default_keys_do_not_pair_events_of_different_traces() {
+    let fixture = || {
+        let class = |name: &str, role| {
+            let members = ["process", "thread"].map(|name| Member::new(name, FieldClass::unsigned(8)));
+            let mut class = EventRecordClass::new(name, members);
+            class.role = role;
+            class.meanings.insert(Scope::Payload, 0, Meaning::Process);
+            class.meanings.insert(Scope::Payload, 1, Meaning::Thread);
+            Arc::new(class)
+        };
+        crate::testing::Fixture::with(crate::testing::structure(vec![]), |trace| {
+            trace.data_streams[0].event_records =
+                vec![class("a", EventRole::Begin), class("b", EventRole::End)];
+        })
+    };
+    let traces = [fixture(), fixture()];
+    let mut options = PairOptions::new(|name| name == "a", |name| name == "b");
+    let classes = traces.iter().flat_map(|trace| {
+        let stream = trace.stream.class();
+        stream.event_records.iter().map(move |class| (stream, &**class))
+    });
+    assert!(options.use_default_key(classes));
+    assert_eq!(options.keys, ["process", "thread"]);
+    struct Sink<'o>(PairReader<'o>);
+    impl ichnos_model::Sink for Sink<'_> {
+        fn message(
+            &mut self,
+            message: &ichnos_model::Message<'_>,
+        ) -> std::io::Result<std::ops::ControlFlow<()>> {
+            self.0.message(message);
+            Ok(std::ops::ControlFlow::Continue(()))
+        }
+    }
+    let mut reader = Sink(PairReader::new(&options));
+    // Traces, classes, times, processes and threads.
+    for (trace, class, time, process, thread) in [
+        (0, 0, 10, 1, 7),
+        (1, 1, 11, 1, 7),
+        (0, 1, 12, 2, 7),
+        (1, 0, 20, 1, 7),
+        (0, 1, 40, 1, 7),
+        (1, 1, 60, 1, 7),
+    ] {
+        traces[trace].event_of_at(&mut reader, class, time, &[process, thread]);
+    }
+    let mut pairs = Pairs::new(&options);
+    pairs.take(&reader.0.take_records());
+    let slowest: Vec<_> = pairs.slowest().into_iter().map(|pair| (pair.begin, pair.end, pair.key)).collect();
+    let key = || vec![GroupValue::Integer(1, None), GroupValue::Integer(7, None)];
+    assert_eq!(slowest, [(20, 60, key()), (10, 40, key())]);
+    assert_eq!(pairs.unpaired().without_begin, 2);
+}
+
+/// Pairs in any parts, with few and with many that are open: what a plain loop finds.
 #[test]
 fn pairs_are_what_a_loop_finds() {
     let mut given_up = 0;
@@ -293,7 +354,7 @@ fn pairs_are_what_a_loop_finds() {
         let keys = [&[][..], &["number"], &["number", "real"], &["payload.text"]][random.index(4)];
         options.keys = keys.iter().map(|key| (*key).to_owned()).collect();
         let pairs = fixture.pairs(&options, 1 + random.index(60));
-        // What is open by its key, with the place of its event.
+        // Open pairs by key, with the index and time of the event.
         let mut open: BTreeMap<String, (usize, i128)> = BTreeMap::new();
         let mut latencies: Vec<(i128, i128)> = Vec::new();
         let mut unpaired = Unpaired::default();
@@ -331,7 +392,7 @@ fn pairs_are_what_a_loop_finds() {
         assert_eq!(pairs.unpaired(), unpaired);
         let slowest: Vec<(i128, i128)> =
             pairs.slowest().iter().map(|pair| (pair.end - pair.begin, pair.begin)).collect();
-        // Of those that took as long, the first ones.
+        // Of equal lengths, the first ones.
         let mut sorted = latencies.clone();
         sorted.sort_by_key(|(length, _)| std::cmp::Reverse(*length));
         sorted.truncate(options.slowest);
@@ -349,7 +410,7 @@ fn pairs_are_what_a_loop_finds() {
     assert!(given_up > 0);
 }
 
-/// The same parts give the same result, also where it is approximate.
+/// The same parts give the same result, even if it is approximate.
 #[test]
 fn approximate_rows_depend_on_the_parts_alone() {
     cases(60, |random| {

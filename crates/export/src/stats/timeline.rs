@@ -1,12 +1,11 @@
-//! How many events there are when.
+//! Counts of events over time.
 
 use std::collections::VecDeque;
 
-/// How many bins a timeline has at most. There are at least about a tenth as many, unless all is within
-/// one.
+/// Maximum number of bins of a timeline. It has at least about a tenth of that, unless all events are in one bin.
 const MOST_BINS: u64 = 480;
 
-/// How many bins are counted in one of the next width.
+/// Number of bins that make one of the next width.
 const FACTORS: [i128; 30] = {
     // 1 ns, 2 ns, 10 ns, 20 ns, ..., 10 s, 20 s, and then 1 min, 2 min, 10 min, 20 min, 1 h, 2 h, 12 h, 1 d.
     let mut factors = [0; 30];
@@ -24,27 +23,27 @@ const FACTORS: [i128; 30] = {
     factors
 };
 
-/// How many bins of this level make one of the next.
+/// Returns the number of bins of this level that make one of the next.
 fn factor(level: usize) -> i128 {
     FACTORS.get(level).copied().unwrap_or(10)
 }
 
-/// Nanoseconds of a bin of a level.
+/// Returns the width of a level's bins, in nanoseconds.
 fn width(level: usize) -> i128 {
     (0..level).map(factor).fold(1, i128::saturating_mul)
 }
 
-/// Counts of events in bins of the same width, which begin at multiples of it. The width is the least one of those
-/// that people use (1, 2, 10, 20 ns and so on up to minutes, hours and days) of which few bins suffice: it depends
-/// on the first and the last time only.
+/// Counts of events in bins of equal width, which begin at multiples of it. The width is the smallest of the
+/// usual ones (1, 2, 10, 20 ns and so on up to minutes, hours and days) that needs few bins. It depends only
+/// on the first and the last time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
     level: usize,
     width: i128,
-    /// The number of the first bin.
+    /// Number of the first bin.
     first: i128,
     counts: VecDeque<u64>,
-    /// The bin of the event before: which one it is, and its time.
+    /// Index and time range of the previous event's bin.
     current: usize,
     from: i128,
     until: i128,
@@ -72,7 +71,7 @@ impl Timeline {
         self.until = self.from.saturating_add(self.width);
     }
 
-    /// Makes room for a time; gives the number of its bin.
+    /// Adds bins up to a time. Returns the number of its bin.
     fn make_room(&mut self, time: i128) -> i128 {
         loop {
             let bin = time.div_euclid(self.width);
@@ -95,7 +94,7 @@ impl Timeline {
         }
     }
 
-    /// Takes the next width.
+    /// Switches to the next width.
     fn coarsen(&mut self) {
         let factor = factor(self.level);
         let mut counts: VecDeque<u64> = VecDeque::new();
@@ -108,11 +107,11 @@ impl Timeline {
         self.level += 1;
         self.width = width(self.level);
         (self.first, self.counts) = (first, counts);
-        // What was known of the current bin is over.
+        // The current bin is invalid now.
         (self.current, self.from, self.until) = (0, 0, 0);
     }
 
-    /// Adds all events of another one.
+    /// Adds all events of another timeline.
     pub fn merge(&mut self, mut other: Self) {
         if other.counts.is_empty() {
             return;
@@ -134,7 +133,7 @@ impl Timeline {
         while other.level < self.level {
             other.coarsen();
         }
-        // It has room for all of them.
+        // There is a bin for each of them.
         let offset = usize::try_from(other.first - self.first).unwrap_or(usize::MAX);
         for (own, count) in self.counts.iter_mut().skip(offset).zip(other.counts) {
             *own += count;
@@ -142,7 +141,7 @@ impl Timeline {
         (self.current, self.from, self.until) = (0, 0, 0);
     }
 
-    /// The same with bins of at least this width, in nanoseconds.
+    /// Widens bins to at least `width` nanoseconds.
     #[must_use]
     pub fn at_least(mut self, width: i128) -> Self {
         while !self.counts.is_empty() && self.width < width {
@@ -151,7 +150,7 @@ impl Timeline {
         self
     }
 
-    /// The same in at most this number of bins.
+    /// Widens bins until there are at most `most`.
     #[must_use]
     pub fn in_bins(mut self, most: usize) -> Self {
         while self.counts.len() > most.max(1) {
@@ -160,24 +159,24 @@ impl Timeline {
         self
     }
 
-    /// Nanoseconds of a bin; 0 if there are no events.
+    /// Returns the width of a bin in nanoseconds; 0 if there are no events.
     #[must_use]
     pub fn width(&self) -> i128 {
         if self.counts.is_empty() { 0 } else { self.width }
     }
 
-    /// When the first bin begins, in nanoseconds from the origin.
+    /// Returns the begin of the first bin, in nanoseconds from the origin.
     #[must_use]
     pub fn begin(&self) -> i128 {
         self.first.saturating_mul(self.width)
     }
 
-    /// How many events are in each bin, from the first one that has some to the last one.
+    /// Returns the number of events in each bin, from the first to the last non-empty one.
     pub fn counts(&self) -> impl ExactSizeIterator<Item = u64> + '_ {
         self.counts.iter().copied()
     }
 
-    /// How many events were in the bin that begins at a time.
+    /// Returns the number of events in the bin that begins at a time.
     #[must_use]
     pub fn count_at(&self, begin: i128) -> u64 {
         let bin = begin.checked_div_euclid(self.width).and_then(|bin| bin.checked_sub(self.first));
@@ -200,7 +199,7 @@ mod tests {
         assert_eq!((18..32).map(seconds).collect::<Vec<_>>(), further);
     }
 
-    /// Whatever the order, and in whatever pieces: the same bins, and in each the events that are in it.
+    /// Events in any order and any parts give the same bins and counts.
     #[test]
     fn bins_depend_on_the_times_alone() {
         cases(300, |random| {

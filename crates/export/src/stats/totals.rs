@@ -1,30 +1,30 @@
-//! What is counted of events, and how what was counted of later ones is added.
+//! Totals of events, and merging of totals.
 
-/// How many events, how large, from when until when.
+/// Number, size and times of events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EventTotals {
-    /// How many.
+    /// Number of events.
     pub events: u64,
-    /// Sum of the sizes of those of which it is known, in bits.
+    /// Sum of known sizes, in bits.
     bits: u64,
-    /// How many events have a size.
+    /// Number of events with a known size.
     sized: u64,
     times: Option<Times>,
 }
 
-/// When events were, in nanoseconds from the origin.
+/// Times of events, in nanoseconds from the origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Times {
     /// The earliest time.
     begin: i128,
-    /// The latest time, unless the last one is later.
+    /// The latest time, unless `last` is later.
     end: i128,
-    /// The first and the last time in the order of the merge: only clocks that go back make a difference.
+    /// First and last time in the order of the merge, which differ from the above only if clocks go back.
     first: i128,
     last: i128,
     gap: Option<Gap>,
-    /// An event that comes less than this after the last one, and not before it, changes nothing but the last time.
+    /// An event after the last one by less than this only changes `last`.
     uneventful: u128,
 }
 
@@ -35,7 +35,7 @@ impl Times {
 
     #[inline]
     fn add(&mut self, time: i128) {
-        // What is earlier is a large number.
+        // Earlier times wrap to a large number.
         if (time.wrapping_sub(self.last) as u128) < self.uneventful {
             self.last = time;
         } else {
@@ -57,7 +57,7 @@ impl Times {
         self.uneventful = u128::try_from(longest.length).map_or(0, |length| length + 1);
     }
 
-    /// Adds those of later events.
+    /// Adds times of later events.
     fn merge(&mut self, later: &Self) {
         self.note_gap(Gap { begin: self.last, length: later.first.saturating_sub(self.last) });
         later.gap.into_iter().for_each(|gap| self.note_gap(gap));
@@ -67,17 +67,17 @@ impl Times {
     }
 }
 
-/// The time between two events, one after the other.
+/// Time between two consecutive events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// When the event before was, in nanoseconds from the origin.
+    /// Time of the first event, in nanoseconds from the origin.
     pub begin: i128,
-    /// How long it was until the next one, in nanoseconds.
+    /// Time until the next event, in nanoseconds.
     pub length: i128,
 }
 
 impl Gap {
-    /// The longer one; of two that are as long, the first one.
+    /// Returns the longer gap; the first one if they are equal.
     fn longer(self, later: Self) -> Self {
         if later.length > self.length { later } else { self }
     }
@@ -98,7 +98,7 @@ impl EventTotals {
         }
     }
 
-    /// Adds what was counted of events that come later.
+    /// Adds totals of later events.
     pub(crate) fn merge(&mut self, later: Self) {
         self.events += later.events;
         self.sized += later.sized;
@@ -110,46 +110,46 @@ impl EventTotals {
         }
     }
 
-    /// Size of the events in bytes, rounded up, as far as it is known; None if it is of no event.
+    /// Returns the known size of the events in bytes, rounded up; `None` if no size is known.
     #[must_use]
     pub fn bytes(&self) -> Option<u64> {
         (self.sized > 0).then(|| self.bits.div_ceil(8))
     }
 
-    /// The earliest and the latest time, in nanoseconds from the origin; None if no event has one.
+    /// Returns the earliest and the latest time, in nanoseconds from the origin; `None` if no event has a time.
     #[must_use]
     pub fn times(&self) -> Option<(i128, i128)> {
         self.times.as_ref().map(|times| (times.begin, times.end.max(times.last)))
     }
 
-    /// The longest time between two events; None if there is none.
+    /// Returns the longest time between two events; `None` if there is none.
     #[must_use]
     pub fn largest_gap(&self) -> Option<Gap> {
         self.times.as_ref()?.gap
     }
 }
 
-/// What tracers discarded.
+/// Losses reported by tracers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Loss {
-    /// Events of which the number is known.
+    /// Number of discarded events, as far as known.
     pub events: u64,
-    /// Whether events were discarded of which the number is not known.
+    /// `true` if unknown numbers of events were discarded.
     pub unknown_events: bool,
-    /// Packets of which the number is known.
+    /// Number of discarded packets, as far as known.
     pub packets: u64,
 }
 
 impl Loss {
-    /// Adds another one.
+    /// Adds another loss.
     pub(crate) fn add(&mut self, other: Self) {
         self.events = self.events.saturating_add(other.events);
         self.unknown_events |= other.unknown_events;
         self.packets = self.packets.saturating_add(other.packets);
     }
 
-    /// Whether nothing was lost.
+    /// `true` if nothing was lost.
     #[must_use]
     pub fn is_none(&self) -> bool {
         *self == Self::default()

@@ -1,9 +1,9 @@
-//! Differences between the clocks of machines, as far as edges show them.
+//! Estimates differences between the clocks of machines from edges.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-/// Steps of the search for offsets, after which clocks stay as they are.
+/// Maximum number of steps of the search for offsets; beyond it, clocks are not corrected.
 const MOST_STEPS: usize = 50_000_000;
 
 /// An edge between operations of two machines.
@@ -13,32 +13,33 @@ pub(super) struct Message {
     pub(super) from: u32,
     /// The machine of the effect.
     pub(super) to: u32,
-    /// Time of the cause minus that of the effect, in nanoseconds. Positive: the edge goes back in time.
+    /// Time of the cause minus that of the effect, in nanoseconds. Positive if the edge goes back in time.
     pub(super) late: i128,
 }
 
-/// The nanoseconds to add to the clocks of machines for no effect to come before its cause; empty if nothing does.
+/// The nanoseconds to add to the clocks of machines for no effect to come before its cause; empty if nothing does. None if
+/// the search for them takes too many steps.
 ///
-/// The clock of the `first` machine is right, and so is any other that can be: a clock is only moved if an edge goes
-/// back in time otherwise. Edges in both directions bound its offset from below and above: it is moved to the middle.
-/// Edges in one direction move it as little as possible. Where edges contradict each other, as rounded times do, they are
-/// as little back in time as possible.
+/// The clock of the `first` machine is not moved, and others only if an edge would go back in time otherwise.
+/// Edges in both directions bound the offset from below and above: it is moved to the middle. Edges in one
+/// direction move it as little as possible. If edges contradict each other, as rounded times do, they go back
+/// in time as little as possible.
 pub(super) fn offsets(
     first: Option<u32>,
     messages: impl Iterator<Item = Message> + Clone,
-) -> HashMap<u32, i128> {
+) -> Option<HashMap<u32, i128>> {
     if !messages.clone().any(|message| message.late > 0) {
-        return HashMap::new();
+        return Some(HashMap::new());
     }
     let mut bounds = Bounds::new(first, messages);
-    let Some(slack) = bounds.least_slack() else { return HashMap::new() };
+    let slack = bounds.least_slack()?;
     bounds.pairs.iter_mut().for_each(|pair| pair.late -= slack);
-    let Some(offsets) = bounds.choose() else { return HashMap::new() };
+    let offsets = bounds.choose()?;
     let moved = bounds.machines.iter().zip(offsets).filter(|(_, offset)| *offset != 0);
-    moved.map(|(machine, offset)| (*machine, offset)).collect()
+    Some(moved.map(|(machine, offset)| (*machine, offset)).collect())
 }
 
-/// Bounds of the offsets of machines, which have indexes here.
+/// Bounds of the offsets of machines, by index.
 struct Bounds {
     machines: Vec<u32>,
     /// The latest message of each machine to each other one.
@@ -80,7 +81,7 @@ impl Bounds {
         bounds
     }
 
-    /// By how much edges go back in time at least, whatever the offsets are. None: too much work.
+    /// Returns the minimum time by which edges go back for any offsets, or `None` if the search takes too long.
     fn least_slack(&mut self) -> Option<i128> {
         if self.is_possible(0)? {
             return Some(0);
@@ -96,8 +97,8 @@ impl Bounds {
         Some(possible)
     }
 
-    /// Returns `true` if there are offsets with which no edge goes back in time by more than this: no cycle of pairs does
-    /// in all.
+    /// Returns `true` if there are offsets with which no edge goes back in time by more than `slack`, that
+    /// is, if no cycle of pairs does in total.
     fn is_possible(&mut self, slack: i128) -> Option<bool> {
         let mut offsets = vec![0i128; self.machines.len()];
         for _ in 0..=self.machines.len() {
@@ -121,13 +122,13 @@ impl Bounds {
         Some(false)
     }
 
-    /// Offsets of all machines that contradict no pair, which is possible. None: too much work.
+    /// Returns offsets of all machines that contradict no pair, or `None` if the search takes too long.
     fn choose(&mut self) -> Option<Vec<i128>> {
         let count = self.machines.len();
         let mut chosen: Vec<Option<i128>> = vec![None; count];
         // Offsets are at least the first and at most the negative of the second bound.
         let mut bounds = [vec![None; count], vec![None; count]];
-        // Machines with bounds, those whose bounds are closest first, those with one bound last.
+        // Machines by distance of their bounds, closest first; machines with one bound last.
         let mut next: BinaryHeap<Reverse<(bool, i128, u32)>> = BinaryHeap::new();
         for reference in 0..count as u32 {
             next.push(place_in_order(&bounds, reference)?);
@@ -153,7 +154,7 @@ impl Bounds {
         chosen.into_iter().collect()
     }
 
-    /// Moves the bounds of one side that follow from that of a machine.
+    /// Moves the bounds of one side that depend on that of a machine.
     fn tighten(
         &mut self,
         machine: u32,
@@ -189,7 +190,7 @@ fn bounds_of(bounds: &[Vec<Option<i128>>; 2], machine: u32) -> Option<[Option<i1
     Some([*least.get(machine as usize)?, *most.get(machine as usize)?])
 }
 
-/// Sort key of a machine: machines with two bounds first, those whose bounds are closest before others.
+/// Returns the sort key of a machine: machines with two bounds first, those with the closest bounds before others.
 fn place_in_order(bounds: &[Vec<Option<i128>>; 2], machine: u32) -> Option<Reverse<(bool, i128, u32)>> {
     Some(match bounds_of(bounds, machine)? {
         [Some(least), Some(most)] => Reverse((false, -most - least, machine)),
@@ -203,7 +204,7 @@ mod tests {
 
     fn of(messages: &[(u32, u32, i128)]) -> Vec<(u32, i128)> {
         let messages = messages.iter().map(|(from, to, late)| Message { from: *from, to: *to, late: *late });
-        let mut all: Vec<_> = offsets(Some(1), messages).into_iter().collect();
+        let mut all: Vec<_> = offsets(Some(1), messages).unwrap().into_iter().collect();
         all.sort_unstable();
         all
     }
@@ -211,14 +212,14 @@ mod tests {
     #[test]
     fn clocks_that_can_be_right_stay() {
         assert_eq!(of(&[(1, 2, -5), (2, 1, 0), (3, 2, -1_000)]), []);
-        // The third machine is not concerned.
+        // The third machine is not affected.
         assert_eq!(of(&[(1, 2, 90), (2, 1, -110), (1, 3, -7), (3, 1, -1)]), [(2, 100)]);
     }
 
     #[test]
     fn both_directions_give_the_middle() {
         assert_eq!(of(&[(1, 2, -1_010), (2, 1, 990)]), [(2, -1_000)]);
-        // One direction: no further than necessary.
+        // Edges in one direction move the clock no further than necessary.
         assert_eq!(of(&[(1, 2, 90)]), [(2, 90)]);
         assert_eq!(of(&[(2, 1, 90)]), [(2, -90)]);
         // A chain of machines.
@@ -228,8 +229,19 @@ mod tests {
 
     #[test]
     fn contradictions_are_shared() {
-        // Together they go back by 10, whatever the offsets are.
+        // Together they go back by 10, for any offsets.
         assert_eq!(of(&[(1, 2, 110), (2, 1, -100)]), [(2, 105)]);
         assert_eq!(of(&[(1, 2, 5), (2, 1, 5)]), []);
+    }
+
+    /// Edges around a circle of machines, each of which goes back in time: twice as many machines take four times the steps.
+    #[test]
+    fn a_search_that_takes_too_long_is_said_to() {
+        let around = |machines: u32| {
+            let message = move |from| Message { from, to: (from + 1) % machines, late: 1_000_000_000 };
+            offsets(Some(0), (0..machines).map(message))
+        };
+        assert_eq!(around(100), Some(HashMap::new()));
+        assert_eq!(around(3_000), None);
     }
 }

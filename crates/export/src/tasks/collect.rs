@@ -1,4 +1,4 @@
-//! Takes events, and keeps what they say of tasks and operations.
+//! Collects tasks and operations of events.
 
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 use std::io;
@@ -16,36 +16,36 @@ use super::{Tasks, join};
 use crate::stream_table::StreamTable;
 use crate::time::has_dates;
 
-/// What is collected of tasks.
+/// Options of [`TaskCollector`].
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct TaskOptions {
-    /// What finds operations in texts of events, so that events of other formats join the tasks that they name.
+    /// Functions that find operations in texts, so that events of other formats join the tasks that they name.
     pub find_mentions: Vec<FindMentions>,
-    /// Whether to keep events that are shown beside operations, not only how many there are.
+    /// Keep the events that are shown next to operations, not only their number.
     pub with_events: bool,
     /// Correct the clocks of machines if an effect seems to come before its cause.
     pub correct_clocks: bool,
 }
 
-/// Collects the tasks of events, of whatever format: of those whose classes have members that mean a task, an operation
-/// or causes, and of those whose texts name an operation.
+/// Collects tasks from events of any format whose classes have members that mean a task, an operation or
+/// causes, or whose texts name an operation.
 pub struct TaskCollector {
     options: TaskOptions,
-    /// By data stream: the index of its trace.
+    /// By data stream: index of its trace.
     streams: StreamTable<u32, (), Option<ClassState>>,
-    /// Addresses of traces, by index; the table of streams keeps them where they are.
+    /// Addresses of traces, by index; the table of streams keeps them alive.
     traces: Vec<usize>,
     said: Said,
     text: Vec<u8>,
     last_group: (Option<Group>, u32),
     by_place: HashMap<Place, u32>,
-    /// To recognise copies: with the same keys each time, so that all runs give the same.
+    /// Recognises copies; with constant keys, so that all runs give the same result.
     hasher: BuildHasherDefault<DefaultHasher>,
     all: Collected,
 }
 
-/// What is known of an event record class.
+/// State of an event record class.
 #[derive(Debug)]
 struct ClassState {
     fields: TaskFields,
@@ -76,7 +76,7 @@ impl TaskCollector {
         }
     }
 
-    /// The tasks of all that was collected.
+    /// Returns the collected tasks.
     #[must_use]
     pub fn finish(mut self) -> Tasks {
         join::join(&mut self.all);
@@ -117,7 +117,7 @@ impl TaskCollector {
         self.take(trace, time, name, is_end);
     }
 
-    /// Takes what an event said.
+    /// Adds the content of an event.
     fn take(&mut self, trace: u32, time: i64, name: u32, is_end: bool) {
         let said = std::mem::take(&mut self.said);
         let place = self.place(&said);
@@ -139,7 +139,7 @@ impl TaskCollector {
         self.said = said;
     }
 
-    /// Takes an event of an operation; `label` is what it is called if it is not the first one.
+    /// Adds an event of an operation; `label` is used unless it is the operation's first event.
     fn operation(&mut self, found: Operation, label: u32, said: &Said) {
         let Operation { chain, begin: time, place, group, .. } = found;
         let all = &mut self.all;
@@ -147,7 +147,7 @@ impl TaskCollector {
             None => all.add(found),
             Some(number) => {
                 let Some(known) = all.operations.get_mut(number as usize) else { return };
-                // Without a time, two events that say the same are two events.
+                // Without a time, two events with the same content are two events.
                 if known.fingerprint == found.fingerprint && time != NO_TIME {
                     all.copies.push(number);
                     return;
@@ -155,7 +155,7 @@ impl TaskCollector {
                 let before = *known;
                 known.merge(&found);
                 if self.options.with_events {
-                    // The first event in time is the operation; others are shown beside it.
+                    // The earliest event becomes the operation; others are shown next to it.
                     let (time, label, place) = match known.begin == before.begin {
                         true => (time, label, place),
                         false => (before.begin, before.label, before.place),
@@ -173,7 +173,7 @@ impl TaskCollector {
         for (cause, chain, kind) in said.causes() {
             let to = number;
             match all.find(group, chain, cause) {
-                // That an operation causes itself says nothing.
+                // Ignore operations that cause themselves.
                 Some(from) if from == to => {}
                 Some(from) => all.edges.push(Edge { from, to, kind }),
                 None => {

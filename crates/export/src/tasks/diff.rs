@@ -1,46 +1,46 @@
-//! Two executions compared.
+//! Comparison of two executions.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
 
 use super::graph::{TaskEdge, TaskGraph};
 
-/// How two executions of the same thing differ.
+/// Differences between two executions of the same thing.
 ///
-/// Operations are matched in three steps: first those that are called the same and have the same history (all causes, and
-/// theirs), then those that are only called the same, then those that are called the same but for numbers; within each, in
-/// order of time.
+/// Operations are matched in three steps: by the same label and history (all causes, and theirs), by the same
+/// label, and by the same label except for numbers; within each step, in order of time.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct TaskDiff {
-    /// Nodes that are in both: of the first one and of the second one.
+    /// Nodes in both executions: index in the first, index in the second.
     pub matched: Vec<(u32, u32)>,
-    /// How many of them have the same history.
+    /// Number of these with the same history.
     pub same_history: usize,
-    /// Nodes that only the first one has.
+    /// Nodes only in the first execution.
     pub removed: Vec<u32>,
-    /// Nodes that only the second one has.
+    /// Nodes only in the second execution.
     pub added: Vec<u32>,
-    /// Edges that are in both, between matched nodes; those that only the first, and only the second one has.
+    /// Numbers of edges between matched nodes in both, and of edges only in the first, and only in the second
+    /// execution.
     pub edges: [usize; 3],
-    /// What takes another time, by what operations are called; the greatest differences first.
+    /// Differences in time by label, greatest first.
     pub steps: Vec<StepDifference>,
 }
 
-/// How long all operations that are called the same, but for numbers, take in both executions: from their latest causes on.
+/// Time that operations with the same label, except for numbers, take in both executions, since their latest causes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StepDifference {
-    /// What the operations are called.
+    /// Label of the operations.
     pub label: Vec<u8>,
-    /// How many there are, in the first and in the second one.
+    /// Numbers of operations in the first and the second execution.
     pub counts: [u64; 2],
-    /// How long they take, in nanoseconds.
+    /// Total times, in nanoseconds.
     pub times: [i128; 2],
 }
 
 impl StepDifference {
-    /// By how much the second one takes longer.
+    /// Returns the additional time of the second execution, in nanoseconds.
     #[must_use]
     pub fn change(&self) -> i128 {
         self.times[1] - self.times[0]
@@ -89,20 +89,20 @@ impl TaskDiff {
         self.edges[2] = second.edges().saturating_sub(self.edges[0]);
     }
 
-    /// Whether both have the same operations and edges.
+    /// `true` if both have the same operations and edges.
     #[must_use]
     pub fn is_same_structure(&self) -> bool {
         self.removed.is_empty() && self.added.is_empty() && self.edges[1] == 0 && self.edges[2] == 0
     }
 }
 
-/// A number for what each node is called.
+/// Returns a number for the label of each node.
 fn labels(graph: &TaskGraph<'_>, number: impl Fn(&[u8]) -> u64) -> Vec<u64> {
     let label = |node| number(graph.member(node).map_or(&[], |member| member.label));
     (0..graph.len()).map(label).collect()
 }
 
-/// A text with each number in it as one character.
+/// Returns a text with each number replaced by one character.
 fn without_numbers(label: &[u8]) -> Vec<u8> {
     let mut text = label.to_vec();
     text.iter_mut().filter(|byte| byte.is_ascii_digit()).for_each(|byte| *byte = b'0');
@@ -110,11 +110,11 @@ fn without_numbers(label: &[u8]) -> Vec<u8> {
     text
 }
 
-/// A number for each node that depends on what it and all that led to it are called.
+/// Returns a number for each node that depends on the labels of the node and of all that led to it.
 fn histories(graph: &TaskGraph<'_>, hasher: &RandomState) -> Vec<u64> {
     let mut all: Vec<u64> = Vec::with_capacity(graph.len() as usize);
     for node in 0..graph.len() {
-        // Causes come in any order.
+        // Independent of the order of causes.
         let causes = graph.causes(node).iter();
         let causes = causes.fold(0u64, |sum, edge| {
             let history = all.get(edge.node as usize).copied().unwrap_or_default();
@@ -125,10 +125,10 @@ fn histories(graph: &TaskGraph<'_>, hasher: &RandomState) -> Vec<u64> {
     all
 }
 
-/// Matches nodes with the same number that have no partner yet, in their order.
+/// Matches unmatched nodes with equal numbers, in order.
 fn match_by(numbers: &[Vec<u64>; 2], partners: &mut [Option<u32>], taken: &mut [bool]) {
     let mut free: HashMap<u64, Vec<u32>> = HashMap::new();
-    // The last ones first, because they are taken from the end.
+    // In reverse order, because they are removed from the end.
     let candidates = (0..numbers[1].len()).rev().filter(|node| taken.get(*node) == Some(&false));
     for node in candidates {
         if let Some(number) = numbers[1].get(node) {
@@ -144,7 +144,7 @@ fn match_by(numbers: &[Vec<u64>; 2], partners: &mut [Option<u32>], taken: &mut [
 }
 
 fn steps(first: &TaskGraph<'_>, second: &TaskGraph<'_>) -> Vec<StepDifference> {
-    // With the label of the first of them, of those that differ in numbers only.
+    // Labels that differ only in numbers share an entry with the label of the first one.
     let mut all: HashMap<Vec<u8>, StepDifference> = HashMap::new();
     for (which, graph) in [first, second].into_iter().enumerate() {
         for node in 0..graph.len() {

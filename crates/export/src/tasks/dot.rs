@@ -1,4 +1,4 @@
-//! Graphs in the language of Graphviz, and as pictures.
+//! Graphs in the language of Graphviz.
 
 use std::io::{self, Write};
 
@@ -8,13 +8,13 @@ use super::graph::TaskGraph;
 use crate::printable::printable;
 use crate::time::duration;
 
-/// How a [`TaskGraph`] is written.
+/// Output format of a [`TaskGraph`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GraphFormat {
-    /// For Graphviz.
+    /// Language of Graphviz.
     Dot,
-    /// A picture for browsers.
+    /// Image for browsers.
     Svg,
     /// JSON: an object with the lists `nodes` and `edges`.
     Json,
@@ -24,7 +24,7 @@ impl TaskGraph<'_> {
     /// Writes the graph.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Errors of `out`.
     pub fn write(&self, format: GraphFormat, out: &mut dyn Write) -> io::Result<()> {
         match format {
             GraphFormat::Dot => self.write_dot(out),
@@ -70,7 +70,7 @@ impl TaskGraph<'_> {
     }
 }
 
-/// How an edge is drawn in the language of Graphviz.
+/// Returns the Graphviz style of an edge.
 fn style_of(kind: CauseKind) -> &'static str {
     match kind {
         CauseKind::Parent => "bold",
@@ -80,10 +80,10 @@ fn style_of(kind: CauseKind) -> &'static str {
     }
 }
 
-/// As many characters of a text are shown.
+/// Maximum number of characters shown of a text.
 const MOST_TEXT: usize = 200;
 
-/// A text in a string of Graphviz.
+/// Returns a text escaped for Graphviz strings.
 fn quoted(text: &[u8]) -> String {
     let text: String = String::from_utf8_lossy(text).chars().take(MOST_TEXT).collect();
     let text = printable(&text);

@@ -1,4 +1,4 @@
-//! What an event says of tasks and operations.
+//! Reads tasks and operations from the fields of an event.
 
 use ichnos_model::plan::Plan;
 use ichnos_model::{
@@ -8,7 +8,7 @@ use ichnos_model::{
 
 use crate::number;
 
-/// What becomes of a field.
+/// Use of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Use {
     Nothing,
@@ -17,17 +17,17 @@ enum Use {
     Cause(CauseKind),
     Chain,
     CauseChain,
-    /// The message, and whether it may name an operation.
+    /// The message; `searched` if it may name an operation.
     Message {
         searched: bool,
     },
     Place(Part),
     Title,
-    /// Its text may name an operation.
+    /// A text that may name an operation.
     Search,
 }
 
-/// Parts of where an event comes from.
+/// Components of an event's origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Machine,
@@ -37,21 +37,21 @@ enum Part {
     Tag,
 }
 
-/// The scopes that are looked at.
+/// Scopes that are read.
 const SCOPES: [Scope; 5] =
     [Scope::CommonContext, Scope::SpecificContext, Scope::Payload, Scope::Resource, Scope::EventRecordHeader];
 
-/// Which fields of a class say something.
+/// Uses of the fields of a class.
 #[derive(Debug)]
 pub(super) struct TaskFields {
-    /// Operations of the class can be in chains.
+    /// `true` if operations of the class can be in chains.
     has_chains: bool,
-    /// By index of the node, of the scopes that have any.
+    /// Uses by index of the node, for scopes with any use.
     scopes: Box<[(Scope, Box<[Use]>)]>,
 }
 
 impl TaskFields {
-    /// Those of the class of an event. `searches`: operations are looked for in texts, too.
+    /// Finds the uses for the class of an event. With `searches`, texts are also searched for operations.
     pub(super) fn of(event: &Event<'_>, searches: bool) -> Self {
         let meanings = &event.class.meanings;
         let scopes = SCOPES.into_iter().filter_map(|scope| {
@@ -74,20 +74,20 @@ impl TaskFields {
         Self { scopes: scopes.collect(), has_chains }
     }
 
-    /// Whether the events say nothing.
+    /// `true` if no field is used.
     pub(super) fn is_empty(&self) -> bool {
         self.scopes.is_empty()
     }
 
-    /// Reads what an event says into `said`.
+    /// Reads an event into `said`.
     pub(super) fn read(&self, event: &Event<'_>, finders: &[FindMentions], said: &mut Said) {
         said.clear();
         said.chain = if self.has_chains { Chain::NONE } else { Chain::UNKNOWN };
         for (scope, uses) in &self.scopes {
-            // An event that was delivered can be read.
+            // Delivered events can always be decoded.
             let _ = event.visit(*scope, &mut Reader { uses, finders, said });
         }
-        // What names its task alone belongs to that.
+        // An event that names only its task belongs to that.
         if let Some(task) = said.task
             && said.operation.is_none()
             && said.mentions.is_empty()
@@ -97,7 +97,7 @@ impl TaskFields {
     }
 }
 
-/// Says what becomes of a member, and of all that is in it.
+/// Sets the use of a member and everything in it.
 fn mark(plan: &Plan, member: usize, meaning: Meaning, uses: &mut [Use]) {
     let wanted = match meaning {
         Meaning::TaskId => Use::Task,
@@ -123,26 +123,26 @@ fn mark(plan: &Plan, member: usize, meaning: Meaning, uses: &mut [Use]) {
     }
 }
 
-/// What an event says.
+/// Content of an event.
 #[derive(Debug)]
 pub(super) struct Said {
     pub(super) task: Option<Identifier>,
     pub(super) operation: Option<Identifier>,
     pub(super) chain: Chain,
-    /// The causes that have an identifier, each with its position among all causes.
+    /// Causes with an identifier, each with its position among all causes.
     causes: Vec<(Identifier, CauseKind, u32)>,
     cause_count: u32,
-    /// By position: the chain of a cause.
+    /// Chain of each cause, by position.
     cause_chains: Vec<Option<Chain>>,
-    /// Whether a cause is nothing, which is how some formats mark the first operation of a task.
+    /// `true` if a cause is nothing, by which some formats mark the first operation of a task.
     pub(super) is_marked_root: bool,
-    /// Identifiers that are too long to be kept.
+    /// Number of identifiers that are too long.
     pub(super) too_long: u32,
     pub(super) mentions: Vec<Mention>,
     pub(super) message: Vec<u8>,
     /// Title of the task.
     pub(super) title: Vec<u8>,
-    /// By [`Part`].
+    /// Places by [`Part`].
     places: [Vec<u8>; 5],
     text: Vec<u8>,
 }
@@ -168,10 +168,10 @@ impl Default for Said {
 }
 
 impl Said {
-    /// The causes: identifier, chain and kind.
+    /// Returns the causes: identifier, chain and kind.
     pub(super) fn causes(&self) -> impl Iterator<Item = (Identifier, Chain, CauseKind)> + '_ {
         self.causes.iter().map(|(cause, kind, position)| {
-            // A cause without a chain is in that of the event.
+            // A cause without a chain is in the chain of the event.
             let chain = self.cause_chains.get(*position as usize).copied().flatten();
             (*cause, chain.unwrap_or(self.chain), *kind)
         })
@@ -189,13 +189,13 @@ impl Said {
         self.places.iter_mut().for_each(Vec::clear);
     }
 
-    /// The machine that the event comes from.
+    /// Returns the machine of the event.
     pub(super) fn machine(&self) -> &[u8] {
         &self.places[Part::Machine as usize]
     }
 
-    /// Appends where the event comes from: machine, component, process and thread, as far as that is said. A tag stands in
-    /// for the component; the first thread of a process has the same number, which is written once.
+    /// Appends the origin of the event: machine, component, process and thread, as far as known. A tag is
+    /// used if there is no component; the number of a process's first thread is the same, and not repeated.
     pub(super) fn push_place(&self, out: &mut Vec<u8>) {
         let [machine, component, process, thread, tag] = &self.places;
         for part in [machine, if component.is_empty() { tag } else { component }] {
@@ -221,7 +221,7 @@ fn separate(out: &mut Vec<u8>, separator: u8) {
     }
 }
 
-/// Takes the fields of a scope.
+/// Reads the fields of a scope.
 struct Reader<'r> {
     uses: &'r [Use],
     finders: &'r [FindMentions],
@@ -244,7 +244,7 @@ impl Reader<'_> {
             return;
         }
         match wanted {
-            // Of several ones, the last counts.
+            // The last of several fields is used.
             Some(Use::Task) => said.task = Identifier::of_value(value).or(said.task),
             Some(Use::Operation) => said.operation = Identifier::of_value(value).or(said.operation),
             Some(Use::Cause(kind)) => {
@@ -256,7 +256,7 @@ impl Reader<'_> {
             }
             Some(Use::Chain) => said.chain = value.as_u64().map_or(said.chain, Chain::new),
             Some(Use::CauseChain) => {
-                // A negative number: the chain of the event.
+                // A negative number means the chain of the event.
                 let chain = value.as_i128().and_then(|number| u64::try_from(number).ok());
                 said.cause_chains.push(chain.map(Chain::new));
             }
@@ -273,7 +273,7 @@ impl Reader<'_> {
     }
 
     fn search(&mut self, bytes: &[u8]) {
-        // What says itself which operation of which task it is does not need to be searched for others.
+        // Events with a task and an operation of their own are not searched for others.
         if self.said.task.is_some() && self.said.operation.is_some() {
             return;
         }
@@ -288,7 +288,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether an identifier has more bytes than are kept.
+/// `true` if an identifier is longer than supported.
 fn is_too_long(value: &FieldValue<'_>) -> bool {
     let (FieldValue::Text(bytes) | FieldValue::Blob(bytes)) = value else { return false };
     bytes.len() > Identifier::MOST
@@ -296,7 +296,7 @@ fn is_too_long(value: &FieldValue<'_>) -> bool {
         && !bytes.iter().all(|byte| matches!(byte, 0 | b'0' | b'-' | b'{' | b'}'))
 }
 
-/// As many operations can one event name.
+/// Maximum number of operations that one event can name.
 const MOST_MENTIONS: usize = 64;
 
 impl Visitor for Reader<'_> {

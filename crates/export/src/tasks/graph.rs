@@ -1,4 +1,4 @@
-//! The graph of a task: its operations in an order in which causes come first.
+//! Graph of a task: its operations, causes first.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
@@ -15,22 +15,22 @@ use super::{JoinedEvent, TaskMember, TaskSummary, Tasks, of_task};
 pub struct TaskEdge {
     /// Index of the node at the other end.
     pub node: u32,
-    /// How the one operation causes the other.
+    /// Kind of causation.
     pub kind: CauseKind,
 }
 
-/// An edge from an operation that nothing is known of.
+/// An edge from an unknown operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DanglingEdge {
-    /// The operation that is not known.
+    /// The unknown operation.
     pub from: Identifier,
-    /// The chain that it is in, if the edge or its effect has one.
+    /// Chain of the operation, if the edge or its effect has one.
     pub chain: Option<u32>,
-    /// Index of the node that it leads to.
+    /// Index of the node of the effect.
     pub to: u32,
-    /// How the one operation causes the other.
+    /// Kind of causation.
     pub kind: CauseKind,
-    /// Whether there is an operation with this identifier in another task.
+    /// `true` if another task has an operation with this identifier.
     pub is_of_other_task: bool,
 }
 
@@ -43,27 +43,29 @@ pub struct TaskGraph<'t> {
     pub(super) nodes: Vec<u32>,
     causes: Edges,
     effects: Edges,
-    /// How many edges the longest path to each node has.
+    /// Number of edges of the longest path to each node.
     depths: Vec<u32>,
-    /// Edges that were left out because they close a cycle: from, to.
+    /// Edges that were removed because they close a cycle: from, to.
     pub(super) cycles: Vec<(u32, u32)>,
     pub(super) dangling: Vec<DanglingEdge>,
-    /// Operations of different chains have the same identifier.
+    /// `true` if operations of different chains have the same identifier.
     shares_ids: bool,
     /// Nanoseconds to add to the times of machines.
     corrections: HashMap<u32, i128>,
+    /// Set if the search for corrections was ended.
+    is_correction_incomplete: bool,
 }
 
 /// Edges by node.
 #[derive(Debug, Default)]
 struct Edges {
-    /// Where those of each node end.
+    /// End of each node's edges.
     ends: Vec<u32>,
     all: Vec<TaskEdge>,
 }
 
 impl Edges {
-    /// Of edges between `count` nodes, each with the node that it is looked up by.
+    /// Groups edges between `count` nodes; each edge comes with the node to look it up by.
     fn new(count: usize, edges: impl Iterator<Item = (u32, TaskEdge)> + Clone) -> Self {
         let mut begins = vec![0u32; count + 1];
         for (node, _) in edges.clone() {
@@ -85,7 +87,7 @@ impl Edges {
                 *place += 1;
             }
         }
-        // Each has been moved to where its edges end.
+        // Each begin has moved to the end of the node's edges.
         next.truncate(count);
         Self { ends: next, all }
     }
@@ -99,7 +101,7 @@ impl Edges {
 }
 
 impl<'t> TaskGraph<'t> {
-    /// That of a task, without dangling edges.
+    /// Makes the graph of a task, without dangling edges.
     pub(super) fn new(tasks: &'t Tasks, task: usize) -> Self {
         let members = tasks.members(task);
         let edges = of_task(&tasks.edges, task).iter().map(|(_, edge)| edge);
@@ -107,13 +109,15 @@ impl<'t> TaskGraph<'t> {
         let local = |operation: u32| tasks.local.get(operation as usize).copied().unwrap_or(NONE);
         let mut edges: Vec<(u32, u32, CauseKind)> =
             edges.map(|edge| (local(edge.from), local(edge.to), edge.kind)).collect();
-        // The same cause is one edge, however often it is said.
+        // Repeated causes are one edge.
         edges.sort_unstable();
         edges.dedup();
         let corrections = match tasks.corrects_clocks {
             true => clock_offsets(tasks, members, &edges),
-            false => HashMap::new(),
+            false => Some(HashMap::new()),
         };
+        let is_correction_incomplete = corrections.is_none();
+        let corrections = corrections.unwrap_or_default();
         let time = |node: u32| {
             let operation =
                 members.get(node as usize).and_then(|number| tasks.all.operations.get(*number as usize));
@@ -139,7 +143,7 @@ impl<'t> TaskGraph<'t> {
         for (from, to, _) in &mut edges {
             (*from, *to) = (at(*from), at(*to));
         }
-        // Whatever closes a cycle goes from a node to one before it, or to itself.
+        // Edges that close a cycle lead from a node to itself or to an earlier one.
         edges.retain(|(from, to, _)| from < to);
         edges.sort_unstable();
         let to_effects = edges.iter().map(|(from, to, kind)| (*from, TaskEdge { node: *to, kind: *kind }));
@@ -164,81 +168,82 @@ impl<'t> TaskGraph<'t> {
             dangling,
             shares_ids: shares_ids(tasks, members),
             corrections,
+            is_correction_incomplete,
         }
     }
 
-    /// How many operations there are.
+    /// Returns the number of operations.
     #[must_use]
     pub fn len(&self) -> u32 {
         self.nodes.len() as u32
     }
 
-    /// Whether there are none: only events that name the task.
+    /// `true` if there are no operations, only events that name the task.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// The edges to a node.
+    /// Returns the edges to a node.
     #[must_use]
     pub fn causes(&self, node: u32) -> &[TaskEdge] {
         self.causes.of(node)
     }
 
-    /// The edges from a node.
+    /// Returns the edges from a node.
     #[must_use]
     pub fn effects(&self, node: u32) -> &[TaskEdge] {
         self.effects.of(node)
     }
 
-    /// How many edges there are between operations that are known, without those that close a cycle.
+    /// Returns the number of edges between known operations, without those that close a cycle.
     #[must_use]
     pub fn edges(&self) -> usize {
         self.causes.all.len()
     }
 
-    /// Edges from operations that nothing is known of.
+    /// Returns the edges from unknown operations.
     #[must_use]
     pub fn dangling(&self) -> &[DanglingEdge] {
         &self.dangling
     }
 
-    /// Edges that close a cycle and are left out: the nodes that they lead from and to.
+    /// Returns the nodes of edges that close a cycle and were removed: from, to.
     #[must_use]
     pub fn cycles(&self) -> &[(u32, u32)] {
         &self.cycles
     }
 
-    /// How many edges the longest path has.
+    /// Returns the number of edges of the longest path.
     #[must_use]
     pub fn depth(&self) -> u32 {
         self.depths.iter().copied().max().unwrap_or_default()
     }
 
-    /// The nodes without a cause that is known.
+    /// Returns the nodes without a known cause.
     pub fn roots(&self) -> impl Iterator<Item = u32> + '_ {
         (0..self.len()).filter(|node| self.causes(*node).is_empty())
     }
 
-    /// When an operation began, in nanoseconds.
+    /// Returns the begin of an operation, in nanoseconds.
     #[must_use]
     pub fn begin(&self, node: u32) -> Option<i128> {
         self.operation(node).and_then(|operation| self.corrected(operation.place, operation.begin))
     }
 
-    /// When the last event of an operation was, in nanoseconds.
+    /// Returns the time of the last event of an operation, in nanoseconds.
     #[must_use]
     pub fn end(&self, node: u32) -> Option<i128> {
         self.operation(node).and_then(|operation| self.corrected(operation.place, operation.end))
     }
 
-    /// A time at a place, with the clock of its machine corrected.
+    /// Returns a time at a place, with the clock of its machine corrected.
     pub(super) fn corrected(&self, place: u32, time: i64) -> Option<i128> {
         (time != NO_TIME).then(|| i128::from(time) + self.tasks.correction(&self.corrections, place))
     }
 
-    /// The nodes whose identifier begins with these digits: see [`find_identifiers`]. If there are none, the number of a
-    /// chain after a `/`, in hexadecimal digits, selects those of the chain.
+    /// Returns the nodes whose identifier begins with these digits, as [`find_identifiers`] does. If there
+    /// are none, the number of a chain after a `/`, in hexadecimal digits, selects the nodes of the chain.
     #[must_use]
     pub fn find(&self, name: &str) -> Vec<u32> {
         let find = |digits: &str| -> Vec<u32> {
@@ -258,14 +263,15 @@ impl<'t> TaskGraph<'t> {
         found
     }
 
-    /// The operation that a node is.
+    /// Returns the operation of a node.
     #[must_use]
     pub fn member(&self, node: u32) -> Option<TaskMember<'t>> {
         let number = *self.nodes.get(node as usize)?;
         self.tasks.member(number)
     }
 
-    /// The identifier of a node; with its chain, as in `0A0A0A0A/0001`, if operations of several chains share identifiers.
+    /// Returns the identifier of a node, with its chain, as in `0A0A0A0A/0001`, if operations of several
+    /// chains share identifiers.
     #[must_use]
     pub fn operation_name(&self, node: u32) -> String {
         match self.member(node) {
@@ -275,19 +281,19 @@ impl<'t> TaskGraph<'t> {
         }
     }
 
-    /// The number of the text that says where a node comes from: [`TaskGraph::text`].
+    /// Returns the number of the text with the origin of a node, for [`TaskGraph::text`].
     pub(super) fn place_text(&self, node: u32) -> u32 {
         let place =
             self.operation(node).and_then(|operation| self.tasks.all.places.get(operation.place as usize));
         place.map_or(NONE, |place| place.text)
     }
 
-    /// The number of the name of the machine of a node.
+    /// Returns the number of the name of a node's machine.
     pub(super) fn machine(&self, node: u32) -> u32 {
         self.operation(node).map_or(NONE, |operation| self.tasks.machine(operation.place))
     }
 
-    /// A text with a number.
+    /// Returns the text with a number.
     pub(super) fn text(&self, number: u32) -> &'t [u8] {
         self.tasks.all.names.text(number)
     }
@@ -296,13 +302,14 @@ impl<'t> TaskGraph<'t> {
         self.tasks.all.operations.get(*self.nodes.get(node as usize)? as usize)
     }
 
-    /// The events that belong to the task and are not the first ones of its operations, each with the node that it comes
-    /// behind: its operation, or the last node before it in time if it names the task alone. In the order of these nodes.
+    /// Returns the events that belong to the task and are not the first ones of its operations, each with the
+    /// node that it follows: its operation, or the last node before it in time if it names only the task. In
+    /// the order of these nodes.
     #[must_use]
     pub fn joined_events(&self) -> Vec<(u32, JoinedEvent<'t>)> {
         let tasks = self.tasks;
         let nodes: HashMap<u32, u32> = self.nodes.iter().copied().zip(0..).collect();
-        // The least time from each node on, which is ascending, as times of nodes nearly are.
+        // Minimum time from each node on. It is ascending, as times of nodes nearly are.
         let mut least: Vec<i128> =
             (0..self.len()).map(|node| self.begin(node).unwrap_or(i128::MAX)).collect();
         for node in (1..least.len()).rev() {
@@ -325,27 +332,28 @@ impl<'t> TaskGraph<'t> {
         events
     }
 
-    /// The edges whose effect is earlier than its cause, and by how many nanoseconds at most: clocks differ.
+    /// Returns the number of edges whose effect is earlier than its cause, because clocks differ, and the
+    /// maximum difference in nanoseconds.
     #[must_use]
     pub fn backward_edges(&self) -> (u64, u64) {
         self.backward().fold((0, 0), |(count, most), (_, _, late)| (count + 1, most.max(late)))
     }
 
-    /// The cause of a node that was last: without it, the node could have begun earlier.
+    /// Returns the latest cause of a node: without it, the node could have begun earlier.
     #[must_use]
     pub fn latest_cause(&self, node: u32) -> Option<TaskEdge> {
         let causes = self.causes(node).iter().copied();
         causes.max_by_key(|edge| (self.begin(edge.node), edge.node))
     }
 
-    /// The critical path: from the operation that was last back to a root, along the latest causes; the root first.
+    /// Returns the critical path: from a root along the latest causes to the operation that ended last.
     #[must_use]
     pub fn critical_path(&self) -> Vec<u32> {
         let last = (0..self.len()).max_by_key(|node| (self.end(*node), *node));
         last.map_or(Vec::new(), |last| self.path_to(last))
     }
 
-    /// The path to a node from a root, along the latest causes; the root first.
+    /// Returns the path from a root along the latest causes to a node.
     #[must_use]
     pub fn path_to(&self, node: u32) -> Vec<u32> {
         let last = (node < self.len()).then_some(node);
@@ -355,13 +363,20 @@ impl<'t> TaskGraph<'t> {
         path
     }
 
-    /// The machines whose clocks were corrected, and by how many nanoseconds; the greatest corrections first.
+    /// Returns the machines with corrected clocks and the corrections in nanoseconds, greatest first.
     #[must_use]
     pub fn clock_corrections(&self) -> Vec<(&'t [u8], i128)> {
         let moved = self.corrections.iter().map(|(machine, offset)| (self.text(*machine), *offset));
         let mut moved: Vec<_> = moved.collect();
         moved.sort_by_key(|(machine, offset)| (Reverse(offset.abs()), *machine));
         moved
+    }
+
+    /// Returns `true` if no clock was corrected, as the search for corrections takes too many steps: there are too many
+    /// machines with edges between them.
+    #[must_use]
+    pub fn is_correction_incomplete(&self) -> bool {
+        self.is_correction_incomplete
     }
 
     /// Number of edges that go back in time between operations that do not name a machine, so that no clock can be
@@ -373,7 +388,7 @@ impl<'t> TaskGraph<'t> {
         self.backward().map(|(from, to, _)| (from, to)).filter(without).count() as u64
     }
 
-    /// The edges whose effect is earlier than its cause: both nodes, and by how many nanoseconds.
+    /// Returns the edges whose effect is earlier than its cause: both nodes, and the difference in nanoseconds.
     fn backward(&self) -> impl Iterator<Item = (u32, u32, u64)> + '_ {
         (0..self.len()).flat_map(move |node| {
             self.causes(node).iter().filter_map(move |edge| {
@@ -383,21 +398,21 @@ impl<'t> TaskGraph<'t> {
         })
     }
 
-    /// What there is to say of the task, with clocks as they are corrected.
+    /// Returns the summary of the task, with corrected clocks.
     #[must_use]
     pub fn summary(&self) -> Option<TaskSummary> {
         self.tasks.summary_of(self.task, self)
     }
 
-    /// Whether a node has several causes.
+    /// `true` if a node has several causes.
     #[must_use]
     pub fn is_join(&self, node: u32) -> bool {
         let causes = self.causes(node);
-        // Those of one node lie beside each other.
+        // Edges from the same node are adjacent.
         causes.first().zip(causes.last()).is_some_and(|(first, last)| first.node != last.node)
     }
 
-    /// How a node causes another one, if it does.
+    /// Returns the kind of the edge between two nodes, if there is one.
     #[must_use]
     pub fn edge(&self, from: u32, to: u32) -> Option<CauseKind> {
         let causes = self.causes(to);
@@ -405,7 +420,7 @@ impl<'t> TaskGraph<'t> {
         causes.get(found).map(|edge| edge.kind)
     }
 
-    /// The edges to a node from operations that nothing is known of.
+    /// Returns the edges to a node from unknown operations.
     #[must_use]
     pub fn dangling_to(&self, node: u32) -> &[DanglingEdge] {
         let begin = self.dangling.partition_point(|edge| edge.to < node);
@@ -413,7 +428,7 @@ impl<'t> TaskGraph<'t> {
         self.dangling.get(begin..end).unwrap_or_default()
     }
 
-    /// The edges to a node that close a cycle: the nodes that they lead from and to.
+    /// Returns the nodes of edges to a node that close a cycle: from, to.
     #[must_use]
     pub fn cycles_to(&self, node: u32) -> &[(u32, u32)] {
         let begin = self.cycles.partition_point(|(_, to)| *to < node);
@@ -433,29 +448,33 @@ fn shares_ids(tasks: &Tasks, members: &[u32]) -> bool {
     ids.windows(2).any(|pair| pair.first() == pair.last())
 }
 
-/// The nanoseconds to add to the clocks of machines, by what edges between members show.
-fn clock_offsets(tasks: &Tasks, members: &[u32], edges: &[(u32, u32, CauseKind)]) -> HashMap<u32, i128> {
+/// The nanoseconds to add to the clocks of machines, by what edges between members show. None: too many steps.
+fn clock_offsets(
+    tasks: &Tasks,
+    members: &[u32],
+    edges: &[(u32, u32, CauseKind)],
+) -> Option<HashMap<u32, i128>> {
     let operation = |node: u32| tasks.all.operations.get(*members.get(node as usize)? as usize);
     let messages = edges.iter().filter_map(|(from, to, _)| {
         let (cause, effect) = (operation(*from)?, operation(*to)?);
         let (from, to) = (tasks.machine(cause.place), tasks.machine(effect.place));
         let has_times = cause.begin != NO_TIME && effect.begin != NO_TIME;
         let late = i128::from(cause.begin) - i128::from(effect.begin);
-        // Operations without a name of their machine can be of different ones.
+        // Operations that do not name their machine may be on different ones.
         let are_named = [from, to].iter().all(|machine| !tasks.all.names.text(*machine).is_empty());
         (from != to && has_times && are_named).then_some(Message { from, to, late })
     });
     if !messages.clone().any(|message| message.late > 0) {
-        return HashMap::new();
+        return Some(HashMap::new());
     }
-    // The clock of the machine on which the task begins is right.
+    // The clock of the machine on which the task begins is not moved.
     let effects: HashSet<u32> = edges.iter().map(|(_, to, _)| *to).collect();
     let roots = (0..members.len() as u32).filter(|node| !effects.contains(node)).filter_map(operation);
     let root = roots.filter(|root| root.begin != NO_TIME).min_by_key(|root| root.begin);
     clocks::offsets(root.map(|root| tasks.machine(root.place)), messages)
 }
 
-/// Nodes in an order in which causes come first, otherwise by time; and the edges that close cycles.
+/// Sorts nodes with causes first, otherwise by time. Returns the order, and the edges that close cycles.
 fn sort(count: usize, effects: &Edges, time: impl Fn(u32) -> i128) -> (Vec<u32>, Vec<(u32, u32)>) {
     let mut waiting = vec![0u32; count];
     for edge in &effects.all {
@@ -484,7 +503,7 @@ fn sort(count: usize, effects: &Edges, time: impl Fn(u32) -> i128) -> (Vec<u32>,
             let Some(waiting) = waiting.get_mut(edge.node as usize) else { continue };
             *waiting = waiting.saturating_sub(1);
             if *waiting == 0 {
-                // What has no time comes right after its last cause.
+                // A node without a time comes right after its last cause.
                 let own = time(edge.node);
                 ready.push(Reverse((if own == i128::MIN { now } else { own }, edge.node)));
             }
@@ -493,14 +512,14 @@ fn sort(count: usize, effects: &Edges, time: impl Fn(u32) -> i128) -> (Vec<u32>,
     (order, cycles)
 }
 
-/// The edges that lead back to a node on the path to them, each as often as it is there.
+/// Returns the edges that lead back to a node on the path to them, with duplicates.
 fn find_cycles(
     count: usize,
     effects: &Edges,
     causes: &[u32],
     time: &impl Fn(u32) -> i128,
 ) -> Vec<(u32, u32)> {
-    // What can be sorted has no part in a cycle.
+    // Nodes that can be sorted are not part of a cycle.
     let mut waiting = causes.to_vec();
     let mut ready: Vec<u32> =
         (0..count as u32).filter(|node| waiting.get(*node as usize) == Some(&0)).collect();
@@ -530,7 +549,7 @@ fn find_cycles(
     }
     let mut states = vec![State::New; count];
     let mut cycles = Vec::new();
-    // Nodes on the path, and which of its edges is next.
+    // Nodes on the path, each with the index of its next edge.
     let mut path: Vec<(u32, usize)> = Vec::new();
     for root in rest {
         if states.get(root as usize) != Some(&State::New) {

@@ -2,12 +2,12 @@
 
 use ichnos_model::Identifier;
 
-/// Finds the identifiers that begin with these hexadecimal digits, in any case and with any hyphens: their indexes. Bytes
-/// of zeros in front, which some formats fill shorter identifiers up with, need not be the same. A whole identifier is
-/// found alone.
+/// Returns the indexes of the identifiers that begin with these hexadecimal digits, ignoring case and
+/// hyphens. Leading zero bytes, with which some formats pad shorter identifiers, are ignored. A complete
+/// identifier is found alone.
 #[must_use]
 pub fn find_identifiers(ids: impl Iterator<Item = Identifier> + Clone, digits: &str) -> Vec<usize> {
-    // Identifiers that are no digits are known by their text, too.
+    // Identifiers that are not digits are also found by their text.
     let of_text = Identifier::of_text(digits.as_bytes());
     let same = (0..).zip(ids.clone()).filter(|(_, id)| Some(*id) == of_text);
     let same: Vec<usize> = same.map(|(index, _)| index).collect();
@@ -32,11 +32,11 @@ pub fn find_identifiers(ids: impl Iterator<Item = Identifier> + Clone, digits: &
             all.push(index);
         }
     }
-    // A whole identifier is no beginning of another one.
+    // A complete identifier is not a prefix of another one.
     if exact.is_empty() { all } else { exact }
 }
 
-/// Hexadecimal digits without bytes of zeros in front.
+/// Returns hexadecimal digits without leading zero bytes.
 fn significant(digits: &str) -> &str {
     let zeros = digits.as_bytes().chunks(2).take_while(|byte| *byte == b"00").count();
     digits.get(2 * zeros..).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Brings together what belongs to one task: operations of traces without tasks, and events that name an operation.
+//! Joins operations of traces without tasks, and events that name an operation, to tasks.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
@@ -9,20 +9,21 @@ use ichnos_model::{CauseKind, Identifier, Mention};
 use super::namesakes::Namesakes;
 use super::operations::{Collected, Edge, Group, Link, NO_TIME, NONE, OpenEdge, Operation, TaskEvent};
 
-/// Gives each operation the group of its task, and finds what edges and texts name: groups of traces are empty afterwards.
+/// Assigns each operation to the group of its task, and resolves edges and names in texts. Groups of traces
+/// are empty afterwards.
 pub(super) fn join(all: &mut Collected) {
     let mut tasks = KnownTasks::new(all);
     let mentions: Vec<Mention> = (all.links.iter().map(|link| &link.mention))
         .chain(all.mentioned.iter().map(|(mention, _)| mention))
         .copied()
         .collect();
-    // Those that are certain first: they say what other tasks there are.
+    // Certain mentions first: they define which other tasks exist.
     for is_certain in [true, false] {
         for mention in mentions.iter().filter(|mention| mention.is_certain == is_certain) {
             tasks.add(all, mention);
         }
     }
-    // Edges within traces say which of their operations belong together.
+    // Edges within traces connect their operations.
     all.resolve_open_edges();
     join_operations_of_traces(all, &tasks);
     for operation in &mut all.operations {
@@ -43,7 +44,7 @@ pub(super) fn join(all: &mut Collected) {
         if known.group == group {
             all.edges.push(Edge { from, to: operation, kind });
         } else if let Some(from) = mention.operation {
-            // It belongs to another task, which it names, too.
+            // It belongs to another task, which it names.
             all.open_edges.push(OpenEdge {
                 from,
                 chain: mention.chain,
@@ -64,7 +65,7 @@ pub(super) fn join(all: &mut Collected) {
     all.forget_indexes();
 }
 
-/// Gives operations of traces the groups of the tasks that they or those they are connected with name; others become tasks
+/// Assigns operations of traces to the tasks that they or connected operations name; the others become tasks
 /// of their own.
 fn join_operations_of_traces(all: &mut Collected, tasks: &KnownTasks) {
     let mut parts = Parts::new(all.operations.len());
@@ -84,7 +85,7 @@ fn join_operations_of_traces(all: &mut Collected, tasks: &KnownTasks) {
         .collect();
     for number in &of_traces {
         let Some(operation) = all.operations.get(*number as usize) else { continue };
-        // The identifier of an operation can be that of the task.
+        // The identifier of an operation may be that of the task.
         if operation.id.as_bytes().len() >= 8
             && let Some(group) = tasks.find(all, &operation.id)
         {
@@ -94,14 +95,14 @@ fn join_operations_of_traces(all: &mut Collected, tasks: &KnownTasks) {
     for number in of_traces {
         let Some(operation) = all.operations.get_mut(number as usize) else { continue };
         operation.group = *group_of_part.entry(parts.root(number)).or_insert_with(|| {
-            // The identifier of its first operation stands for the task.
+            // The identifier of its first operation becomes that of the task.
             all.groups.push(Group::Task(operation.id));
             all.groups.len() as u32 - 1
         });
     }
 }
 
-/// The identifier of four bytes that is written as eight where there are no others.
+/// Returns the four-byte form of an identifier that was padded to eight bytes.
 fn short(id: Identifier) -> Option<Identifier> {
     match id.as_bytes() {
         [0, 0, 0, 0, short @ ..] if short.len() == 4 => Identifier::new(short),
@@ -109,14 +110,15 @@ fn short(id: Identifier) -> Option<Identifier> {
     }
 }
 
-/// The identifiers of the operation that a mention names, each in the group of its task.
+/// Returns the identifiers of the operation that a mention names, each with the group of its task.
 fn wanted(all: &Collected, tasks: &KnownTasks, mention: &Mention) -> impl Iterator<Item = (u32, Identifier)> {
     let named = mention.operation.zip(tasks.find_task(all, mention.task));
     let ids = named.map(|(id, group)| [Some((group, id)), short(id).map(|short| (group, short))]);
     ids.into_iter().flatten().flatten()
 }
 
-/// The operation that an event at a time names, added if no event is about it; None if it names the task alone.
+/// Returns the operation that an event at a time names, added if no event is about it; `None` if the event
+/// names only the task.
 fn named(
     all: &mut Collected,
     namesakes: &mut Namesakes,
@@ -136,7 +138,7 @@ fn named(
         namesakes.insert(number, &operation);
         number
     });
-    // What no event is about lasts from the first event that names it to the last one.
+    // Without events of its own, it lasts from the first event that names it to the last one.
     if let Some(operation) = all.operations.get_mut(number as usize)
         && operation.events == 0
         && time != NO_TIME
@@ -148,14 +150,14 @@ fn named(
     Some(number)
 }
 
-/// Tasks by what their identifiers have in common in formats with identifiers of another size.
+/// Tasks by the part of their identifiers that formats with other identifier sizes share.
 struct KnownTasks {
-    /// Groups, found by the common part of their identifiers.
+    /// Groups by the common part of their identifiers.
     by_common_part: HashTable<u32>,
     hasher: RandomState,
-    /// By group: the one that stands for the same task, if it is another one.
+    /// By group: the representative of the same task, if it is another group.
     same: HashMap<u32, u32>,
-    /// Those that only texts name which may be something else.
+    /// Groups that only texts name and that may mean something else.
     uncertain: HashSet<u32>,
 }
 
@@ -170,7 +172,7 @@ impl KnownTasks {
         let ids = || (0..).zip(&all.groups).filter_map(|(number, group)| group.task().map(|id| (number, id)));
         let mut numbers: Vec<(u8, u32)> =
             ids().map(|(number, id)| (u8::MAX - id.as_bytes().len() as u8, number)).collect();
-        // Longer ones first: they say more.
+        // Longer identifiers first: they are more specific.
         numbers.sort_unstable();
         for (_, number) in numbers {
             let Some(id) = all.groups.get(number as usize).and_then(Group::task) else { continue };
@@ -179,7 +181,7 @@ impl KnownTasks {
                 number
             });
             let is_longest = id.as_bytes().len() == Identifier::MOST;
-            // Two of the longest size are two tasks.
+            // Two identifiers of maximum length are two tasks.
             if known != number && !is_longest {
                 tasks.same.insert(number, known);
             }
@@ -193,14 +195,14 @@ impl KnownTasks {
         self.by_common_part.find(self.hasher.hash_one(part), is_it).copied()
     }
 
-    /// Adds the group of a task whose common part no other one has.
+    /// Adds the group of a task with a new common part.
     fn insert(&mut self, all: &Collected, group: u32, id: &Identifier) {
         let hasher = &self.hasher;
         let hash = |group: &u32| hasher.hash_one(common_part(all, *group).unwrap_or_default());
         self.by_common_part.insert_unique(hasher.hash_one(id.common_part()), group, hash);
     }
 
-    /// The group of a task.
+    /// Returns the group of a task.
     fn find_task(&self, all: &Collected, id: Identifier) -> Option<u32> {
         let exact = all.known_group(Group::Task(id)).map(|group| self.representative(group));
         exact.or_else(|| self.find(all, &id))
@@ -222,12 +224,12 @@ impl KnownTasks {
     }
 }
 
-/// The common part of the identifier of a task.
+/// Returns the common part of a task's identifier.
 fn common_part(all: &Collected, group: u32) -> Option<[u8; 16]> {
     Some(all.groups.get(group as usize)?.task()?.common_part())
 }
 
-/// Which operations have a path between them, whatever its direction.
+/// Union-find structure of operations connected by edges of any direction.
 struct Parts(Vec<u32>);
 
 impl Parts {
@@ -252,7 +254,7 @@ impl Parts {
 
     fn unite(&mut self, a: u32, b: u32) {
         let (a, b) = (self.root(a), self.root(b));
-        // The earlier one stands for both.
+        // The earlier one represents both.
         if let Some(parent) = self.0.get_mut(a.max(b) as usize) {
             *parent = a.min(b);
         }

@@ -61,6 +61,7 @@ pub(super) fn write(graph: &TaskGraph<'_>, out: &mut dyn Write) -> io::Result<()
         entry.end();
     }
     corrections.end();
+    lists.member("correction_incomplete").boolean(graph.is_correction_incomplete());
     lists.end();
     text.push(b'\n');
     out.write_all(&text)
@@ -73,7 +74,7 @@ fn hand_on(text: &mut Vec<u8>, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// An end of an edge: the identifier of the operation and its chain.
+/// End of an edge: identifier of the operation and its chain.
 type End = (Option<Identifier>, Option<u32>);
 
 fn write_edge(place: ValueWriter<'_>, from: End, to: End, kind: Option<CauseKind>) {

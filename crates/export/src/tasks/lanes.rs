@@ -1,30 +1,30 @@
-//! A graph as a drawing: nodes below each other, with edges in lanes between them.
+//! Drawing of a graph: nodes one below the other, with edges in lanes between them.
 
 use std::collections::HashMap;
 
 use super::graph::TaskGraph;
 use super::operations::NONE;
 
-/// Edges beside each other are drawn up to this number; others are said in words.
+/// Maximum number of edges drawn next to each other; others are described in words.
 const MOST_LANES: usize = 24;
 
 /// A node of a drawing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LaneRow {
-    /// The lane that the node is in.
+    /// Lane of the node.
     pub lane: usize,
-    /// Lanes on its right that end in the node.
+    /// Lanes to the right that end in the node.
     pub joined: Vec<usize>,
-    /// Lanes that begin in the node, beside its own.
+    /// Lanes that begin in the node, besides its own.
     pub forked: Vec<usize>,
-    /// Lanes that pass it, or begin or end in it: those that are in use above it.
+    /// Lanes in use above the node: they pass it, or end in it.
     pub above: Vec<bool>,
-    /// The lanes that are in use below it.
+    /// Lanes in use below the node.
     pub below: Vec<bool>,
-    /// The edges from it that are drawn: to which node, in which lane.
+    /// Drawn edges from the node: target node and lane.
     pub edges: Vec<(u32, usize)>,
-    /// Nodes that have an edge to it which is not drawn, because there are too many lanes.
+    /// Nodes whose edges to this one are not drawn because there are too many lanes.
     pub undrawn_causes: Vec<u32>,
 }
 
@@ -33,7 +33,7 @@ impl TaskGraph<'_> {
     #[must_use]
     pub fn lanes(&self) -> Vec<LaneRow> {
         let mut rows = Vec::with_capacity(self.len() as usize);
-        // By lane: the node that it leads to.
+        // By lane: its target node.
         let mut lanes: Vec<u32> = Vec::new();
         let mut undrawn: HashMap<u32, Vec<u32>> = HashMap::new();
         for node in 0..self.len() {
@@ -56,7 +56,7 @@ impl TaskGraph<'_> {
                     undrawn.entry(target).or_default().push(node);
                 }
             }
-            // The lane goes on to the effect that comes first.
+            // The lane continues to the first effect.
             lanes[lane] = targets.first().copied().unwrap_or(NONE);
             let mut edges: Vec<(u32, usize)> =
                 targets.first().map(|target| (*target, lane)).into_iter().collect();
@@ -82,7 +82,7 @@ impl TaskGraph<'_> {
     }
 }
 
-/// The first lane that is not in use.
+/// Returns the first unused lane.
 fn free_lane(lanes: &mut Vec<u32>) -> usize {
     let free = lanes.iter().position(|target| *target == NONE);
     free.unwrap_or_else(|| {
@@ -92,13 +92,13 @@ fn free_lane(lanes: &mut Vec<u32>) -> usize {
 }
 
 impl LaneRow {
-    /// The line above the node in which lanes end, if there are any.
+    /// Returns the line above the node in which lanes end, if there are any.
     #[must_use]
     pub fn join_line(&self) -> Option<String> {
         self.crossing_line(&self.joined, &self.above, ['┴', '╯', '╰'])
     }
 
-    /// The line of the node, with `mark` where it is.
+    /// Returns the line of the node, with `mark` at its position.
     #[must_use]
     pub fn node_line(&self, mark: char) -> String {
         let count = self.above.len().max(self.lane + 1);
@@ -111,13 +111,13 @@ impl LaneRow {
         line((0..count).map(|lane| (cell(lane), ' ')))
     }
 
-    /// The line below the node in which lanes begin, if there are any.
+    /// Returns the line below the node in which lanes begin, if there are any.
     #[must_use]
     pub fn fork_line(&self) -> Option<String> {
         self.crossing_line(&self.forked, &self.below, ['┬', '╮', '╭'])
     }
 
-    /// A line in which nothing begins or ends, below the node.
+    /// Returns a line below the node in which no lane begins or ends.
     #[must_use]
     pub fn passing_line(&self) -> String {
         line(self.below.iter().map(|is_used| (if *is_used { '│' } else { ' ' }, ' ')))
@@ -127,8 +127,8 @@ impl LaneRow {
         self.above.get(lane).copied().unwrap_or_default()
     }
 
-    /// A line with an edge between the lane of the node and each of `ends`, which are shown as the middle, the right and
-    /// the left one of `corners`.
+    /// Returns a line with an edge between the lane of the node and each of `ends`, drawn as the middle,
+    /// right and left one of `corners`.
     fn crossing_line(&self, ends: &[usize], used: &[bool], corners: [char; 3]) -> Option<String> {
         let (first, last) = (*ends.first()?, *ends.last()?);
         let (first, last) = (first.min(self.lane), last.max(self.lane));
@@ -143,7 +143,7 @@ impl LaneRow {
                 (_, true) if lane == last => right,
                 (_, true) if lane == first => left,
                 (_, true) => middle,
-                // The edge goes behind lanes that have nothing to do with it.
+                // The edge passes below unrelated lanes.
                 _ if is_used => '│',
                 _ if (first..=last).contains(&lane) => '─',
                 _ => ' ',

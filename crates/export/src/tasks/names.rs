@@ -1,4 +1,4 @@
-//! Texts that occur again and again, as numbers.
+//! Frequent texts as numbers.
 
 use std::hash::{BuildHasher as _, RandomState};
 
@@ -8,20 +8,20 @@ use hashbrown::HashTable;
 #[derive(Debug, Default)]
 pub(super) struct Names {
     bytes: Vec<u8>,
-    /// Where each one ends in `bytes`.
+    /// End of each text in `bytes`.
     ends: Vec<usize>,
     numbers: HashTable<u32>,
     hasher: RandomState,
 }
 
-/// As many bytes of texts are kept at most: later ones are [`Names::LEFT_OUT`].
+/// Maximum size of all texts, in bytes; later ones become [`Names::LEFT_OUT`].
 const MOST_BYTES: usize = 1 << 30;
 
 impl Names {
-    /// The number of all texts that there was no room for.
+    /// Number of all texts for which there was no space.
     pub(super) const LEFT_OUT: u32 = u32::MAX;
 
-    /// The number of a text.
+    /// Returns the number of a text.
     pub(super) fn number(&mut self, text: &[u8]) -> u32 {
         let Self { bytes, ends, numbers, hasher } = self;
         let hash = hasher.hash_one(text);
@@ -38,12 +38,12 @@ impl Names {
         number
     }
 
-    /// Gives up what finds the number of a text.
+    /// Drops the index from texts to numbers.
     pub(super) fn forget_index(&mut self) {
         self.numbers = HashTable::new();
     }
 
-    /// The text with a number.
+    /// Returns the text with a number.
     pub(super) fn text(&self, number: u32) -> &[u8] {
         of(&self.bytes, &self.ends, number)
     }

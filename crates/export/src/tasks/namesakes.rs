@@ -1,4 +1,4 @@
-//! Operations whose chain was not recorded, or not as the operation itself records it.
+//! Finds operations whose chain was not recorded, or was recorded differently by others.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use ichnos_model::{Chain, Identifier};
 
 use super::operations::{Collected, Operation};
 
-/// The operations with an identifier, of whatever chain, as far as they were asked for.
+/// Operations with requested identifiers, in any chain.
 #[derive(Debug, Default)]
 pub(super) struct Namesakes {
     by_id: HashMap<(u32, Identifier), Namesake>,
@@ -20,12 +20,12 @@ enum Namesake {
 }
 
 impl Namesakes {
-    /// Finds the operations with one of the wanted identifiers, each in a group.
+    /// Finds the operations with one of the requested identifiers, each within a group.
     pub(super) fn new(all: &Collected, wanted: impl Iterator<Item = (u32, Identifier)>) -> Self {
         Self::of(all, wanted, |_| true)
     }
 
-    /// Finds those of them whose chain is known.
+    /// Finds these operations if their chain is known.
     pub(super) fn of_known_chains(all: &Collected, wanted: impl Iterator<Item = (u32, Identifier)>) -> Self {
         Self::of(all, wanted, |operation| operation.chain != Chain::UNKNOWN)
     }
@@ -46,7 +46,7 @@ impl Namesakes {
         namesakes
     }
 
-    /// Adds an operation if its identifier is wanted.
+    /// Adds an operation if its identifier is requested.
     pub(super) fn insert(&mut self, number: u32, operation: &Operation) {
         let Some(namesake) = self.by_id.get_mut(&(operation.group, operation.id)) else { return };
         *namesake = match *namesake {
@@ -56,7 +56,7 @@ impl Namesakes {
         };
     }
 
-    /// The only operation with an identifier.
+    /// Returns the only operation with an identifier.
     pub(super) fn only(&self, group: u32, id: Identifier) -> Option<u32> {
         match self.by_id.get(&(group, id)) {
             Some(Namesake::One { number, .. }) => Some(*number),

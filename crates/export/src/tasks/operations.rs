@@ -1,4 +1,4 @@
-//! Operations, and how they are found by their identifiers.
+//! Operations, indexed by identifier.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
@@ -9,24 +9,24 @@ use ichnos_model::{CauseKind, Chain, Identifier, Mention};
 use super::names::Names;
 use super::namesakes::Namesakes;
 
-/// No operation, or no time.
+/// No operation, and no time.
 pub(super) const NONE: u32 = u32::MAX;
 pub(super) const NO_TIME: i64 = i64::MIN;
 
-/// As many operations, edges and events are kept at most.
+/// Maximum numbers of operations, edges and events.
 pub(super) const MOST: usize = 1 << 28;
 
-/// What operation identifiers are unique in.
+/// Scope in which operation identifiers are unique.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Group {
     /// A task with an identifier.
     Task(Identifier),
-    /// A trace whose operations are of no task: its index.
+    /// A trace whose operations belong to no task: its index.
     Trace(u32),
 }
 
 impl Group {
-    /// The identifier of the task.
+    /// Returns the identifier of the task.
     pub(super) fn task(&self) -> Option<Identifier> {
         match self {
             Self::Task(id) => Some(*id),
@@ -39,26 +39,26 @@ impl Group {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation {
     pub(super) id: Identifier,
-    /// Within it, the identifier is unique.
+    /// Chain in which the identifier is unique.
     pub(super) chain: Chain,
-    /// How many events are about it, but for copies of them. 0: only others name it.
+    /// Number of events about it, without copies. 0 if others only name it.
     pub(super) events: u32,
     /// Index of its group.
     pub(super) group: u32,
-    /// When it began, in nanoseconds; [`NO_TIME`].
+    /// Begin in nanoseconds, or [`NO_TIME`].
     pub(super) begin: i64,
-    /// When the last event about it was.
+    /// Time of the last event about it.
     pub(super) end: i64,
     /// Number of the text of its first event.
     pub(super) label: u32,
     /// Number of the place of its first event.
     pub(super) place: u32,
-    /// Of its first event, to recognise copies of that.
+    /// Fingerprint of its first event, to recognise copies.
     pub(super) fingerprint: u32,
 }
 
 impl Operation {
-    /// Notes another event about it: the earliest one says what it is called.
+    /// Adds another event; the earliest one determines the label.
     pub(super) fn merge(&mut self, other: &Self) {
         let is_earlier = other.begin != NO_TIME && (self.begin == NO_TIME || other.begin < self.begin);
         if other.events > 0 && (self.events == 0 || is_earlier) {
@@ -72,7 +72,7 @@ impl Operation {
     }
 }
 
-/// An edge between operations that are known.
+/// An edge between known operations.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Edge {
     pub(super) from: u32,
@@ -80,48 +80,48 @@ pub(super) struct Edge {
     pub(super) kind: CauseKind,
 }
 
-/// An edge from an operation that was not met yet.
+/// An edge from an operation that was not found yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OpenEdge {
     pub(super) from: Identifier,
     pub(super) chain: Chain,
     pub(super) to: u32,
     pub(super) kind: CauseKind,
-    /// Whether another task has the operation.
+    /// `true` if another task has the operation.
     pub(super) is_of_other_task: bool,
 }
 
-/// An event that is shown beside the operation that it belongs to.
+/// An event that is shown next to its operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TaskEvent {
-    /// The operation; [`NONE`]: the task alone.
+    /// The operation; [`NONE`] if the event belongs only to the task.
     pub(super) operation: u32,
     /// Index of the group.
     pub(super) group: u32,
     pub(super) time: i64,
     pub(super) label: u32,
     pub(super) place: u32,
-    /// Whether only its text names the operation.
+    /// `true` if only its text names the operation.
     pub(super) is_mention: bool,
 }
 
-/// An operation of a trace that names one of a task.
+/// An operation of a trace that names an operation of a task.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Link {
     pub(super) operation: u32,
     pub(super) mention: Mention,
 }
 
-/// Where events come from.
+/// Origin of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Place {
-    /// Number of the name of the machine, which has a clock of its own.
+    /// Number of the machine's name; each machine has its own clock.
     pub(super) machine: u32,
-    /// Number of the text for people.
+    /// Number of the displayed text.
     pub(super) text: u32,
 }
 
-/// What was collected.
+/// Collected operations and events.
 #[derive(Debug, Default)]
 pub(super) struct Collected {
     pub(super) groups: Vec<Group>,
@@ -129,23 +129,23 @@ pub(super) struct Collected {
     pub(super) edges: Vec<Edge>,
     pub(super) open_edges: Vec<OpenEdge>,
     pub(super) links: Vec<Link>,
-    /// Events whose texts name an operation, and have none of their own.
+    /// Events whose texts name an operation, without operations of their own.
     pub(super) mentioned: Vec<(Mention, TaskEvent)>,
     pub(super) events: Vec<TaskEvent>,
     pub(super) names: Names,
     pub(super) places: Vec<Place>,
     /// Operations with an edge from nothing.
     pub(super) marked_roots: Vec<u32>,
-    /// Operations that give their task a title, with the number of its name.
+    /// Operations with a title for their task, and the number of its name.
     pub(super) titles: Vec<(u32, u32)>,
-    /// Identifiers that are too long to be kept.
+    /// Number of identifiers that are too long.
     pub(super) too_long: u64,
-    /// Groups of tasks that only texts name which may be something else.
+    /// Groups of tasks that only texts name and that may mean something else.
     pub(super) uncertain: HashSet<u32>,
-    /// Operations of events that were there twice.
+    /// Operations of duplicate events.
     pub(super) copies: Vec<u32>,
     pub(super) left_out: u64,
-    /// Whether times of some data stream are since the Unix epoch.
+    /// `true` if times of some data stream are since the Unix epoch.
     pub(super) has_dates: bool,
     by_group: HashTable<u32>,
     index: HashTable<u32>,
@@ -153,7 +153,7 @@ pub(super) struct Collected {
 }
 
 impl Collected {
-    /// The number of a group.
+    /// Returns the number of a group, added if it is new.
     pub(super) fn group(&mut self, group: Group) -> u32 {
         if let Some(known) = self.known_group(group) {
             return known;
@@ -166,13 +166,13 @@ impl Collected {
         number
     }
 
-    /// The number of a group, if there is such a one.
+    /// Returns the number of a group, if it exists.
     pub(super) fn known_group(&self, group: Group) -> Option<u32> {
         let is_it = |number: &u32| self.groups.get(*number as usize) == Some(&group);
         self.by_group.find(self.hasher.hash_one(group), is_it).copied()
     }
 
-    /// The number of an operation of a chain.
+    /// Returns the number of an operation of a chain.
     pub(super) fn find(&self, group: u32, chain: Chain, id: Identifier) -> Option<u32> {
         let is_it = |number: &u32| {
             let known = self.operations.get(*number as usize);
@@ -181,7 +181,7 @@ impl Collected {
         self.index.find(self.hasher.hash_one((group, chain, id)), is_it).copied()
     }
 
-    /// Adds an operation that is not known.
+    /// Adds a new operation.
     pub(super) fn add(&mut self, operation: Operation) -> u32 {
         let Self { index, hasher, operations, .. } = self;
         let number = operations.len() as u32;
@@ -192,14 +192,14 @@ impl Collected {
         number
     }
 
-    /// Gives up what is only needed to find operations, groups and texts.
+    /// Drops the indexes of operations, groups and texts.
     pub(super) fn forget_indexes(&mut self) {
         self.by_group = HashTable::new();
         self.index = HashTable::new();
         self.names.forget_index();
     }
 
-    /// Returns `true` if operations or edges are of different chains.
+    /// Returns `true` if operations or edges are in different chains.
     pub(super) fn has_chains(&self) -> bool {
         let chains = self.operations.iter().map(|operation| operation.chain);
         let edges = self.open_edges.iter().map(|edge| edge.chain);
@@ -208,11 +208,11 @@ impl Collected {
         chains.any(|chain| Some(chain) != first)
     }
 
-    /// Makes one operation of those that have the same identifier since their groups have changed. An operation of an
-    /// unknown chain is the only one with its identifier.
+    /// Merges operations that have the same identifier after a change of groups. An operation of an unknown
+    /// chain is merged with the only one with its identifier.
     pub(super) fn merge_operations(&mut self) {
         self.index.clear();
-        // Only where other operations of the task have a chain, or none for certain.
+        // Only if other operations of the task are in a chain, or certainly in none.
         let mut has_known = vec![false; self.groups.len()];
         for operation in self.operations.iter().filter(|operation| operation.chain != Chain::UNKNOWN) {
             if let Some(has_known) = has_known.get_mut(operation.group as usize) {
@@ -237,7 +237,7 @@ impl Collected {
                 if let Some(merged) = self.operations.get_mut(known as usize) {
                     let before = *merged;
                     merged.merge(&operation);
-                    // The first event of the one that is not the earliest is a further event now.
+                    // The first event of the later operation becomes a further event.
                     let is_named = merged.label == before.label && merged.place == before.place;
                     let further = if is_named { operation } else { before };
                     if before.events > 0 && operation.events > 0 {
@@ -279,7 +279,7 @@ impl Collected {
         self.copies.iter_mut().chain(&mut self.marked_roots).chain(titled).for_each(settle);
     }
 
-    /// Finds the operations that were met after an edge from them.
+    /// Resolves edges from operations that were found later.
     pub(super) fn resolve_open_edges(&mut self) {
         let mut open = std::mem::take(&mut self.open_edges);
         open.retain(|OpenEdge { from, chain, to, kind, .. }| {
@@ -290,10 +290,10 @@ impl Collected {
         self.open_edges = open;
     }
 
-    /// Finds the operations of edges that do not have their chain, where only one operation has the identifier.
+    /// Resolves edges without the right chain, if only one operation has the identifier.
     pub(super) fn resolve_chains(&mut self) {
         if !self.has_chains() {
-            // An operation that is not found with the chain of all is not there.
+            // With a single chain, the operation would have been found.
             return;
         }
         let wanted = self.open_edges.iter().map(|edge| (self.group_of(edge.to), edge.from));
@@ -312,7 +312,7 @@ impl Collected {
     }
 }
 
-/// The hash of an operation in the index.
+/// Returns the hash of an operation in the index.
 fn hash(hasher: &RandomState, operation: &Operation) -> u64 {
     hasher.hash_one((operation.group, operation.chain, operation.id))
 }

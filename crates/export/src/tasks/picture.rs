@@ -1,4 +1,4 @@
-//! Positions of operations in a picture: time from left to right, a band of rows for each place.
+//! Layout of operations in an image: time from left to right, a band of rows for each place.
 
 use std::collections::HashMap;
 
@@ -7,32 +7,32 @@ use super::operations::NONE;
 
 /// Limit of bands; beyond it, places share bands.
 const MOST_BANDS: usize = 64;
-/// Bands of one place if there are more places than that.
+/// Number of bands with a single place, if there are more places than that.
 const SINGLE_BANDS: usize = 48;
-/// Limit of the rows of all bands together, as long as each has a few.
+/// Limit of the rows of all bands together, if each has a few.
 const MOST_ROWS: usize = 600;
 const FEWEST_ROWS_OF_BAND: usize = 6;
 const MOST_ROWS_OF_BAND: usize = 40;
-/// Marks in a row are at least this far from each other.
+/// Minimum distance of marks in a row.
 pub(super) const GAP: f64 = 10.0;
-/// The width of the part that stands for time.
+/// Limits of the width of the time axis.
 const NARROWEST: usize = 1_000;
 const WIDEST: usize = 8_000;
-/// Width for each operation, between these.
+/// Width per operation, within these limits.
 const OPERATION: usize = 6;
 
 /// Operations of one place, or of several that share a band.
 #[derive(Debug, Default)]
 pub(super) struct Band {
-    /// The places: number of the text, how many operations. The one with most of them first.
+    /// Places: number of the text and number of operations, the largest first.
     pub(super) places: Vec<(u32, u64)>,
     pub(super) operations: u64,
-    /// The first row, and how many there are.
+    /// First row and number of rows.
     pub(super) row: usize,
     pub(super) rows: usize,
 }
 
-/// An operation in the picture, or several that are so close to each other that they share a mark.
+/// One operation in the image, or several that are so close that they share a mark.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     pub(super) x: f64,
@@ -48,9 +48,9 @@ pub(super) struct Picture {
     pub(super) rows: usize,
     pub(super) bands: Vec<Band>,
     pub(super) marks: Vec<Mark>,
-    /// By node.
+    /// Mark by node.
     pub(super) mark_of: Vec<u32>,
-    /// The first and the last time, in nanoseconds; None if positions stand for the order, because there is no time.
+    /// First and last time in nanoseconds; `None` if positions follow the order, because there are no times.
     pub(super) times: Option<(i128, i128)>,
 }
 
@@ -70,7 +70,7 @@ impl Picture {
         };
         let mut positions: Vec<f64> = Vec::with_capacity(graph.len() as usize);
         for node in nodes() {
-            // What has no time is where its last cause is.
+            // A node without a time is at the position of its last cause.
             let causes =
                 graph.causes(node).iter().filter_map(|edge| positions.get(edge.node as usize).copied());
             let own = match times {
@@ -95,7 +95,7 @@ impl Picture {
         picture
     }
 
-    /// The position of a time.
+    /// Returns the position of a time.
     pub(super) fn x_of(&self, time: i128) -> f64 {
         let Some((begin, end)) = self.times else { return 0.0 };
         match end - begin {
@@ -104,9 +104,9 @@ impl Picture {
         }
     }
 
-    /// Makes the bands, without rows; gives the band of each place.
+    /// Makes the bands, without rows. Returns the band of each place.
     fn make_bands(&mut self, graph: &TaskGraph<'_>) -> HashMap<u32, usize> {
-        // By place: the order of the first operation, the machine, how many operations.
+        // By place: index of the first operation, machine, number of operations.
         let mut places: HashMap<u32, (u32, u32, u64)> = HashMap::new();
         for node in 0..graph.len() {
             let place = places.entry(graph.place_text(node)).or_insert((node, graph.machine(node), 0));
@@ -120,7 +120,7 @@ impl Picture {
         machines.sort_unstable();
         machines.dedup();
         let by_machine = machines.len() <= MOST_BANDS - SINGLE_BANDS;
-        // In order of the first operation of each.
+        // In the order of their first operations.
         let mut bands: Vec<(u32, Band)> = Vec::new();
         for (place, (first, _, count)) in alone {
             bands.push((
@@ -161,7 +161,7 @@ impl Picture {
                     rows.len() - 1
                 }
                 None => {
-                    // It joins the mark beside it in the last row.
+                    // Join the adjacent mark in the last row.
                     let mark = rows.last().copied().unwrap_or(NONE);
                     if let Some(known) = self.marks.get_mut(mark as usize) {
                         known.count += 1;
@@ -182,7 +182,7 @@ impl Picture {
         self.rows += rows.len();
     }
 
-    /// The mark of a node.
+    /// Returns the mark of a node.
     pub(super) fn mark(&self, node: u32) -> Option<(u32, Mark)> {
         let mark = *self.mark_of.get(node as usize)?;
         Some((mark, *self.marks.get(mark as usize)?))

@@ -1,4 +1,4 @@
-//! A graph as a picture: time from left to right, a band for each place, all operations and all edges.
+//! Graph as an image: time from left to right, a band for each place, all operations and all edges.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
@@ -10,23 +10,23 @@ use super::picture::{GAP, Mark, Picture};
 use crate::time::duration;
 use crate::xml::Escaped;
 
-/// Height of a row, in the units of the picture, which are pixels unless it is scaled.
+/// Height of a row in units of the image: pixels, unless scaled.
 const ROW: usize = 18;
 /// Space between bands.
 const BAND_GAP: usize = 12;
-/// Position at which time begins: names of places are left of it.
+/// Position at which time begins, with the names of places to its left.
 const LEFT: usize = 260;
 /// Space for the texts of the last operations.
 const RIGHT: usize = 240;
-/// Height of what stands above the first band.
+/// Height of the area above the first band.
 const TOP: usize = 72;
-/// Limit of the characters of a text in a title.
+/// Maximum number of characters of a text in a title.
 const MOST_TEXT: usize = 200;
 /// Width of a character.
 const CHARACTER: f64 = 6.6;
-/// Limit of the texts and places that are listed for a mark or a band of several.
+/// Maximum number of texts and places listed for a shared mark or band.
 const MOST_LISTED: usize = 24;
-/// Limit of the lines that are drawn, those of the critical path first.
+/// Maximum number of lines, those of the critical path first.
 const MOST_LINES: usize = 200_000;
 
 const STYLE: &str = "text{font:12px sans-serif;paint-order:stroke;stroke:#fff;stroke-width:3px}.time,.note{fill:#777}.tick{text-anchor:middle}\
@@ -38,7 +38,7 @@ path.critical{stroke:#c0392b;stroke-width:2.5;stroke-opacity:1}path.span{stroke:
 circle,rect.group{fill:#2463a5}circle.join{fill:#c77d1e}circle.root{stroke:#16365c;stroke-width:2}\
 circle.unreported{fill:#fff;stroke:#999}";
 
-/// Texts of the trace as they are shown: the first characters.
+/// Returns the first characters of a text of the trace, for display.
 fn shown(text: &[u8], most: usize) -> String {
     let text = String::from_utf8_lossy(text);
     let mut shown: String = text.chars().take(most).map(|c| if c == '\n' { ' ' } else { c }).collect();
@@ -53,7 +53,7 @@ pub(super) fn write(graph: &TaskGraph<'_>, out: &mut dyn Write) -> io::Result<()
     Drawing::new(graph).write(out)
 }
 
-/// A line between two marks, for one edge or several.
+/// A line between two marks, for one or several edges.
 #[derive(Clone, Copy, Debug)]
 struct Line {
     from: u32,
@@ -88,11 +88,11 @@ struct Drawing<'g, 't> {
     graph: &'g TaskGraph<'t>,
     picture: Picture,
     lines: Vec<Line>,
-    /// By mark of several operations: how many edges are within it.
+    /// By shared mark: number of edges within it.
     within: HashMap<u32, u64>,
-    /// Edges for which there are too many lines.
+    /// Number of edges beyond the limit of lines.
     left_out: u64,
-    /// By row: where it is, from the top.
+    /// Offset of each row from the top.
     tops: Vec<usize>,
 }
 
@@ -125,7 +125,7 @@ impl<'g, 't> Drawing<'g, 't> {
         for node in 0..graph.len() {
             let mut is_drawn = false;
             for edge in graph.causes(node) {
-                // The path has one of the edges between two operations.
+                // The path contains one of the edges between two operations.
                 let is_critical = before(node) == Some(&edge.node) && !std::mem::replace(&mut is_drawn, true);
                 if !is_critical {
                     self.add_line(&mut known, edge.node, node, LineKind::Edge(edge.kind));
@@ -135,7 +135,7 @@ impl<'g, 't> Drawing<'g, 't> {
         for (from, to) in graph.cycles() {
             self.add_line(&mut known, *from, *to, LineKind::Cycle);
         }
-        // What is drawn last is in front.
+        // Later elements are drawn in front.
         self.lines.sort_by_key(|line| line.kind == LineKind::Critical);
     }
 
@@ -202,11 +202,11 @@ impl<'g, 't> Drawing<'g, 't> {
         writeln!(out, "</g>\n</svg>")
     }
 
-    /// Notes on the whole picture.
+    /// Returns notes on the whole image.
     fn notes(&self) -> String {
         let mut notes = Vec::new();
         if self.picture.times.is_none() {
-            notes.push("no operation has a time: from left to right in order of cause".to_owned());
+            notes.push("no times: operations from left to right in causal order".to_owned());
         }
         let corrections = self.graph.clock_corrections();
         if let Some((_, most)) = corrections.first() {
@@ -215,10 +215,10 @@ impl<'g, 't> Drawing<'g, 't> {
         }
         let groups = self.picture.marks.iter().filter(|mark| mark.count > 1).count();
         if groups > 0 {
-            notes.push(format!("a square is a group of operations: {groups} groups"));
+            notes.push(format!("{groups} squares: groups of operations"));
         }
         if self.left_out > 0 {
-            notes.push(format!("not drawn: {} edges, more than {MOST_LINES}", self.left_out));
+            notes.push(format!("{} edges not drawn, limit {MOST_LINES}", self.left_out));
         }
         notes.join("; ")
     }
@@ -256,7 +256,7 @@ impl<'g, 't> Drawing<'g, 't> {
         Ok(())
     }
 
-    /// Times above the bands, at round numbers.
+    /// Writes times above the bands, at round numbers.
     fn write_axis(&self, height: usize, out: &mut dyn Write) -> io::Result<()> {
         let Some((begin, end)) = self.picture.times.filter(|(begin, end)| end > begin) else { return Ok(()) };
         let most = (self.picture.width / 110).max(1) as i128;
@@ -289,7 +289,7 @@ impl<'g, 't> Drawing<'g, 't> {
             // A circle above the mark.
             write!(out, "c-14 -16 14 -16 0 0")?;
         } else if y1 == y2 {
-            // Above what may be between them.
+            // Above marks between them.
             write!(out, "Q{:.1} {} {x2:.1} {y2}", f64::midpoint(x1, x2), y1 - ROW / 2)?;
         } else {
             let bend = ((x2 - x1) / 2.0).max(GAP);
@@ -304,7 +304,7 @@ impl<'g, 't> Drawing<'g, 't> {
         writeln!(out, "\"><title>{title}</title></path>")
     }
 
-    /// Short lines from nowhere.
+    /// Writes short lines for dangling edges.
     fn write_dangling(&self, out: &mut dyn Write) -> io::Result<()> {
         let room = MOST_LINES - self.lines.len().min(MOST_LINES);
         for edge in self.graph.dangling().iter().take(room) {
@@ -312,7 +312,7 @@ impl<'g, 't> Drawing<'g, 't> {
             let (x, y) = (self.x(mark), self.y(mark));
             writeln!(
                 out,
-                "<path class=\"dangling\" d=\"M{:.1} {}L{x:.1} {y}\"><title>after {}, which is not known</title></path>",
+                "<path class=\"dangling\" d=\"M{:.1} {}L{x:.1} {y}\"><title>after {} (unknown)</title></path>",
                 x - 14.0,
                 y - 6,
                 edge.from
@@ -323,7 +323,7 @@ impl<'g, 't> Drawing<'g, 't> {
 
     fn write_marks(&self, out: &mut dyn Write) -> io::Result<()> {
         let groups = self.groups();
-        // By row: where the next mark is.
+        // By row: position of the next mark.
         let mut next: Vec<f64> = vec![f64::MAX; self.picture.rows];
         let marks = self.picture.marks.iter().enumerate().rev();
         for (index, mark) in marks {
@@ -362,7 +362,7 @@ impl<'g, 't> Drawing<'g, 't> {
             "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y}\" r=\"4\"><title>{}</title></circle>",
             Lines(&self.title(node))
         )?;
-        // A text of fewer characters says nothing.
+        // Shorter texts are useless.
         let fits = ((room - 14.0) / CHARACTER).max(0.0) as usize;
         if fits >= 4 {
             let text = shown(member.label, fits.min(60));
@@ -371,7 +371,7 @@ impl<'g, 't> Drawing<'g, 't> {
         Ok(())
     }
 
-    /// Title of an operation: its name, place, identifier and time.
+    /// Returns the title of an operation: its name, place, identifier and time.
     fn title(&self, node: u32) -> String {
         let Some(member) = self.graph.member(node) else { return String::new() };
         let mut title = format!(
@@ -386,7 +386,7 @@ impl<'g, 't> Drawing<'g, 't> {
         title
     }
 
-    /// The titles of marks that several operations share, by mark.
+    /// Returns the titles of shared marks, by mark.
     fn groups(&self) -> HashMap<u32, String> {
         let mut labels: HashMap<u32, BTreeMap<&[u8], u64>> = HashMap::new();
         for (node, mark) in (0..).zip(&self.picture.mark_of) {
@@ -418,7 +418,7 @@ impl<'g, 't> Drawing<'g, 't> {
     }
 }
 
-/// A text of several lines, each escaped.
+/// A text of several lines, escaped line by line.
 struct Lines<'a>(&'a str);
 
 impl std::fmt::Display for Lines<'_> {
@@ -440,7 +440,7 @@ mod tests {
     use super::*;
     use crate::tasks::tests::task_of;
 
-    /// All operations and all edges are in the picture, each once, at the time that they have.
+    /// All operations and edges are in the image, each once, at their times.
     #[test]
     fn everything_is_drawn() {
         cases(60, |random: &mut Random| {
@@ -448,7 +448,7 @@ mod tests {
             let edges: Vec<(u32, u32)> = (0..random.below(1_500))
                 .map(|_| (random.below(count.into()) as u32, random.below(count.into()) as u32))
                 .collect();
-            // Few times: operations share marks.
+            // Few times, so that operations share marks.
             let times = 1 + random.below(50);
             let places = 1 + random.below(150) as u32;
             let tasks = task_of(count, &edges, |number| (random.below(times) as i64, number % places));
@@ -476,7 +476,7 @@ mod tests {
         });
     }
 
-    /// The picture of very many operations at the same time is not large.
+    /// The image of very many operations at the same time is not large.
     #[test]
     fn pictures_are_bounded() {
         let count = 30_000;

@@ -11,7 +11,7 @@ fn id(number: u32) -> Identifier {
     Identifier::new(&(number + 1).to_be_bytes()).unwrap()
 }
 
-/// Adds an operation whose number is part of its identifier.
+/// Adds an operation with `number` in its identifier.
 fn add(all: &mut Collected, group: u32, number: u32, begin: i64, label: &str) -> u32 {
     let label = all.names.number(label.as_bytes());
     if all.places.is_empty() {
@@ -42,12 +42,12 @@ fn next(from: u32, to: u32) -> Edge {
     Edge { from, to, kind: CauseKind::Predecessor }
 }
 
-/// A name of letters: names that differ in numbers only are alike.
+/// Returns a name of letters, since names that differ only in numbers are alike.
 fn letters(number: u32) -> String {
     number.to_string().bytes().map(|digit| char::from(digit - b'0' + b'a')).collect()
 }
 
-/// The tasks of one with these edges, whose nodes begin one after the other.
+/// Makes one task with these edges, whose nodes begin in order.
 fn task(count: u32, edges: &[(u32, u32)]) -> Tasks {
     let mut all = Collected::default();
     let group = all.group(Group::Task(id(1_000)));
@@ -59,7 +59,7 @@ fn task(count: u32, edges: &[(u32, u32)]) -> Tasks {
     Tasks::new(all, false)
 }
 
-/// The tasks of one with these edges; `of` gives the time and the place of an operation.
+/// Makes one task with these edges; `of` returns the time and the place of an operation.
 pub(super) fn task_of(count: u32, edges: &[(u32, u32)], mut of: impl FnMut(u32) -> (i64, u32)) -> Tasks {
     let mut all = Collected::default();
     let group = all.group(Group::Task(id(1_000)));
@@ -118,12 +118,12 @@ fn edges_from_what_is_not_known_dangle() {
     assert_eq!(tasks.len(), 2);
     let summary = tasks.summary(0).unwrap();
     assert_eq!((summary.dangling, summary.of_other_tasks, summary.roots), (2, 1, 1));
-    // The beginning of an identifier is enough if no other one has it.
+    // A unique prefix of an identifier is enough.
     assert_eq!(tasks.find("000003e9"), [0]);
     assert_eq!(tasks.find("0000").len(), 2);
 }
 
-/// Operations of a trace join the task that one of them names, and so do all that these caused.
+/// Operations of a trace, with all their effects, join the task that one of them names.
 #[test]
 fn operations_of_traces_join_tasks() {
     let mut all = Collected::default();
@@ -148,27 +148,27 @@ fn operations_of_traces_join_tasks() {
     assert_ne!(operations[alone as usize].group, operations[client as usize].group);
     let tasks = Tasks::new(all, false);
     let graph = tasks.graph(tasks.find(&long.to_string())[0]);
-    // The operation that only the text of an event names is one, too.
+    // The operation that only the text of an event names is included.
     assert_eq!((graph.len(), graph.edges(), graph.depth()), (4, 2, 2));
     assert_eq!(graph.joined_events().len(), 2);
     let named = graph.operation(2).unwrap();
     assert_eq!((named.begin, named.events), (15, 0));
 }
 
-/// A task whose identifier has another size in another trace has the operations of both, each once.
+/// A task with identifiers of two sizes in two traces has the operations of both, each once.
 #[test]
 fn operations_of_one_task_in_identifiers_of_two_sizes() {
     let mut all = Collected::default();
     let short = Identifier::new(&[7; 8]).unwrap();
     let long = Identifier::of_text(b"00000000000000000707070707070707").unwrap();
-    // Identifiers of zeros in front keep their size.
+    // Identifiers with leading zeros keep their size.
     assert_eq!(long.as_bytes().len(), 16);
     let [here, there] = [short, long].map(|task| all.group(Group::Task(task)));
     let first = add(&mut all, here, 0, 100, "client");
     let second = add(&mut all, there, 1, 200, "server");
     add(&mut all, here, 1, 190, "accepted");
     let third = add(&mut all, here, 2, 300, "answer");
-    // Each names an operation that the other size has, and one names what is not known.
+    // Two edges name operations with the other size, and one names an unknown operation.
     all.open_edges = vec![open(0, second), open(1, third), open(9, first)];
     all.mentioned.push((mention(short, Some(0)), TaskEvent { time: 150, ..EVENT }));
     join::join(&mut all);
@@ -184,7 +184,7 @@ fn operations_of_one_task_in_identifiers_of_two_sizes() {
     assert_eq!(joined, [(0, Some(150)), (1, Some(200))]);
 }
 
-/// Whatever the edges are, causes come first, nothing is lost, and the drawing has all edges.
+/// Causes come first, nothing is lost, and the drawing has all edges.
 #[test]
 fn random_graphs() {
     cases(200, |random: &mut Random| {
@@ -206,7 +206,7 @@ fn random_graphs() {
         let rows = graph.lanes();
         let drawn: usize = rows.iter().map(|row| row.edges.len() + row.undrawn_causes.len()).sum();
         assert_eq!(drawn, graph.edges());
-        // No two edges in one lane at a time: where a node is, its lane leads to it or is free.
+        // A lane has one edge at a time: at a node, its lane leads to it or is free.
         for (row, next) in rows.iter().zip(rows.iter().skip(1)) {
             let used = |row: &Vec<bool>| row.iter().filter(|is_used| **is_used).count();
             assert_eq!(used(&row.below), used(&next.above));
@@ -220,7 +220,7 @@ fn random_graphs() {
                 assert_eq!(json["edges"].as_array().unwrap().len(), graph.edges());
             }
         }
-        // A task is the same as itself.
+        // A task equals itself.
         let diff = TaskDiff::new(&graph, &tasks.graph(0));
         assert!(diff.is_same_structure());
         assert_eq!(diff.same_history, count as usize);
@@ -243,7 +243,7 @@ fn clocks_are_moved_to_the_middle() {
     let group = all.group(Group::Task(id(1_000)));
     let places: Vec<u32> = (0..2).map(|machine| all.names.number(&[b'A' + machine])).collect();
     all.places = places.iter().map(|name| Place { machine: *name, text: *name }).collect();
-    // The clock of the second machine is 100 behind.
+    // The clock of the second machine is 100 slow.
     for (number, begin, place) in [(0, 1_000, 0), (1, 910, 1), (2, 930, 1), (3, 1_040, 0)] {
         let operation = add(&mut all, group, number, begin, "x");
         all.operations[operation as usize].place = place;
@@ -255,7 +255,7 @@ fn clocks_are_moved_to_the_middle() {
     tasks.corrects_clocks = true;
     let graph = tasks.graph(0);
     assert_eq!(graph.backward_edges(), (0, 0));
-    // It is between 90 and 110 behind.
+    // It is between 90 and 110 slow.
     let begins: Vec<_> = (0..4).map(|node| graph.begin(node).unwrap()).collect();
     assert_eq!(begins, [1_000, 1_010, 1_030, 1_040]);
     assert_eq!(graph.clock_corrections(), [(&b"B"[..], 100)]);
@@ -279,7 +279,7 @@ fn joined_operations_are_found_again() {
     assert_eq!((tasks.len(), tasks.graph(0).len()), (1, 1));
 }
 
-/// What an edge and a text name is one operation.
+/// An edge and a text that name the same operation share it.
 #[test]
 fn named_operations_are_causes() {
     let mut all = Collected::default();
@@ -312,7 +312,7 @@ fn operations_of_one_task_are_merged() {
     assert_eq!(graph.member(0).unwrap().label, b"the same");
 }
 
-/// An operation whose identifier is that of a task which only texts name belongs to it.
+/// An operation belongs to a task that only texts name by the same identifier.
 #[test]
 fn operations_that_are_tasks() {
     let mut all = Collected::default();
@@ -333,7 +333,7 @@ fn operations_that_are_tasks() {
     };
     all.add(operation);
     all.mentioned.push((mention(task, None), EVENT));
-    // This may be a number that has nothing to do with it.
+    // This may be an unrelated number.
     all.mentioned
         .push((Mention { task: id(5), operation: None, chain: Chain::UNKNOWN, is_certain: false }, EVENT));
     join::join(&mut all);
@@ -377,7 +377,7 @@ fn identifiers_are_unique_within_chains() {
     let join = add_in_chain(&mut all, group, 3, chain(3));
     let of = |from: u32, chain: Chain, to: u32| OpenEdge { chain, ..open(from, to) };
     all.open_edges = vec![
-        // The chain of an effect is assumed where there is no other; only one operation has the identifier.
+        // The chain of the effect is assumed if the cause has no other; only one operation has the identifier.
         of(1, chain(1), one),
         of(1, chain(2), two),
         of(2, chain(1), join),
@@ -387,7 +387,7 @@ fn identifiers_are_unique_within_chains() {
         // An operation is not its own cause.
         of(1, chain(7), root),
     ];
-    // A format without chains names the first of them, and one that could be either.
+    // A format without chains names the first of them, and an ambiguous one.
     let anything = Mention { chain: Chain::UNKNOWN, ..mention(id(1_000), Some(1)) };
     all.mentioned.push((anything, EVENT));
     all.mentioned.push((Mention { operation: Some(id(2)), chain: chain(2), ..anything }, EVENT));
@@ -401,7 +401,7 @@ fn identifiers_are_unique_within_chains() {
     assert_eq!(joined, [0, 2]);
 }
 
-/// An operation of a format without chains is the one of a chain, if only one has the identifier.
+/// An operation of a format without chains is merged with the only one with its identifier.
 #[test]
 fn operations_of_unknown_chains() {
     let mut all = Collected::default();
@@ -467,7 +467,7 @@ impl Calls {
         last
     }
 
-    /// Returns `true` if causes are so close to each other that a difference of delays matters.
+    /// Returns `true` if causes are so close that a difference of delays matters.
     fn is_close(&self) -> bool {
         (0..self.operations.len() as u32).any(|node| {
             let causes = self.edges.iter().filter(|(_, to)| *to == node);
@@ -477,7 +477,7 @@ impl Calls {
         })
     }
 
-    /// The task, with clocks that are wrong by as much.
+    /// Makes the task, with clocks wrong by `skews`.
     fn tasks(&self, skews: &[i64], corrects_clocks: bool) -> Tasks {
         let mut all = Collected::default();
         let group = all.group(Group::Task(id(1_000_000)));
@@ -494,7 +494,7 @@ impl Calls {
     }
 }
 
-/// The critical path of random calls between machines whose clocks are wrong by up to a second is the true one.
+/// The critical path of random calls between machines with clocks wrong by up to a second is the true one.
 #[test]
 fn paths_do_not_depend_on_clocks() {
     let path = |tasks: &Tasks| -> Vec<Identifier> {
@@ -511,7 +511,7 @@ fn paths_do_not_depend_on_clocks() {
         }
         let right = vec![0; machines];
         let truth = calls.tasks(&right, false);
-        // Clocks that are right stay as they are.
+        // Correct clocks are not moved.
         let corrected = calls.tasks(&right, true);
         assert!(corrected.graph(0).clock_corrections().is_empty());
         assert_eq!(path(&corrected), path(&truth));
@@ -523,6 +523,6 @@ fn paths_do_not_depend_on_clocks() {
         compared += 1;
         wrong += u32::from(path(&calls.tasks(&skews, false)) != path(&truth));
     });
-    // Without correction, most are not.
+    // Without correction, most paths are wrong.
     assert!(compared > 50 && wrong > compared / 2, "{wrong} of {compared}");
 }

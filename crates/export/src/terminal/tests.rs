@@ -56,7 +56,7 @@ fn bytes_of_no_character() {
     assert_eq!(written(b"\xffa", 1, TerminalText::Json), "\u{fffd}a");
 }
 
-/// What names and values of a trace may hold, and as many bytes of nothing that is escaped.
+/// Hostile names and values, and harmless ones of the same length.
 const NAMES: [(&str, &str); 6] = [
     ("\x1b[31mred", "escape"),
     ("a\nforged", "line"),
@@ -66,7 +66,7 @@ const NAMES: [(&str, &str); 6] = [
     ("e\x07\x7f\t\r\u{85}\u{2028}", "bell"),
 ];
 
-/// A trace in which everything that can have a name has one of `names`, in turns.
+/// Makes a trace in which everything with a name has one of `names`, in turns.
 fn fixture(names: &[String]) -> Fixture {
     let mut next = names.iter().cycle();
     let mut name = move || next.next().unwrap().clone();
@@ -110,7 +110,7 @@ fn fixture(names: &[String]) -> Fixture {
     })
 }
 
-/// All that a sink writes of such a trace.
+/// Returns the complete text of a sink for such a trace.
 fn text<S: Sink>(names: &[String], with_bytes: bool, is_log: bool, make: impl Fn(Shared) -> S) -> String {
     let mut payload: Vec<u8> = names.iter().flat_map(|name| [name.as_bytes(), b"\0"].concat()).collect();
     payload.extend(if with_bytes { [0x2e, 0x20] } else { [b'x', 0] });
@@ -147,8 +147,8 @@ fn text<S: Sink>(names: &[String], with_bytes: bool, is_log: bool, make: impl Fn
     out.text()
 }
 
-/// Checks that what a sink writes for a terminal has all that is not printable escaped: nothing is left but
-/// as many line feeds and colours as there are with names that are printable.
+/// Checks that all unprintable characters are escaped in terminal output, except as many line feeds and colours as
+/// with harmless names.
 fn check<S: Sink>(is_log: bool, make: impl Fn(Shared) -> S) {
     let names =
         |hostile: bool| NAMES.map(|(name, plain)| if hostile { name.to_owned() } else { plain.to_owned() });

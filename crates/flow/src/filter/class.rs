@@ -1,4 +1,4 @@
-//! The class of events that an expression is compiled for, and what names stand for there.
+//! Class of events that an expression is compiled for, and the meaning of names in it.
 
 use ichnos_model::plan::{DataStreamPlans, EventRecordPlans, Plan};
 use ichnos_model::{
@@ -21,7 +21,7 @@ pub(super) struct Class<'c> {
     pub(super) event: Option<&'c Event<'c>>,
 }
 
-/// What kind of values a field has.
+/// Type of a field's values.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Type {
     Boolean,
@@ -43,7 +43,7 @@ pub(super) enum Type {
 }
 
 impl Type {
-    /// What people call a value of it.
+    /// Returns the display name of a value of the type.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Boolean => "a boolean",
@@ -62,12 +62,12 @@ impl Type {
         }
     }
 
-    /// Whether it is an integer to arithmetic.
+    /// Returns `true` if arithmetic takes it as an integer.
     pub(super) fn is_integer(&self) -> bool {
         matches!(self, Self::Integer | Self::Enumeration(_) | Self::BitMap(_) | Self::Date(_))
     }
 
-    /// That of the fields of a class; None if they are never reported.
+    /// Type of the fields of a class; `None` if they are never reported.
     fn of(plan: &Plan, node: usize) -> Option<Self> {
         let class: &FieldClass = &plan.get(node)?.class;
         if let Some(integer) = class.integer() {
@@ -98,19 +98,19 @@ impl Type {
     }
 }
 
-/// Fields of one type of which at most one is there.
+/// Fields of one type, at most one of which is present in an event.
 pub(super) struct Found {
     pub(super) scope: Scope,
     pub(super) targets: Vec<Target>,
     pub(super) kind: Type,
 }
 
-/// How many fields a name can stand for in a class: options of variants.
+/// Maximum number of fields that a name can mean in a class: options of variants.
 const TARGETS: usize = 256;
-/// Of how many types they can be.
+/// Maximum number of their types.
 const TYPES: usize = 16;
 
-/// The scopes in which a name without a scope is looked for, in order.
+/// Scopes that are searched for a name without a scope, in order.
 pub(super) const SCOPES: [Scope; 6] = [
     Scope::Payload,
     Scope::SpecificContext,
@@ -120,7 +120,7 @@ pub(super) const SCOPES: [Scope; 6] = [
     Scope::Resource,
 ];
 
-/// The scopes that a word before a name stands for.
+/// Scopes of a word before a name.
 pub(super) fn scopes_of(word: &str) -> Option<&'static [Scope]> {
     Some(match word {
         "payload" => &SCOPES[..1],
@@ -132,7 +132,7 @@ pub(super) fn scopes_of(word: &str) -> Option<&'static [Scope]> {
     })
 }
 
-/// What people call a scope in an expression.
+/// Name of a scope in an expression.
 pub(super) fn word_of(scope: Scope) -> &'static str {
     match scope {
         Scope::Payload => "payload",
@@ -144,7 +144,7 @@ pub(super) fn word_of(scope: Scope) -> &'static str {
 }
 
 impl<'c> Class<'c> {
-    /// The class of an event.
+    /// Returns the class of an event.
     pub(super) fn of(event: &'c Event<'c>) -> Self {
         Self {
             trace: &event.stream.trace,
@@ -172,7 +172,7 @@ impl<'c> Class<'c> {
         self.plans.class.name.as_deref()
     }
 
-    /// The fields of these names in the first of the scopes that has some; by type.
+    /// Finds the fields of these names in the first of the scopes that has any, by type.
     pub(super) fn find(&self, scopes: &[Scope], steps: &[Step]) -> Vec<Found> {
         for scope in scopes {
             let Some(plan) = self.plan(*scope) else { continue };
@@ -185,7 +185,7 @@ impl<'c> Class<'c> {
         Vec::new()
     }
 
-    /// The first member, or the last one, that means this.
+    /// Finds the first or the last member with a meaning.
     pub(super) fn meaning(&self, meaning: Meaning, is_last: bool) -> Vec<Found> {
         let mut members = self.plans.class.meanings.members(meaning);
         let member = if is_last { members.last() } else { members.next() };
@@ -197,7 +197,7 @@ impl<'c> Class<'c> {
         by_type(scope, plan, targets)
     }
 
-    /// Takes the names of all fields, as they are written in an expression, with their scopes.
+    /// Passes the names of all fields with their scopes, as written in an expression.
     pub(super) fn for_each_name(&self, take: &mut dyn FnMut(Scope, &str)) {
         for scope in SCOPES {
             let Some(plan) = self.plan(scope) else { continue };
@@ -250,7 +250,7 @@ fn by_type(scope: Scope, plan: &Plan, targets: Vec<Target>) -> Vec<Found> {
 }
 
 impl Target {
-    /// Takes steps from the node on, and adds the fields that they lead to.
+    /// Follows steps from the node and adds the fields they lead to.
     fn follow(&self, plan: &Plan, steps: &[Step], found: &mut Vec<Self>) {
         if found.len() >= TARGETS {
             return;
@@ -263,7 +263,7 @@ impl Target {
             }
             (_, []) => found.push(self.clone()),
             (FieldKind::Structure { .. } | FieldKind::Union { .. }, _) => {
-                // A name may have points in it: the shortest one that there is counts.
+                // A name may contain points: the shortest existing one counts.
                 let mut name = String::new();
                 for (taken, step) in steps.iter().enumerate() {
                     let Step::Member(step) = step else { return };

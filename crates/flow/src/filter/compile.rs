@@ -14,26 +14,26 @@ use super::glob::Glob;
 use super::program::{Code, Leaf, Program, Test};
 use super::property::{self, Alias, is_reserved};
 use super::syntax::{ArithmeticOp, CompareOp, Literal, Node, NodeKind, Path};
-use super::value::{Constant, calculate};
+use super::value::{Constant, SortedRanges, calculate, compare};
 
-/// Resolves times: those of which the text was resolved before, and others while that is possible.
+/// Resolves times: texts resolved before, and others as long as that is possible.
 pub(super) type Times<'t> = dyn Fn(&str) -> Result<i128, String> + 't;
 
-/// What compiling has found out about parts of the expression, by where these stand.
+/// Findings of compiling about parts of the expression, by their positions.
 #[derive(Clone, Debug)]
 pub(super) enum Finding {
-    /// The class has what this name stands for.
+    /// The class has the field or property of this name.
     Found(Range<usize>),
     /// The types fit.
     Fits(Range<usize>),
-    /// They do not.
+    /// The types do not fit.
     Mismatch(Range<usize>, Mismatch),
-    /// The enumeration or bit map has this label, or only others.
+    /// The enumeration or bit map has this label; otherwise its other labels.
     Label(Range<usize>, Result<(), Vec<String>>),
     Error(Box<FilterError>),
 }
 
-/// Why types do not fit: what is what, and what to write instead.
+/// Description of types that do not fit, and a replacement.
 #[derive(Clone, Debug)]
 pub(super) struct Mismatch {
     pub(super) message: String,
@@ -59,7 +59,7 @@ pub(super) struct Compiler<'c> {
     pub(super) source: &'c str,
     pub(super) patterns: &'c [Regex],
     pub(super) times: &'c Times<'c>,
-    /// Names of other tools that stand for properties.
+    /// Names in other tools that mean properties.
     aliases: &'c [Alias],
     registers: Vec<Register>,
     pub(super) findings: Vec<Finding>,
@@ -85,7 +85,7 @@ impl<'c> Compiler<'c> {
         Test::leaf(leaf, &self.registers, self.patterns)
     }
 
-    /// A part as a condition.
+    /// Compiles a part as a condition.
     pub(super) fn test(&mut self, node: &Node) -> Test {
         match &node.kind {
             NodeKind::And(nodes) => Test::all(self.sequence(nodes, false)),
@@ -120,7 +120,7 @@ impl<'c> Compiler<'c> {
                     (Type::Boolean, code) => Ok(compiler.leaf(Leaf::Truth(code))),
                     (kind, _) => Err(Mismatch {
                         message: format!(
-                            "{} is {}, and a condition is expected",
+                            "expected a condition, but {} is {}",
                             compiler.text(node),
                             kind.name()
                         ),
@@ -131,8 +131,8 @@ impl<'c> Compiler<'c> {
         }
     }
 
-    /// The parts of a conjunction or a disjunction. If one of them decides alone, what the others are about
-    /// does not matter.
+    /// Compiles the parts of a conjunction or a disjunction. If one of them decides alone, findings about the
+    /// others are dropped.
     fn sequence(&mut self, nodes: &[Node], decisive: bool) -> Vec<Test> {
         let begin = self.findings.len();
         let mut kept = Vec::new();
@@ -151,7 +151,7 @@ impl<'c> Compiler<'c> {
         tests
     }
 
-    /// The condition for whichever of several values is there.
+    /// Compiles a condition for the present one of several values.
     pub(super) fn fitting(
         &mut self,
         node: &Node,
@@ -171,13 +171,13 @@ impl<'c> Compiler<'c> {
         Test::known(tests)
     }
 
-    /// A part as it is written.
+    /// Returns the source text of a part.
     pub(super) fn text(&self, node: &Node) -> String {
         let text = self.source.get(node.span.clone()).unwrap_or_default();
         if text.chars().count() > 60 { "this".to_owned() } else { format!("`{text}`") }
     }
 
-    /// What there is of the fields or the property of a name.
+    /// Values of the fields or the property of a name.
     fn name(&mut self, span: &Range<usize>, path: &Path) -> Vec<Typed> {
         let (first, rest) = path.split();
         let mut found = Vec::new();
@@ -231,7 +231,7 @@ impl<'c> Compiler<'c> {
         })
     }
 
-    /// Whether there is a value at all.
+    /// Condition that a value is present.
     fn is_there(&self, code: &Code) -> Test {
         match code {
             Code::Register(register) | Code::Direct(_, register) => self.leaf(Leaf::Has(*register)),
@@ -242,7 +242,8 @@ impl<'c> Compiler<'c> {
         }
     }
 
-    /// A part as a value: of one of several types, of which an event has at most one. None at all: unknown.
+    /// Compiles a part as a value of one of several types, at most one of which is present in an event. Empty
+    /// if unknown.
     pub(super) fn value(&mut self, node: &Node) -> Vec<Typed> {
         match &node.kind {
             NodeKind::Integer(value) | NodeKind::Duration(value) => {
@@ -297,7 +298,7 @@ impl<'c> Compiler<'c> {
         }
     }
 
-    /// What becomes of each of several values.
+    /// Converts each of several values.
     fn each(
         &mut self,
         node: &Node,
@@ -395,10 +396,8 @@ impl<'c> Compiler<'c> {
             return self.cross(node, op, (left, a), (right, b));
         }
         let right = match &b.kind {
-            // From the end, as the one who resolves times sees it.
             NodeKind::Negate(inner) if has(&Type::Time) && matches!(inner.kind, NodeKind::Duration(_)) => {
-                let text = self.source.get(b.span.clone()).unwrap_or_default().to_owned();
-                let time = self.time(b, &text);
+                let time = self.time_literal(b);
                 time.map(|time| Typed::constant(Constant::Time(time), Type::Time)).into_iter().collect()
             }
             _ => self.value(b),
@@ -438,7 +437,7 @@ impl<'c> Compiler<'c> {
                 }
                 None => {
                     let message = format!(
-                        "{} is {}, and {} is {}",
+                        "{} is {}, but {} is {}",
                         self.text(a),
                         x.kind.name(),
                         self.text(b),
@@ -473,7 +472,7 @@ impl<'c> Compiler<'c> {
         let signed = |test: Test| if op == CompareOp::NotEqual { test.not() } else { test };
         let is_equality = matches!(op, CompareOp::Equal | CompareOp::NotEqual);
         if !matches!(kind, Type::Enumeration(_) | Type::BitMap(_)) {
-            // Here it need not be a label.
+            // The string need not be a label here.
             self.findings.push(Finding::Label(b.span.clone(), Ok(())));
         }
         let constant = match &kind {
@@ -489,13 +488,13 @@ impl<'c> Compiler<'c> {
                     return mismatch(what, Some("compare it with a number"));
                 }
                 let ranges = self.labelled(names, literal, b);
-                return Ok(signed(self.leaf(Leaf::Ranges(code, ranges))));
+                return Ok(signed(self.leaf(Leaf::Ranges(code, SortedRanges::new(ranges.0)))));
             }
             Type::Guid => match Uuid::try_parse(literal.text.trim_matches(['{', '}'])) {
                 Ok(guid) => Constant::Guid(guid),
                 Err(_) => {
                     return mismatch(
-                        format!("{} is a GUID, and {} is none", self.text(a), self.text(b)),
+                        format!("{} is a GUID, but {} is not", self.text(a), self.text(b)),
                         None,
                     );
                 }
@@ -503,14 +502,14 @@ impl<'c> Compiler<'c> {
             Type::Blob => match bytes_of(&literal.text) {
                 Some(bytes) => Constant::Blob(bytes.into()),
                 None => {
-                    let what = format!("{} is a BLOB, and {} is none", self.text(a), self.text(b));
+                    let what = format!("{} is a BLOB, but {} is not", self.text(a), self.text(b));
                     return mismatch(what, Some("bytes are written as hexadecimal digits, `\"0aff\"`"));
                 }
             },
             Type::Level => match level_named(&literal.text) {
                 Some(level) => Constant::Level(level),
                 None => {
-                    let what = format!("{} is no log level", self.text(b));
+                    let what = format!("{} is not a log level", self.text(b));
                     return mismatch(what, Some("log levels are trace, debug, info, warn, error and fatal"));
                 }
             },
@@ -519,18 +518,18 @@ impl<'c> Compiler<'c> {
                 None => return Ok(Test::UNKNOWN),
             },
             Type::BitMap(_) => {
-                let what = format!("{} is a bit map, which several labels can be true of", self.text(a));
+                let what = format!("{} is a bit map, which can have several labels", self.text(a));
                 return mismatch(what, Some("write `\"label\" in x`"));
             }
             kind => {
-                let what = format!("{} is {}, and {} is a string", self.text(a), kind.name(), self.text(b));
+                let what = format!("{} is {}, but {} is a string", self.text(a), kind.name(), self.text(b));
                 return mismatch(what, None);
             }
         };
         Ok(self.leaf(Leaf::Compare(op, code, Code::Constant(constant))))
     }
 
-    /// The values that a label stands for, or several labels if there is a star.
+    /// Values of a label, or of several labels if it contains a star.
     fn labelled(&mut self, names: &Mappings, literal: &Literal, node: &Node) -> RangeSet {
         let glob = Glob::new(literal);
         let is_called = |name: &str| match &glob {
@@ -540,14 +539,14 @@ impl<'c> Compiler<'c> {
         self.ranges(names, is_called, &node.span)
     }
 
-    /// The values whose labels are among those that are wanted.
+    /// Values of the wanted labels.
     pub(super) fn ranges(
         &mut self,
         names: &Mappings,
         is_wanted: impl Fn(&str) -> bool,
         span: &Range<usize>,
     ) -> RangeSet {
-        /// How many labels an error lists as candidates.
+        /// Maximum number of labels that an error lists as candidates.
         const MOST: usize = 10_000;
         let mut is_known = false;
         let mut ranges: Vec<IntegerRange> = Vec::new();
@@ -571,16 +570,16 @@ impl<'c> Compiler<'c> {
             }
             Type::Enumeration(names) => {
                 let ranges = compiler.ranges(names, |name| regex.is_match(name.as_bytes()), &node.span);
-                Ok(compiler.leaf(Leaf::Ranges(found.code, ranges)))
+                Ok(compiler.leaf(Leaf::Ranges(found.code, SortedRanges::new(ranges.0))))
             }
             kind => {
-                let what = format!("{} is {}, and a string is expected", compiler.text(text), kind.name());
+                let what = format!("expected a string, but {} is {}", compiler.text(text), kind.name());
                 Err(Mismatch { message: what, help: None })
             }
         })
     }
 
-    /// Whether a value is among others.
+    /// Tests if a value is among others.
     fn among(&mut self, value: &Node, items: &[Node]) -> Test {
         let found = self.value(value);
         let mut integers: Vec<i128> = Vec::new();
@@ -589,6 +588,7 @@ impl<'c> Compiler<'c> {
         let mut others: Vec<&Node> = Vec::new();
         let are_integers = found.iter().all(|found| found.kind.is_integer());
         let are_texts = found.iter().all(|found| found.kind == Type::Text);
+        let are_times = !found.is_empty() && found.iter().all(|found| found.kind == Type::Time);
         for item in items {
             match &item.kind {
                 NodeKind::Integer(number) | NodeKind::Duration(number) if are_integers => {
@@ -597,6 +597,10 @@ impl<'c> Compiler<'c> {
                 NodeKind::Range(begin, end)
                     if are_integers && let Some(range) = integer_range(begin, end) =>
                 {
+                    ranges.push(range);
+                }
+                kind if are_times && let Some(range) = self.time_range(item, kind) => {
+                    self.check_order(item, kind, &found);
                     ranges.push(range);
                 }
                 NodeKind::Text(literal) if are_texts && literal.stars.is_empty() => {
@@ -612,13 +616,15 @@ impl<'c> Compiler<'c> {
             }
         }
         let mut tests = Vec::new();
+        if !ranges.is_empty() {
+            ranges.extend(integers.drain(..).map(IntegerRange::single));
+            let ranges = SortedRanges::new(ranges);
+            let leaf = |found: &Typed| self.leaf(Leaf::Ranges(found.code.clone(), ranges.clone()));
+            tests.push(Test::known(found.iter().map(leaf).collect()));
+        }
         if !integers.is_empty() {
             integers.sort_unstable();
             let leaf = |found: &Typed| self.leaf(Leaf::Integers(found.code.clone(), integers.clone().into()));
-            tests.push(Test::known(found.iter().map(leaf).collect()));
-        }
-        if !ranges.is_empty() {
-            let leaf = |found: &Typed| self.leaf(Leaf::Ranges(found.code.clone(), RangeSet(ranges.clone())));
             tests.push(Test::known(found.iter().map(leaf).collect()));
         }
         if !texts.is_empty() {
@@ -628,6 +634,7 @@ impl<'c> Compiler<'c> {
         for item in others {
             tests.push(match &item.kind {
                 NodeKind::Range(begin, end) => {
+                    self.check_order(item, &item.kind, &found);
                     let ends = [(begin, CompareOp::GreaterOrEqual), (end, CompareOp::LessOrEqual)];
                     let mut one = |end: &Node, op| self.compare_with(end, op, (found.clone(), value), end);
                     let tests = ends.into_iter().filter_map(|(end, op)| Some(one(end.as_ref()?, op)));
@@ -639,10 +646,60 @@ impl<'c> Compiler<'c> {
         if found.is_empty() && !items.is_empty() { Test::UNKNOWN } else { Test::any(tests) }
     }
 
+    /// The time that a part stands for where it is compared with times.
+    fn time_literal(&mut self, node: &Node) -> Option<i128> {
+        match &node.kind {
+            NodeKind::Time(text) => self.time(node, text),
+            NodeKind::Text(literal) => {
+                self.findings.push(Finding::Label(node.span.clone(), Ok(())));
+                self.time(node, &literal.text)
+            }
+            // From the end, as the one who resolves times sees it.
+            NodeKind::Negate(inner) if matches!(inner.kind, NodeKind::Duration(_)) => {
+                let text = self.source.get(node.span.clone()).unwrap_or_default().to_owned();
+                self.time(node, &text)
+            }
+            _ => None,
+        }
+    }
+
+    /// The times of an item of a list, if its ends are times.
+    fn time_range(&mut self, item: &Node, kind: &NodeKind) -> Option<IntegerRange> {
+        let NodeKind::Range(begin, end) = kind else {
+            return self.time_literal(item).map(IntegerRange::single);
+        };
+        let mut end_of = |end: &Option<Box<Node>>, open: i128| match end {
+            None => Some(open),
+            Some(end) => self.time_literal(end),
+        };
+        Some(IntegerRange { lower: end_of(begin, i128::MIN)?, upper: end_of(end, i128::MAX)? })
+    }
+
+    /// Adds an error if a range of values that are known ends before it begins.
+    fn check_order(&mut self, item: &Node, kind: &NodeKind, found: &[Typed]) {
+        let NodeKind::Range(Some(begin), Some(end)) = kind else { return };
+        let has = |kind: &Type| found.iter().any(|found| found.kind == *kind);
+        let (has_levels, has_texts) = (has(&Type::Level), has(&Type::Text));
+        let has_times = found.iter().any(|found| matches!(found.kind, Type::Time | Type::Date(_)));
+        let mut constant = |node: &Node| match &node.kind {
+            NodeKind::Text(literal) if has_levels => level_named(&literal.text).map(Constant::Level),
+            NodeKind::Text(literal) if has_texts => Some(Constant::Text(literal.text.as_bytes().into())),
+            _ if has_levels => level_word(node).map(Constant::Level),
+            _ if has_times => self.time_literal(node).map(Constant::Time),
+            _ => None,
+        };
+        if let (Some(first), Some(last)) = (constant(begin), constant(end))
+            && compare(CompareOp::Greater, first.value(), last.value()) == Some(true)
+        {
+            let error = FilterError::reversed(self.source, item.span.clone(), &begin.span, &end.span);
+            self.findings.push(Finding::Error(Box::new(error)));
+        }
+    }
+
     /// Whether a field contains a value: a bit map a flag, an array an element.
     fn contains(&mut self, node: &Node, value: &Node, container: &Node) -> Test {
         let found = self.value(container);
-        // What it looks for is checked even where nothing can be looked for.
+        // The value is checked even if there is no field to search.
         self.value(value);
         self.fitting(node, found, |compiler, found| compiler.contained(found, value, container))
     }
@@ -678,20 +735,20 @@ impl<'c> Compiler<'c> {
             Type::Text => Some("to look for a part of a string, write `x contains \"part\"`"),
             Type::BitMap(_) => Some("a flag is a string: `\"label\" in x`"),
             Type::Enumeration(_) => Some("to compare it with a label, write `==`"),
-            _ => Some("behind `in` comes a list, `[1, 2]`, or an array or a bit map"),
+            _ => Some("`in` takes a list, `[1, 2]`, or an array or a bit map"),
         };
         let what = format!("{} is {}, which contains no values", self.text(container), found.kind.name());
         Err(Mismatch { message: what, help })
     }
 
-    /// The members with a meaning.
+    /// Members with a meaning.
     pub(super) fn meaning(&mut self, meaning: Meaning, is_last: bool) -> Vec<Typed> {
         let found = self.class.meaning(meaning, is_last);
         self.fields(found)
     }
 }
 
-/// The integers of a range, if its ends are integers.
+/// Integers of a range, if its ends are integers.
 fn integer_range(begin: &Option<Box<Node>>, end: &Option<Box<Node>>) -> Option<IntegerRange> {
     let end_of = |end: &Option<Box<Node>>, open: i128| match end.as_deref().map(|end| &end.kind) {
         None => Some(open),
@@ -701,7 +758,7 @@ fn integer_range(begin: &Option<Box<Node>>, end: &Option<Box<Node>>) -> Option<I
     Some(IntegerRange { lower: end_of(begin, i128::MIN)?, upper: end_of(end, i128::MAX)? })
 }
 
-/// The log level that a word stands for, where that is compared with one.
+/// Log level of a word that is compared with a level.
 fn level_word(node: &Node) -> Option<LogLevel> {
     match &node.kind {
         NodeKind::Name(path) if !path.is_property => level_named(path.word()?),
@@ -721,7 +778,7 @@ fn level_named(name: &str) -> Option<LogLevel> {
     }
 }
 
-/// The bytes that hexadecimal digits stand for.
+/// Bytes of hexadecimal digits.
 pub(super) fn bytes_of(digits: &str) -> Option<Vec<u8>> {
     let digits = digits.as_bytes();
     let digit = |byte: u8| char::from(byte).to_digit(16);

@@ -1,58 +1,59 @@
-//! What is wrong with an expression, and where.
+//! Errors of expressions, with their positions.
 
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Why an expression cannot be used.
+/// Reason why an expression cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilterError {
-    /// What is wrong with it.
+    /// Kind of the error.
     pub kind: FilterErrorKind,
     /// One sentence without the final full stop.
     pub message: Box<str>,
-    /// What to write instead, if that is known.
+    /// Replacement, if known.
     pub help: Option<Box<str>>,
-    /// The bytes of the text that it is about.
+    /// Bytes of the text at fault.
     pub span: Range<usize>,
     pub(super) source: Arc<str>,
 }
 
-/// What is wrong with an expression.
+/// Kinds of errors of an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FilterErrorKind {
-    /// It does not follow the grammar.
+    /// It breaks the grammar.
     Syntax,
-    /// It is longer or more deeply nested than is allowed.
+    /// It is longer or more deeply nested than allowed.
     Limit,
     /// No event that it could select has a field of this name.
     UnknownName {
-        /// The name as it is written.
+        /// Name as written.
         name: String,
-        /// The names that there are, each once.
+        /// Known names, each once.
         candidates: Vec<KnownName>,
     },
-    /// No value of the enumerations or bit maps that it is compared with has this name.
+    /// No value of the compared enumerations or bit maps has this name.
     UnknownLabel {
-        /// The name as it is written.
+        /// Name as written.
         name: String,
-        /// The names that there are, each once.
+        /// Known names, each once.
         candidates: Vec<String>,
     },
     /// An operator cannot be applied to values of these types.
     Type,
     /// A time cannot be used.
     Time,
+    /// A range ends before it begins.
+    Range,
 }
 
 /// A name of fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownName {
-    /// As it is written in an expression.
+    /// Name as written in an expression.
     pub name: String,
-    /// Where there are such fields, for people: "payload of `sched_switch`"; empty if it is a property of all
-    /// events.
+    /// Place of such fields, for display: "payload of `sched_switch`"; empty for a property of all events.
     pub place: String,
 }
 
@@ -70,12 +71,27 @@ impl FilterError {
         Self::new(FilterErrorKind::Syntax, source, span, message)
     }
 
+    /// The error for a range with ends in the wrong order, which are at `begin` and `end`.
+    pub(super) fn reversed(
+        source: &str,
+        span: Range<usize>,
+        begin: &Range<usize>,
+        end: &Range<usize>,
+    ) -> Self {
+        let text = |span: &Range<usize>| source.get(span.clone()).unwrap_or_default();
+        let message = format!("the range `{}` ends before it begins", text(&span));
+        let help = format!("write `{}..{}`", text(end), text(begin));
+        let is_short = message.len() < 200;
+        let message = if is_short { message } else { "the range ends before it begins".to_owned() };
+        let help = if is_short { help } else { "the smaller value comes first".to_owned() };
+        Self::new(FilterErrorKind::Range, source, span, message).help(help)
+    }
+
     pub(super) fn help(self, help: impl Into<String>) -> Self {
         Self { help: Some(help.into().into()), ..self }
     }
 
-    /// The line of the expression that the error is about, and a line with carets under the place. Tabs
-    /// are spaces.
+    /// Returns the line of the expression at fault, and a line with carets under the place. Tabs are spaces.
     #[must_use]
     pub fn excerpt(&self) -> [String; 2] {
         excerpt(&self.source, &self.span)
@@ -103,11 +119,11 @@ impl fmt::Display for FilterError {
 
 impl std::error::Error for FilterError {}
 
-/// Something about an expression that is right, but probably not what was meant.
+/// A hint on a valid expression that is probably not intended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilterWarning {
     /// One sentence without the final full stop.
     pub message: String,
-    /// The name that is unknown, and those that there are.
+    /// Unknown name, and the known ones.
     pub unknown: Option<(String, Vec<String>)>,
 }

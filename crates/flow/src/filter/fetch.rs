@@ -1,4 +1,4 @@
-//! Fetches the fields of an event that an expression needs, and no others.
+//! Fetches only the fields of an event that an expression needs.
 
 use std::ops::Range;
 
@@ -6,12 +6,12 @@ use ichnos_model::{Event, Field, LogText, Real, Scope, Text, Uuid, Visitor, Wide
 
 use super::value::Value;
 
-/// A field that is fetched, or one of several of which at most one is there (options of variants).
+/// A fetched field, or several options of variants, at most one of which is present.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Register {
     pub(super) scope: Scope,
     pub(super) targets: Vec<Target>,
-    /// Whether the elements of the array that it is are fetched, too.
+    /// `true` if the elements of the array are fetched, too.
     pub(super) has_elements: bool,
 }
 
@@ -19,31 +19,31 @@ pub(super) struct Register {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Target {
     pub(super) node: usize,
-    /// The arrays around it of which one element is wanted, the outermost first.
+    /// Arrays around it of which one element is wanted, the outermost first.
     pub(super) elements: Vec<ElementOf>,
-    /// If its elements are wanted: their node.
+    /// Node of its elements, if these are wanted.
     pub(super) element: Option<usize>,
 }
 
 /// An element of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ElementOf {
-    /// The node of the array.
+    /// Node of the array.
     pub(super) array: usize,
-    /// The node of its elements.
+    /// Node of its elements.
     pub(super) element: usize,
-    /// From the end if negative.
+    /// Index of the element, from the end if negative.
     pub(super) index: i64,
 }
 
-/// What is fetched of a scope.
+/// Fields to fetch from a scope.
 #[derive(Debug)]
 pub(super) struct ScopeFetch {
     scope: Scope,
     registers: Vec<usize>,
     wanted: Vec<Wanted>,
     tracks: Vec<ElementOf>,
-    /// The nodes that are looked at at all.
+    /// Range of the relevant nodes.
     nodes: Range<usize>,
 }
 
@@ -52,30 +52,30 @@ struct Wanted {
     node: usize,
     register: usize,
     part: Part,
-    /// The arrays around it, among the tracks of the scope.
+    /// Arrays around it, among the tracks of the scope.
     tracks: Range<usize>,
 }
 
-/// What of a field is fetched.
+/// Part of a field to fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Value,
-    /// It is an array: how many elements it has, and where they are.
+    /// The number and the positions of an array's elements.
     Array,
-    /// It is an element of that.
+    /// An element of an array.
     Element,
 }
 
-/// Of what a scope is that an event has no plan of: the message that its class renders.
+/// Bit for the message that the class renders, which has no plan in the event.
 pub(super) const MESSAGE: u8 = 1 << 7;
 
-/// The bit of a scope in a set of them.
+/// Bit of a scope in a set of scopes.
 pub(super) const fn bit(scope: Scope) -> u8 {
     1 << scope as u8
 }
 
 impl ScopeFetch {
-    /// What is fetched of all scopes for these registers.
+    /// Returns the fields to fetch from all scopes for these registers.
     pub(super) fn all(registers: &[Register]) -> Vec<Self> {
         let scopes =
             Scope::ALL.into_iter().filter(|scope| registers.iter().any(|register| register.scope == *scope));
@@ -109,31 +109,31 @@ impl ScopeFetch {
     }
 }
 
-/// What was fetched of an event: memory that is used again for the next one.
+/// Fetched fields of an event, in memory that is reused for the next one.
 #[derive(Debug, Default)]
 pub(super) struct Fetched {
-    /// The scopes that were fetched.
+    /// Scopes that were fetched.
     done: u8,
     slots: Vec<Slot>,
-    /// Of strings and BLOBs.
+    /// Bytes of strings and BLOBs.
     bytes: Vec<u8>,
-    /// Of arrays, with their registers.
+    /// Elements of arrays, with their registers.
     elements: Vec<(usize, Slot)>,
     counters: Vec<Counter>,
-    /// The element that a condition is about.
+    /// Element that a condition tests.
     element: Slot,
-    /// The message that the class renders.
+    /// Message that the class renders.
     message: Slot,
 }
 
-/// Which element of an array is current, and which is wanted.
+/// Current and wanted element of an array.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counter {
     current: i64,
     wanted: i64,
 }
 
-/// A value that was fetched.
+/// A fetched value.
 #[derive(Clone, Copy, Debug, Default)]
 enum Slot {
     #[default]
@@ -141,18 +141,18 @@ enum Slot {
     Boolean(bool),
     Integer(i128),
     Float(f64),
-    /// From an index in the bytes on.
+    /// Beginning and end of a text in the bytes.
     Text(usize, usize),
     Blob(usize, usize),
     Guid(Uuid),
     /// A structure or the like.
     Structure,
-    /// This many elements, from an index in the elements on, if they were fetched.
+    /// Number of elements, and the index of the first one in the elements, if they were fetched.
     Array(u64, usize),
 }
 
 impl Fetched {
-    /// Forgets the event before.
+    /// Clears the previous event.
     #[inline]
     pub(super) fn clear(&mut self) {
         self.done = 0;
@@ -160,7 +160,7 @@ impl Fetched {
         self.elements.clear();
     }
 
-    /// Fetches scopes, if that has not been done.
+    /// Fetches scopes, unless done already.
     #[inline]
     pub(super) fn fetch(&mut self, event: &Event<'_>, scopes: u8, all: &[ScopeFetch], registers: usize) {
         if scopes & !self.done != 0 {
@@ -180,7 +180,7 @@ impl Fetched {
             }
             self.counters.clear();
             self.counters.resize(fetch.tracks.len(), Counter::default());
-            // Readers deliver events that can be visited; what cannot be is not there.
+            // Readers deliver events that can be visited; unreadable fields count as absent.
             let _ = if fetch.tracks.is_empty() {
                 event.visit(fetch.scope, &mut Fetcher::<false> { fetch, fetched: self })
             } else {
@@ -196,7 +196,7 @@ impl Fetched {
     }
 
     fn render(&mut self, event: &Event<'_>, text: LogText) -> Slot {
-        /// What a message is cut to.
+        /// Maximum length of a message in bytes; longer ones are cut.
         const LONGEST: usize = 1 << 20;
         struct Message<'b>(&'b mut Vec<u8>, usize);
         impl std::fmt::Write for Message<'_> {
@@ -209,7 +209,7 @@ impl Fetched {
             }
         }
         let begin = self.bytes.len();
-        // An error is one of the limit.
+        // The only error is reaching the limit.
         let _ = (text.write)(event, &mut Message(&mut self.bytes, begin + LONGEST));
         Slot::Text(begin, self.bytes.len())
     }
@@ -226,18 +226,18 @@ impl Fetched {
         }
     }
 
-    /// The value of a register.
+    /// Returns the value of a register.
     #[inline]
     pub(super) fn value(&self, register: usize) -> Value<'_> {
         self.slots.get(register).map_or(Value::Unknown, |slot| self.value_of(*slot))
     }
 
-    /// Whether a register has anything at all.
+    /// Returns `true` if a register has a value.
     pub(super) fn has(&self, register: usize) -> bool {
         !matches!(self.slots.get(register), None | Some(Slot::Nothing))
     }
 
-    /// How many elements the array has.
+    /// Returns the number of elements of the array.
     pub(super) fn array_length(&self, register: usize) -> Option<u64> {
         match self.slots.get(register) {
             Some(Slot::Array(length, _)) => Some(*length),
@@ -245,7 +245,8 @@ impl Fetched {
         }
     }
 
-    /// Where the elements of an array are that were fetched, perhaps among others; None if the array is not there.
+    /// Returns a range that contains the fetched elements of an array, perhaps among others; `None` if the
+    /// array is absent.
     pub(super) fn elements(&self, register: usize) -> Option<Range<usize>> {
         match self.slots.get(register) {
             Some(Slot::Array(_, begin)) => Some(*begin..self.elements.len()),
@@ -253,7 +254,7 @@ impl Fetched {
         }
     }
 
-    /// Makes this one of all elements the one that a condition is about; false if it is of another array.
+    /// Selects an element for a condition. Returns `false` if it belongs to another array.
     pub(super) fn set_element(&mut self, register: usize, index: usize) -> bool {
         let element = self.elements.get(index).filter(|(of, _)| *of == register);
         self.element = element.map(|(_, slot)| *slot).unwrap_or_default();
@@ -269,14 +270,14 @@ impl Fetched {
     }
 }
 
-/// Takes what is wanted of a scope.
+/// Receives the wanted fields of a scope.
 struct Fetcher<'f, const TRACKS: bool> {
     fetch: &'f ScopeFetch,
     fetched: &'f mut Fetched,
 }
 
 impl<const TRACKS: bool> Fetcher<'_, TRACKS> {
-    /// A field begins; an array with its number of elements. Calls `slot` for its value if it is wanted.
+    /// Begins a field, or an array with its number of elements. Calls `slot` for its value if wanted.
     #[inline]
     fn begin(&mut self, field: Field<'_>, length: Option<u64>, slot: impl FnOnce(&mut Fetched) -> Slot) {
         let node = field.index();
@@ -321,7 +322,7 @@ impl<const TRACKS: bool> Fetcher<'_, TRACKS> {
             if track.array == node {
                 let length = i64::try_from(length.unwrap_or(0)).unwrap_or(i64::MAX);
                 let wanted = if track.index < 0 { length.saturating_add(track.index) } else { track.index };
-                // None of the elements is the one before the first.
+                // An index before the first element matches no element.
                 *counter = Counter { current: -1, wanted: if wanted < 0 { i64::MAX } else { wanted } };
             }
         }

@@ -4,7 +4,7 @@ use memchr::memmem::Finder;
 
 use super::syntax::Literal;
 
-/// A string in which stars stand for any text.
+/// A string whose stars match any text.
 #[derive(Clone, Debug)]
 pub(super) struct Glob {
     first: Box<[u8]>,
@@ -13,7 +13,7 @@ pub(super) struct Glob {
 }
 
 impl Glob {
-    /// None if there is no star.
+    /// Makes a pattern; `None` without a star.
     pub(super) fn new(literal: &Literal) -> Option<Self> {
         let text = literal.text.as_bytes();
         let (first_star, last_star) = (*literal.stars.first()?, *literal.stars.last()?);

@@ -1,11 +1,11 @@
 //! Typed expressions that select events.
 //!
-//! An [`Expression`] is parsed first, then checked against the classes of the traces that are to be read
-//! ([`Filter::new`]), and compiled once for each event record class that is met. A [`Selector`] evaluates it on a
-//! thread: nothing is allocated for an event, and only the scopes that decide are decoded.
+//! An [`Expression`] is parsed first, then checked against the classes of the traces to read
+//! ([`Filter::new`]), and compiled once for each event record class. A [`Selector`] evaluates it on a thread:
+//! nothing is allocated for an event, and only the scopes that decide are decoded.
 //!
-//! A condition holds, does not hold, or is unknown, because a field is not there in an event: then what is made of it
-//! is unknown too, as far as nothing else decides. Only events of which the whole expression holds are selected.
+//! A condition is true, false, or unknown because a field is missing in an event. Conditions made of it are then
+//! unknown as well, unless other parts decide. Only events for which the whole expression is true are selected.
 //!
 //! The language is described in `docs/expressions.md`.
 
@@ -43,7 +43,7 @@ use property::Alias;
 use survey::Survey;
 use syntax::{CompareOp, Node, NodeKind, Path};
 
-/// An expression that follows the grammar. Shown, it is the same expression with all parentheses.
+/// A parsed expression. Displayed with all parentheses.
 #[derive(Clone, Debug)]
 pub struct Expression {
     source: Arc<str>,
@@ -52,21 +52,21 @@ pub struct Expression {
 }
 
 impl Expression {
-    /// Longest expression, in bytes.
+    /// Maximum length of an expression in bytes.
     pub const MOST_BYTES: usize = parser::MOST_BYTES;
-    /// How often parts of an expression can be within one another.
+    /// Maximum nesting depth of an expression.
     pub const DEPTH: usize = parser::DEPTH;
 
-    /// Reads an expression.
+    /// Parses an expression.
     ///
     /// # Errors
-    /// If it does not follow the grammar, or is longer or more deeply nested than is allowed.
+    /// If it breaks the grammar, or is longer or more deeply nested than allowed.
     pub fn parse(text: &str) -> Result<Self, FilterError> {
         let (root, patterns) = parser::parse(text)?;
         Ok(Self { source: text.into(), root: Arc::new(root), patterns })
     }
 
-    /// As it was written.
+    /// Returns the expression as written.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.source
@@ -93,17 +93,16 @@ impl fmt::Display for Expression {
     }
 }
 
-/// The traces that an expression is for.
+/// Traces for an expression.
 #[derive(Clone, Copy, Debug)]
 pub struct FilterScope<'t> {
     /// All of the traces.
     pub traces: &'t [Arc<Trace>],
-    /// Whether they have event record classes that are only met while reading. Names that no class has are no
-    /// error then.
+    /// `true` if they have event record classes that are discovered while reading. Unknown names are no error then.
     pub has_dynamic_classes: bool,
 }
 
-/// An expression for certain traces, to be used by any number of threads, and for events of these traces only.
+/// An expression for certain traces and their events, usable by any number of threads.
 #[derive(Clone)]
 pub struct Filter {
     shared: Arc<Shared>,
@@ -111,13 +110,13 @@ pub struct Filter {
 
 struct Shared {
     expression: Expression,
-    /// Programs are found by their addresses.
+    /// Traces, kept because programs are found by their addresses.
     traces: Vec<Arc<Trace>>,
     times: HashMap<String, Result<i128, String>>,
-    /// Set if classes are only known after reading.
+    /// `true` if classes are known only after reading.
     is_open: bool,
     aliases: Vec<Alias>,
-    /// Whether it depends on more of the data stream than the class.
+    /// `true` if it depends on the data stream, not only on its class.
     depends_on_stream: bool,
     window: Window,
     warnings: Vec<FilterWarning>,
@@ -125,15 +124,15 @@ struct Shared {
     excluded: Mutex<Excluded>,
 }
 
-/// Classes of which no event is selected: by trace, data stream class, and data stream if it depends on that.
+/// Classes without selected events: by trace, data stream class, and data stream if it depends on that.
 type Excluded = HashMap<(usize, usize, Option<u32>), Option<Arc<ExcludedClasses>>>;
 
-/// What a program is for.
+/// Key of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct ProgramKey {
     trace: usize,
     stream_class: usize,
-    /// If it depends on that.
+    /// Key of the data stream, if it depends on that.
     stream: Option<u32>,
     class: usize,
 }
@@ -147,13 +146,13 @@ impl fmt::Debug for Filter {
 impl Filter {
     /// Checks an expression against the classes of traces.
     ///
-    /// `resolve_time` gives the nanoseconds from the origin that a point in time stands for, as it is written in the
-    /// expression: `09:22:11.95`, `2026-05-22 09:22`, `+3s`, `-5s`, `@12`, or what is in a string that is compared with
-    /// the time. It is called while this function runs only.
+    /// `resolve_time` returns the nanoseconds from the origin for a point in time, as written in the
+    /// expression: `09:22:11.95`, `2026-05-22 09:22`, `+3s`, `-5s`, `@12`, or the content of a string that is
+    /// compared with the time. It is only called during this function.
     ///
     /// # Errors
-    /// If there is a name that no event has which could be selected, if an operator cannot be applied to the types
-    /// in any class, or if a time cannot be used.
+    /// If no event that could be selected has the field or property of a name, if an operator cannot be
+    /// applied to the types in any class, or if a time cannot be used.
     pub fn new(
         expression: &Expression,
         scope: FilterScope<'_>,
@@ -184,7 +183,9 @@ impl Filter {
             }
         });
         let is_time = |path: &Path| {
-            let alias = property::alias(path).filter(|alias| path.is_property || aliases.contains(alias));
+            // In a class that is met later, it may be a field.
+            let is_used = |alias: &Alias| path.is_property || !is_open && aliases.contains(alias);
+            let alias = property::alias(path).filter(is_used);
             alias.map(|alias| alias.property).or(path.word()) == Some("time")
         };
         let window =
@@ -199,7 +200,7 @@ impl Filter {
             depends_on_stream,
             window: Window {
                 begin: window.begin,
-                // The first time alone if there is none in it: no event is selected.
+                // The first time alone if the window is empty: no event is selected.
                 end: window.end.map(|end| end.max(window.begin.unwrap_or(end))),
             },
             warnings,
@@ -210,29 +211,29 @@ impl Filter {
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// The expression.
+    /// Returns the expression.
     #[must_use]
     pub fn expression(&self) -> &Expression {
         &self.shared.expression
     }
 
-    /// A part of the timeline in which all events lie that are selected: to read no more than that.
+    /// Returns a part of the timeline that contains all selected events, to read no more than that.
     #[must_use]
     pub fn window(&self) -> Window {
         self.shared.window
     }
 
-    /// What is probably not meant.
+    /// Returns hints on parts that are probably not intended.
     #[must_use]
     pub fn warnings(&self) -> &[FilterWarning] {
         &self.shared.warnings
     }
 
-    /// Checks the expression again, now for the classes that were met while reading: as [`Filter::new`] does where all
-    /// classes are known. Nothing if it did, or if no class was met.
+    /// Checks the expression again, now for the classes that were discovered while reading, as [`Filter::new`] does if
+    /// all classes are known. Returns nothing if it did, or if no class was discovered.
     ///
     /// # Errors
-    /// If there is a name that no event has, or an operator that cannot be applied to the types in any class.
+    /// If no event has the field or property of a name, or an operator cannot be applied to the types in any class.
     pub fn review(&self) -> Result<Vec<FilterWarning>, FilterError> {
         let Expression { source, root, patterns } = &self.shared.expression;
         let (traces, aliases) = (&self.shared.traces[..], &self.shared.aliases[..]);
@@ -248,17 +249,17 @@ impl Filter {
         })
     }
 
-    /// The time that a text of the expression stands for.
+    /// Returns the time of a text in the expression.
     fn resolved(&self, text: &str) -> Result<i128, String> {
         let time = self.shared.times.get(text).cloned();
         time.unwrap_or_else(|| Err("it was not resolved".to_owned()))
     }
 
-    /// The event record classes of a data stream of which no event is selected, whatever is in it; None if there are
-    /// none, or if finding out would take long.
+    /// Returns the event record classes of a data stream that have no selected events in any case; `None` if
+    /// there are none, or if finding out would take long.
     #[must_use]
     pub fn excluded_classes(&self, stream: &DataStream) -> Option<Arc<ExcludedClasses>> {
-        /// How many classes are looked at, those of each data stream if it depends on that.
+        /// Maximum number of classes to check, for each data stream if it depends on that.
         const MOST_CLASSES: usize = 100_000;
         let of_stream = self.shared.depends_on_stream.then_some(stream.key);
         let key = (Arc::as_ptr(&stream.trace).addr(), stream.class_index, of_stream);
@@ -278,11 +279,11 @@ impl Filter {
         excluded.entry(key).or_insert(classes.map(Arc::new)).clone()
     }
 
-    /// What evaluates it on a thread.
+    /// Returns an evaluator for a thread.
     #[must_use]
     pub fn selector(&self) -> Selector {
         Selector {
-            // Each has a memory of its own for its searches.
+            // Each clone has its own memory for searches.
             patterns: self.shared.expression.patterns.clone(),
             shared: Arc::clone(&self.shared),
             streams: Vec::new(),
@@ -292,7 +293,7 @@ impl Filter {
         }
     }
 
-    /// The program for the class of an event.
+    /// Returns the program for the class of an event.
     fn program(&self, key: ProgramKey, event: &Event<'_>) -> Arc<Program> {
         let programs = || self.shared.programs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(program) = programs().get(&key) {
@@ -313,16 +314,16 @@ impl Filter {
 pub struct Selector {
     shared: Arc<Shared>,
     patterns: Vec<Regex>,
-    /// By the key of the data stream: which of the tables, from 1 on; 0 is unknown.
+    /// Table of each data stream by key, from 1 on; 0 is unknown.
     streams: Vec<u32>,
-    /// By the index of the class.
+    /// Tables by the index of the class.
     tables: Vec<Vec<Entry>>,
-    /// The tables of data stream classes.
+    /// Tables of data stream classes.
     by_class: HashMap<(usize, usize), u32>,
     fetched: Fetched,
 }
 
-/// What is known of a class.
+/// Verdict on a class.
 #[derive(Clone, Default)]
 enum Entry {
     #[default]
@@ -345,13 +346,13 @@ impl fmt::Debug for Selector {
 }
 
 impl Selector {
-    /// What it evaluates.
+    /// Returns the filter that it evaluates.
     #[must_use]
     pub fn filter(&self) -> Filter {
         Filter { shared: Arc::clone(&self.shared) }
     }
 
-    /// Whether an event is selected.
+    /// Returns `true` if an event is selected.
     #[inline]
     pub fn selects(&mut self, event: &Event<'_>) -> bool {
         let table = self.streams.get(event.stream.key as usize).copied().unwrap_or(0);
@@ -364,7 +365,7 @@ impl Selector {
         }
     }
 
-    /// The same for the first event of a class of a data stream.
+    /// Decides the first event of a class of a data stream.
     #[cold]
     #[inline(never)]
     fn selects_first(&mut self, event: &Event<'_>) -> bool {
@@ -372,7 +373,7 @@ impl Selector {
         let trace = Arc::as_ptr(&stream.trace).addr();
         let filter = self.filter();
         let Some(class) = event.class_index() else {
-            // Its plans are from elsewhere: nothing can be kept for it.
+            // Its plans are from elsewhere: nothing can be cached.
             let program = filter.compile(Class::of(event));
             return program.selects(event, &mut self.fetched, &self.patterns);
         };
@@ -410,7 +411,7 @@ impl Selector {
     }
 }
 
-/// The time that a part stands for.
+/// Time of a part.
 fn time_of(node: &Node, source: &str, resolve: &dyn Fn(&str) -> Result<i128, String>) -> Option<i128> {
     match &node.kind {
         NodeKind::Time(text) => resolve(text).ok(),
@@ -422,7 +423,7 @@ fn time_of(node: &Node, source: &str, resolve: &dyn Fn(&str) -> Result<i128, Str
     }
 }
 
-/// The part of the timeline in which all events lie of which a condition holds.
+/// Part of the timeline that contains all events for which a condition is true.
 fn window_of(
     node: &Node,
     is_time: &dyn Fn(&Node) -> bool,

@@ -1,4 +1,4 @@
-//! Reads expressions: a parser that climbs precedences.
+//! A precedence climbing parser of expressions.
 
 use std::ops::Range;
 
@@ -9,20 +9,20 @@ use super::syntax::{ArithmeticOp, CompareOp, Node, NodeKind, PartOp, Path, Patte
 use super::token::{Token, quote, tokens, unescaped, unquoted};
 use super::value::{Value, compare};
 
-/// Longest expression, in bytes.
+/// Maximum length of an expression in bytes.
 pub(super) const MOST_BYTES: usize = 64 << 10;
-/// How deep expressions can be nested: operators on one level count as often as they are applied to one another.
+/// Maximum nesting depth of expressions; operators on one level count as often as they are applied to one another.
 pub(super) const DEPTH: usize = 50;
-/// How deep the parser can be within itself: up to three steps for each operator with parentheses around it.
+/// Maximum nesting depth of the parser: up to three steps for each operator with parentheses around it.
 const NESTING: usize = 3 * DEPTH + 10;
-/// Sizes that are tried for a compiled regular expression, in bytes, and with each what its searches may keep.
+/// Sizes to try for a compiled regular expression in bytes, each with the memory for its searches.
 const REGEX_BYTES: [(usize, usize); 3] = [(16 << 10, 128 << 10), (128 << 10, 512 << 10), (1 << 20, 1 << 20)];
 /// Memory limit of all regular expressions of an expression, in bytes.
 const REGEX_BYTES_TOGETHER: usize = 64 << 20;
-/// Steps of a name.
+/// Maximum number of steps of a name.
 const STEPS: usize = 64;
 
-/// Reads an expression, with the regular expressions in it.
+/// Parses an expression, with its regular expressions.
 pub(super) fn parse(source: &str) -> Result<(Node, Vec<Regex>), FilterError> {
     if source.len() > MOST_BYTES {
         let message = format!("the expression is longer than {MOST_BYTES} bytes");
@@ -57,7 +57,7 @@ struct Parser<'s> {
     source: &'s str,
     tokens: Vec<(Token, Range<usize>)>,
     at: usize,
-    /// How deep the current token is nested.
+    /// Nesting depth of the current token.
     depth: usize,
     patterns: Vec<Regex>,
     /// Memory limit of further regular expressions, in bytes.
@@ -103,7 +103,7 @@ impl<'s> Parser<'s> {
         matches!(self.peek(), Token::Name { name, quoted: false } if self::keyword(name) == Some(keyword))
     }
 
-    /// Returns `true` if this word comes next, in small letters or capitals; it is not a keyword elsewhere.
+    /// Returns `true` if this word comes next, in lower case or capitals; it is not a keyword elsewhere.
     fn is_word(&self, word: &str) -> bool {
         let is_form = |name: &str| name == word || name == word.to_ascii_uppercase();
         matches!(self.peek(), Token::Name { name, quoted: false } if is_form(name))
@@ -119,7 +119,7 @@ impl<'s> Parser<'s> {
         if self.next_if(sign) { Ok(()) } else { Err(self.expected(&format!("`{sign}`"))) }
     }
 
-    /// A node around others.
+    /// Makes a node with children.
     fn node(&self, begin: usize, kind: NodeKind, depth: usize) -> Result<Deep, FilterError> {
         let end =
             self.at.checked_sub(1).and_then(|at| self.tokens.get(at)).map_or(begin, |(_, span)| span.end);
@@ -154,7 +154,7 @@ impl<'s> Parser<'s> {
         self.sequence("&&", "and", Self::negation, NodeKind::And)
     }
 
-    /// Parts with an operator between them.
+    /// Parses operands separated by an operator.
     fn sequence(
         &mut self,
         sign: &str,
@@ -174,7 +174,7 @@ impl<'s> Parser<'s> {
         match nodes.len() {
             1 => Ok((nodes.remove(0), depth)),
             _ => {
-                // Those in parentheses are of the same sequence.
+                // Sequences in parentheses join the same sequence.
                 let flat = nodes.into_iter().flat_map(|node| match (kind(Vec::new()), node.kind) {
                     (NodeKind::And(_), NodeKind::And(inner)) | (NodeKind::Or(_), NodeKind::Or(inner)) => {
                         inner
@@ -239,7 +239,7 @@ impl<'s> Parser<'s> {
         Ok(found)
     }
 
-    /// What comes behind `in`.
+    /// Parses the list after `in`.
     fn list(&mut self) -> Result<Deep, FilterError> {
         let begin = self.span().start;
         if !self.next_if("[") {
@@ -260,7 +260,7 @@ impl<'s> Parser<'s> {
         self.node(begin, NodeKind::List(nodes), depth + 1)
     }
 
-    /// A value of a list, or a range of values.
+    /// Parses a value of a list, or a range of values.
     fn item(&mut self) -> Result<Deep, FilterError> {
         let start = self.span().start;
         let is_open = matches!(self.peek(), Token::Sign(".."));
@@ -278,15 +278,15 @@ impl<'s> Parser<'s> {
         let (node, depth) = self.node(start, NodeKind::Range(begin, end), depth + 1)?;
         let error = |message: &str| FilterError::syntax(self.source, node.span.clone(), message);
         match &node.kind {
-            NodeKind::Range(None, None) => {
-                Err(error("a range needs a begin or an end")
-                    .help("ranges are written `1..5`, `1..` or `..5`"))
-            }
+            NodeKind::Range(None, None) => Err(error("a range needs a beginning or an end")
+                .help("ranges are written `1..5`, `1..` or `..5`")),
             NodeKind::Range(Some(begin), Some(end))
-                if let (Some(begin), Some(end)) = (number(begin), number(end))
+                if let (begin_span, end_span) = (begin.span.clone(), end.span.clone())
+                    && let (Some(begin), Some(end)) = (number(begin), number(end))
                     && compare(CompareOp::Greater, begin, end) == Some(true) =>
             {
-                Err(error("the range ends before it begins").help("the smaller value comes first"))
+                let error = FilterError::reversed(self.source, node.span.clone(), &begin_span, &end_span);
+                Err(FilterError { kind: FilterErrorKind::Syntax, ..error })
             }
             _ => Ok((node, depth)),
         }
@@ -303,7 +303,7 @@ impl<'s> Parser<'s> {
         };
         let quote = self.source.as_bytes().get(span.start).copied().map_or('"', char::from);
         self.at += 1;
-        // A regular expression has escapes of its own: only the quote is not part of it.
+        // A regular expression has its own escapes: only an escaped quote loses its backslash.
         let mut text = String::new();
         let mut rest = self.source[content].chars();
         while let Some(c) = rest.next() {
@@ -316,7 +316,7 @@ impl<'s> Parser<'s> {
         let regex = self.compiled(&text).map_err(|error| {
             let reason = match error {
                 regex::Error::CompiledTooBig(_) => "it would take too much memory".to_owned(),
-                // Its last line says what is wrong; the others show where, as ours do.
+                // Its last line describes the error; the others show the place, as ours do.
                 error => {
                     let text = error.to_string();
                     let last = text.lines().last().unwrap_or_default();
@@ -329,7 +329,7 @@ impl<'s> Parser<'s> {
         Ok(Pattern { text, index: self.patterns.len() - 1 })
     }
 
-    /// A regular expression with the least memory that it can have of what is left.
+    /// Compiles a regular expression with the smallest sufficient size within the remaining memory.
     fn compiled(&mut self, text: &str) -> Result<Regex, regex::Error> {
         for (size, searches) in REGEX_BYTES {
             let left = self.regex_bytes.checked_sub(size + searches);
@@ -351,7 +351,7 @@ impl<'s> Parser<'s> {
         Err(regex::Error::CompiledTooBig(REGEX_BYTES[2].0))
     }
 
-    /// Operators between values that bind more tightly than `above`.
+    /// Parses operators between values that bind more tightly than `above`.
     fn arithmetic(&mut self, above: u8) -> Result<Deep, FilterError> {
         let begin = self.span().start;
         let (mut node, mut depth) = self.nested(Self::unary)?;
@@ -385,14 +385,14 @@ impl<'s> Parser<'s> {
         };
         self.at += 1;
         if sign == "+" {
-            // From the beginning of the trace.
+            // Relative to the beginning of the trace.
             return match self.peek() {
                 Token::Duration(_) | Token::Integer(_) | Token::Float(_) => {
                     self.at += 1;
                     let end = self.tokens[self.at - 1].1.end;
                     self.node(begin, NodeKind::Time(self.source[begin..end].to_owned()), 1)
                 }
-                _ => Err(self.expected("a duration behind `+`, which stands for a time from the beginning")),
+                _ => Err(self.expected("a duration after `+`, for a time from the beginning")),
             };
         }
         let (node, depth) = self.nested(Self::unary)?;
@@ -507,7 +507,7 @@ impl<'s> Parser<'s> {
                 Ok(Step::Member(name))
             }
             Token::Integer(_) | Token::Float(_) if !is_first => {
-                let error = self.expected("a name behind the point");
+                let error = self.expected("a name after the point");
                 Err(error.help("elements of arrays are written `a[0]`"))
             }
             _ => Err(self.expected("a name")),
@@ -515,11 +515,16 @@ impl<'s> Parser<'s> {
     }
 }
 
-/// The number that a part is; none if it is no number.
+/// Number of a part, if it is a number.
 fn number(node: &Node) -> Option<Value<'static>> {
-    match node.kind {
-        NodeKind::Integer(value) | NodeKind::Duration(value) => Some(Value::Integer(value)),
-        NodeKind::Float(value) => Some(Value::Float(value)),
+    match &node.kind {
+        NodeKind::Integer(value) | NodeKind::Duration(value) => Some(Value::Integer(*value)),
+        NodeKind::Float(value) => Some(Value::Float(*value)),
+        NodeKind::Negate(inner) => match number(inner)? {
+            Value::Integer(value) => value.checked_neg().map(Value::Integer),
+            Value::Float(value) => Some(Value::Float(-value)),
+            _ => None,
+        },
         _ => None,
     }
 }

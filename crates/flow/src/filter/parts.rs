@@ -6,6 +6,7 @@ use super::class::Type;
 use super::compile::{Compiler, Finding, Mismatch, bytes_of};
 use super::program::{Leaf, Part, Test};
 use super::syntax::{Node, NodeKind, PartOp};
+use super::value::SortedRanges;
 
 impl Compiler<'_> {
     /// Returns `true` if a value has a part.
@@ -15,7 +16,7 @@ impl Compiler<'_> {
             NodeKind::Text(literal) => Some(literal),
             _ => None,
         };
-        // Checked even where there is nothing that could have it.
+        // Checked even if no value can contain it.
         let parts = self.value(part);
         self.fitting(node, found, |compiler, found| {
             if !matches!(found.kind, Type::Enumeration(_)) {
@@ -25,17 +26,17 @@ impl Compiler<'_> {
                 (Type::Enumeration(names), Some(literal)) => {
                     let is_wanted = |name: &str| op.holds(name.as_bytes(), literal.text.as_bytes());
                     let ranges = compiler.ranges(names, is_wanted, &node.span);
-                    Ok(compiler.leaf(Leaf::Ranges(found.code, ranges)))
+                    Ok(compiler.leaf(Leaf::Ranges(found.code, SortedRanges::new(ranges.0))))
                 }
                 (Type::Enumeration(_), None) => Err(Mismatch {
-                    message: format!("{} is no string in quotes", compiler.text(part)),
-                    help: Some("labels of enumerations are looked through for a string in quotes"),
+                    message: format!("{} is not a string in quotes", compiler.text(part)),
+                    help: Some("to search the labels of an enumeration, write a string in quotes"),
                 }),
                 (Type::Blob, Some(literal)) => match bytes_of(&literal.text) {
                     Some(bytes) => Ok(compiler.leaf(Leaf::Part(found.code, Arc::new(Part::new(op, &bytes))))),
                     None => Err(Mismatch {
                         message: format!(
-                            "{} is a BLOB, and {} is none",
+                            "{} is a BLOB, but {} is not",
                             compiler.text(value),
                             compiler.text(part)
                         ),
@@ -55,7 +56,7 @@ impl Compiler<'_> {
                     match parts.first() {
                         Some(other) if tests.is_empty() => Err(Mismatch {
                             message: format!(
-                                "{} is {}, and {} is {}",
+                                "{} is {}, but {} is {}",
                                 compiler.text(value),
                                 found.kind.name(),
                                 compiler.text(part),
@@ -70,7 +71,7 @@ impl Compiler<'_> {
                     compiler.contained(found, part, value)
                 }
                 (kind, _) => Err(Mismatch {
-                    message: format!("{} is {}, and a string is expected", compiler.text(value), kind.name()),
+                    message: format!("expected a string, but {} is {}", compiler.text(value), kind.name()),
                     help: matches!(kind, Type::Array(_)).then_some("an element is written `a[0]`"),
                 }),
             }

@@ -3,16 +3,16 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use ichnos_model::{Event, FieldRef, LevelScale, RangeSet, WallClock};
+use ichnos_model::{Event, FieldRef, LevelScale, WallClock};
 use memchr::memmem::Finder;
 use regex::bytes::Regex;
 
 use super::fetch::{Fetched, MESSAGE, Register, ScopeFetch, bit};
 use super::glob::Glob;
 use super::syntax::{ArithmeticOp, CompareOp, PartOp};
-use super::value::{Constant, Value, calculate, compare, is_ordered};
+use super::value::{Constant, SortedRanges, Value, calculate, compare, is_ordered};
 
-/// What decides whether events of a class are selected.
+/// Selects events of a class.
 #[derive(Debug)]
 pub(super) struct Program {
     test: Test,
@@ -25,12 +25,12 @@ pub(super) struct Program {
 pub(super) enum Code {
     Constant(Constant),
     Register(usize),
-    /// An integer with an offset that is always the same, and the register for events of which the scope is values.
+    /// Integer at a constant offset, and the register for events whose scope is values.
     Direct(Box<FieldRef>, usize),
     Time,
-    /// The message that the class renders.
+    /// Message that the class renders.
     Message,
-    /// The element of an array that the condition is about.
+    /// Element of an array that the condition tests.
     Element,
     /// A number as a level.
     Level(Box<Self>, LevelScale),
@@ -39,25 +39,25 @@ pub(super) enum Code {
     Arithmetic(ArithmeticOp, Box<[Self; 2]>),
     Negate(Box<Self>),
     Complement(Box<Self>),
-    /// Of a string: characters; of a BLOB: bytes.
+    /// Length of a string in characters, or of a BLOB in bytes.
     Length(Box<Self>),
-    /// Of an array.
+    /// Length of an array.
     ArrayLength(usize),
     Test(Box<Test>),
 }
 
-/// A condition, which holds, does not hold, or is unknown.
+/// A condition: true, false, or unknown.
 #[derive(Clone, Debug)]
 pub(super) enum Test {
     Constant(Option<bool>),
     All(Vec<Self>),
     Any(Vec<Self>),
     Not(Box<Self>),
-    /// Of several conditions of which at most one is known, that one.
+    /// The known one of several conditions; at most one is known.
     Known(Vec<Self>),
-    /// With the scopes that are needed.
+    /// A condition with the scopes it needs.
     Leaf(Needs, Box<Leaf>),
-    /// One of the elements of an array.
+    /// A condition on any element of an array.
     Element(usize, Needs, Box<Self>),
 }
 
@@ -65,23 +65,23 @@ pub(super) enum Test {
 pub(super) enum Leaf {
     Truth(Code),
     Compare(CompareOp, Code, Code),
-    /// A [`Code::Direct`] and an integer, as most comparisons are.
+    /// A [`Code::Direct`] and an integer, like most comparisons.
     CompareDirect(CompareOp, Box<FieldRef>, usize, i128),
-    /// Sorted.
+    /// Sorted integers.
     Integers(Code, Box<[i128]>),
-    Ranges(Code, RangeSet),
+    Ranges(Code, SortedRanges),
     /// Whether one of these bits is 1.
     Flag(Code, u128),
     Texts(Code, HashSet<Box<[u8]>>),
     Glob(Code, Arc<Glob>),
     Pattern(Code, usize),
-    /// A part that is always the same.
+    /// A constant part.
     Part(Code, Arc<Part>),
     PartOf(PartOp, Code, Code),
     Has(usize),
 }
 
-/// A part that a string or BLOB is looked through for.
+/// A part to search for in a string or BLOB.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     op: PartOp,
@@ -101,11 +101,11 @@ impl Part {
     }
 }
 
-/// The scopes that a condition needs.
+/// Scopes that a condition needs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Needs {
     always: u8,
-    /// Where they are values.
+    /// Scopes needed if they are values.
     values: u8,
 }
 
@@ -148,7 +148,7 @@ impl Code {
         }
     }
 
-    /// The value, if it is the same for all events of the class.
+    /// Returns the value, if it is the same for all events of the class.
     pub(super) fn constant(&self) -> Option<&Constant> {
         match self {
             Self::Constant(constant) => Some(constant),
@@ -160,7 +160,7 @@ impl Code {
 impl Test {
     pub(super) const UNKNOWN: Self = Self::Constant(None);
 
-    /// A condition about values, which is decided at once where these are the same for all events.
+    /// Makes a condition on values, decided at once if these are the same for all events.
     pub(super) fn leaf(leaf: Leaf, registers: &[Register], patterns: &[Regex]) -> Self {
         let leaf = leaf.simplified();
         let needs = match &leaf {
@@ -218,7 +218,7 @@ impl Test {
         Self::sequence(tests, true, Self::Any)
     }
 
-    /// `decisive`: what decides alone.
+    /// `decisive`: the result that decides alone.
     fn sequence(mut tests: Vec<Self>, decisive: bool, make: fn(Vec<Self>) -> Self) -> Self {
         if tests.iter().any(|test| matches!(test, Self::Constant(Some(known)) if *known == decisive)) {
             return Self::Constant(Some(decisive));
@@ -240,7 +240,7 @@ impl Test {
         }
     }
 
-    /// Whether one of the elements that a register has is one of which `test` holds.
+    /// Makes a condition that `test` is true for one of the elements in a register.
     pub(super) fn element(register: usize, test: Self, registers: &[Register]) -> Self {
         let needs = test.needs().and(Code::Register(register).needs(registers));
         Self::Element(register, needs, Box::new(test))
@@ -248,7 +248,7 @@ impl Test {
 }
 
 impl Leaf {
-    /// The same condition in the form that is evaluated fastest.
+    /// Converts the condition to the form that is evaluated fastest.
     fn simplified(self) -> Self {
         match self {
             Self::Compare(op, Code::Direct(field, register), Code::Constant(Constant::Integer(value))) => {
@@ -261,7 +261,7 @@ impl Leaf {
         }
     }
 
-    /// The result where nothing of an event is needed.
+    /// Returns the result if it does not depend on the event.
     fn constant(&self, patterns: &[Regex]) -> Option<bool> {
         let value = |code: &Code| match code {
             Code::Constant(constant) => constant.clone(),
@@ -282,13 +282,15 @@ impl Leaf {
         }
     }
 
-    /// The result for a value.
+    /// Returns the result for a value.
     #[inline]
     fn result(&self, value: Value<'_>, patterns: &[Regex]) -> Option<bool> {
         match (self, value) {
             (Self::Truth(_), Value::Boolean(value)) => Some(value),
             (Self::Integers(_, all), Value::Integer(value)) => Some(all.binary_search(&value).is_ok()),
-            (Self::Ranges(_, ranges), Value::Integer(value)) => Some(ranges.contains(value)),
+            (Self::Ranges(_, ranges), Value::Integer(value) | Value::Time(value)) => {
+                Some(ranges.contains(value))
+            }
             (Self::Flag(_, mask), Value::Integer(bits)) => Some(bits as u128 & mask != 0),
             (Self::Texts(_, all), Value::Text(text)) => Some(all.contains(text)),
             (Self::Glob(_, glob), Value::Text(text)) => Some(glob.matches(text)),
@@ -301,7 +303,7 @@ impl Leaf {
     }
 }
 
-/// Returns `true` if a value has another one as a part; `None` if one of them is missing.
+/// Returns `true` if a value contains another one; `None` if one of them is missing.
 fn part_holds(op: PartOp, whole: Value<'_>, part: Value<'_>) -> Option<bool> {
     match (whole, part) {
         (Value::Text(whole), Value::Text(part)) | (Value::Blob(whole), Value::Blob(part)) => {
@@ -316,7 +318,7 @@ impl Program {
         Self { test, registers: registers.len(), fetches: ScopeFetch::all(registers) }
     }
 
-    /// Whether all events are selected, or none of them; None: that depends on the event.
+    /// Returns `true` or `false` if all or no events are selected; `None` if it depends on the event.
     pub(super) fn verdict(&self) -> Option<bool> {
         match self.test {
             Test::Constant(known) => Some(known == Some(true)),
@@ -324,7 +326,7 @@ impl Program {
         }
     }
 
-    /// Whether an event is selected.
+    /// Returns `true` if an event is selected.
     #[inline]
     pub(super) fn selects(&self, event: &Event<'_>, fetched: &mut Fetched, patterns: &[Regex]) -> bool {
         fetched.clear();
@@ -332,7 +334,7 @@ impl Program {
     }
 }
 
-/// The evaluation for an event.
+/// Evaluation of an event.
 struct Evaluation<'e, 'a> {
     program: &'e Program,
     event: &'e Event<'a>,
@@ -341,7 +343,7 @@ struct Evaluation<'e, 'a> {
 }
 
 impl Evaluation<'_, '_> {
-    /// Whether a condition is known to be as wanted: what decides that first is all that is looked at.
+    /// Returns `true` if a condition is known to have the wanted result; stops at the first part that decides.
     fn is(&mut self, test: &Test, wanted: bool) -> bool {
         match test {
             Test::Constant(known) => *known == Some(wanted),
@@ -373,7 +375,7 @@ impl Evaluation<'_, '_> {
         self.fetched.fetch(self.event, needs.of(self.event), &program.fetches, program.registers);
     }
 
-    /// The result of a condition of which everything is fetched.
+    /// Returns the result of a condition after everything it needs is fetched.
     #[inline]
     fn leaf(&mut self, leaf: &Leaf) -> Option<bool> {
         match leaf {
@@ -413,7 +415,7 @@ impl Evaluation<'_, '_> {
         }
     }
 
-    /// An integer at the same offset of its scope in all events of the class; its register if the scope is values.
+    /// Integer at a constant offset of its scope in all events of the class; its register if the scope is values.
     #[inline]
     fn direct(&self, field: &FieldRef, register: usize) -> Option<i128> {
         if self.event.scopes.values.is_some_and(|values| values.has(field.scope())) {
@@ -467,7 +469,7 @@ impl Evaluation<'_, '_> {
                 _ => Value::Unknown,
             },
             Code::Length(code) => match self.value(code) {
-                // All bytes but those that continue a character.
+                // All bytes except those that continue a character.
                 Value::Text(text) => {
                     Value::Integer(text.iter().filter(|byte| **byte & 0xc0 != 0x80).count() as i128)
                 }

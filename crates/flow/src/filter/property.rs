@@ -1,4 +1,4 @@
-//! Properties of events that are no fields, or fields by what they mean.
+//! Properties of events, which are not fields, or are fields by their meaning.
 
 use std::borrow::Cow;
 
@@ -10,10 +10,10 @@ use super::program::Code;
 use super::syntax::{Path, Step};
 use super::value::Constant;
 
-/// The properties that come before fields of the same names.
+/// Properties that take precedence over fields of the same names.
 const RESERVED: [&str; 7] = ["event", "time", "stream", "trace", "host", "level", "env"];
 
-/// A name that other tools have for a property.
+/// A name of a property in other tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Alias {
     pub(super) name: &'static str,
@@ -21,7 +21,7 @@ pub(super) struct Alias {
 }
 
 /// Names of Perfetto, trace-cmd and bpftrace. Each is used where no event has a field of that name, and something says
-/// the property.
+/// the property; where classes are met while reading, in the classes without such a field.
 pub(super) const ALIASES: [Alias; 5] = [
     Alias { name: "name", property: "event" },
     Alias { name: "ts", property: "time" },
@@ -30,18 +30,18 @@ pub(super) const ALIASES: [Alias; 5] = [
     Alias { name: "comm", property: "process_name" },
 ];
 
-/// The property that other tools call by this name, if that is nothing else.
+/// Property with this name in other tools.
 pub(super) fn alias(path: &Path) -> Option<Alias> {
     let word = path.word()?;
     ALIASES.into_iter().find(|alias| alias.name == word)
 }
 
-/// Whether a name is that of a property even where a class has such a field.
+/// Returns `true` for names of properties even if a class has such a field.
 pub(super) fn is_reserved(name: &str) -> bool {
     RESERVED.contains(&name)
 }
 
-/// The names of all properties.
+/// Returns the names of all properties.
 pub(super) fn names() -> impl Iterator<Item = Cow<'static, str>> {
     let more = [
         "event.id",
@@ -58,7 +58,7 @@ pub(super) fn names() -> impl Iterator<Item = Cow<'static, str>> {
     RESERVED.into_iter().filter(|name| *name != "env").chain(more).map(Cow::Borrowed).chain(meanings)
 }
 
-/// Whether a meaning says nothing to people.
+/// Returns `true` for meanings of no interest to users.
 fn is_internal(meaning: Meaning) -> bool {
     matches!(meaning, Meaning::Hidden | Meaning::Rendered | Meaning::PairKey)
 }
@@ -73,7 +73,7 @@ fn integer(number: Option<u128>) -> Vec<Typed> {
     vec![Typed::constant(number.map_or(Constant::Unknown, Constant::Integer), Type::Integer)]
 }
 
-/// What a property is in the class; nothing if it has no such property.
+/// Values of a property in the class; empty if it has no such property.
 pub(super) fn find(compiler: &mut Compiler<'_>, first: &str, rest: &[Step]) -> Vec<Typed> {
     let class = compiler.class;
     let rest: Option<Vec<&str>> = rest
@@ -89,7 +89,7 @@ pub(super) fn find(compiler: &mut Compiler<'_>, first: &str, rest: &[Step]) -> V
         ("event", [] | ["name"]) => text(class.name()),
         ("event", ["id"]) => integer(Some(class.plans.class.id)),
         ("time", []) => vec![Typed { code: Code::Time, kind: Type::Time }],
-        // Where its file lies differs from machine to machine.
+        // The location of its file differs from machine to machine.
         ("stream", [] | ["name"]) => {
             text(class.stream.map(|stream| stream.name.rsplit('/').next().unwrap_or_default()))
         }
@@ -124,7 +124,7 @@ pub(super) fn find(compiler: &mut Compiler<'_>, first: &str, rest: &[Step]) -> V
     }
 }
 
-/// The member with a meaning, or else what the environment of the trace says.
+/// Member with a meaning, or else an entry of the trace's environment.
 fn first_of(compiler: &mut Compiler<'_>, meaning: Meaning, entry: &str) -> Vec<Typed> {
     let found = compiler.meaning(meaning, false);
     if found.is_empty() { environment(compiler, entry) } else { found }
@@ -140,7 +140,7 @@ fn environment(compiler: &Compiler<'_>, entry: &str) -> Vec<Typed> {
     }
 }
 
-/// The log level, or the number that stands for it.
+/// Log level, or its number.
 fn level(compiler: &mut Compiler<'_>, is_number: bool) -> Vec<Typed> {
     let class = compiler.class;
     let Some(role) = class.plans.class.log.as_ref() else { return Vec::new() };

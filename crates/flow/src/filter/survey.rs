@@ -1,4 +1,4 @@
-//! Looks at an expression for all classes of the traces before these are read.
+//! Checks an expression for all classes of the traces before reading.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
@@ -16,24 +16,24 @@ use super::property::{self, Alias};
 use super::syntax::{Literal, Node, NodeKind, Path, Step};
 use super::token::quote;
 
-/// Names that an error lists as candidates, and labels.
+/// Maximum number of names and labels that an error lists as candidates.
 const MOST_CANDIDATES: usize = 100_000;
-/// Classes that an error names.
+/// Maximum number of classes that an error names.
 const PLACES: usize = 3;
 
-/// An expression and the traces that it is for.
+/// An expression and its traces.
 pub(super) struct Survey<'s> {
     pub(super) source: &'s str,
     pub(super) root: &'s Node,
     pub(super) patterns: &'s [Regex],
     pub(super) traces: &'s [Arc<Trace>],
-    /// Whether further classes may be met while reading.
+    /// `true` if further classes may be discovered while reading.
     pub(super) is_open: bool,
     pub(super) times: &'s Times<'s>,
     pub(super) aliases: &'s [Alias],
 }
 
-/// What was found out about a part of the expression in all classes.
+/// Findings about a part of the expression in all classes.
 #[derive(Default)]
 struct Part {
     is_found: bool,
@@ -43,7 +43,7 @@ struct Part {
     labels: BTreeSet<String>,
 }
 
-/// By where the parts stand.
+/// Findings by the position of the parts.
 #[derive(Default)]
 struct Parts(HashMap<(usize, usize), Part>);
 
@@ -62,7 +62,7 @@ impl<'s> Survey<'s> {
     }
 
     /// Names of other tools that can stand for properties here: no event can have a field of that name, and something
-    /// says the property.
+    /// says the property. Where further classes may be met, that is decided for each class.
     pub(super) fn find_aliases(&self) -> Vec<Alias> {
         let mut wanted: Vec<Alias> = Vec::new();
         self.root.for_each(&mut |node| {
@@ -73,7 +73,7 @@ impl<'s> Survey<'s> {
             }
         });
         if self.is_open {
-            return Vec::new();
+            return wanted;
         }
         let is_usable = |alias: &Alias| {
             let (mut has_field, mut has_property) = (false, false);
@@ -92,14 +92,14 @@ impl<'s> Survey<'s> {
         wanted
     }
 
-    /// Returns `true` if a class is known at all.
+    /// Returns `true` if any class is known.
     pub(super) fn has_classes(&self) -> bool {
         let mut has_classes = false;
         self.for_each_class(false, &mut |_| has_classes = true);
         has_classes
     }
 
-    /// What is probably not meant.
+    /// Checks the expression and returns warnings.
     pub(super) fn run(&self) -> Result<Vec<FilterWarning>, FilterError> {
         let mut parts = Parts::default();
         let mut error = None;
@@ -151,7 +151,7 @@ impl<'s> Survey<'s> {
     fn check_types(&self, parts: &mut Parts) -> Result<(), FilterError> {
         let mut nodes = Vec::new();
         self.root.for_each(&mut |node| nodes.push(node));
-        // Values of lists are compared with what stands before the list.
+        // Values of lists are compared with the value before the list.
         let mut of_fields: HashSet<(usize, usize)> = HashSet::new();
         for node in &nodes {
             if let NodeKind::In { value, list, .. } = &node.kind
@@ -164,7 +164,7 @@ impl<'s> Survey<'s> {
         }
         for node in &nodes {
             let part = parts.at(&node.span);
-            // It may fit in classes that are met while reading.
+            // It may fit in classes that are discovered while reading.
             let mentions_field =
                 mentions_field(node) || of_fields.contains(&(node.span.start, node.span.end));
             let is_known = !self.is_open || !mentions_field;
@@ -195,7 +195,7 @@ impl<'s> Survey<'s> {
         Ok(())
     }
 
-    /// Passes all classes that are known; with `and_none` also one without fields for each data stream class.
+    /// Passes all known classes; with `and_none` also one without fields for each data stream class.
     fn for_each_class(&self, and_none: bool, take: &mut dyn FnMut(Class<'_>)) {
         let nothing = EventRecordPlans::default();
         let mut count = 0u64;
@@ -218,7 +218,7 @@ impl<'s> Survey<'s> {
         }
     }
 
-    /// Warnings of names that no event has.
+    /// Warnings of event names that do not exist.
     fn unknown_events(&self) -> Vec<FilterWarning> {
         let mut wanted: Vec<&Literal> = Vec::new();
         self.root.for_each(&mut |node| match &node.kind {
@@ -253,7 +253,7 @@ impl<'s> Survey<'s> {
         warnings.collect()
     }
 
-    /// Why no event that can be selected has what a name stands for. `is_explained`: by a warning.
+    /// Error of a name that no selectable event has. `is_explained`: a warning explains it.
     fn unknown_name(&self, span: &Range<usize>, path: &Path, is_explained: bool) -> Option<FilterError> {
         let mut places: BTreeSet<String> = BTreeSet::new();
         let mut names: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -303,14 +303,14 @@ impl<'s> Survey<'s> {
         let message = if exists {
             format!("no event that the rest of the expression selects has `{name}`")
         } else if is_property {
-            format!("nothing says the `{name}` of an event")
+            format!("no event has the property `{name}`")
         } else {
             format!("no event has a field `{name}`")
         };
         let kind = FilterErrorKind::UnknownName { name, candidates };
         let error = FilterError::new(kind, self.source, span.clone(), message);
         Some(if exists {
-            error.help(format!("it is there in {}", joined(&places)))
+            error.help(format!("it is in {}", joined(&places)))
         } else if !elsewhere.is_empty() {
             error.help(format!("there is {}", elsewhere.iter().cloned().collect::<Vec<_>>().join("; ")))
         } else if let Some(error) = self.without_quotes(&error) {
@@ -322,13 +322,13 @@ impl<'s> Survey<'s> {
         })
     }
 
-    /// The error for a name that is compared with a string, and so is probably a string itself.
+    /// Error of a name that is compared with a string, and so is probably a string itself.
     fn without_quotes(&self, error: &FilterError) -> Option<FilterError> {
         let mut found = None;
         let mut look = |value: &Node, other: &Node| {
             let is_in = other.span.start <= error.span.start && error.span.end <= other.span.end;
             let text = self.source.get(other.span.clone()).unwrap_or_default();
-            // The whole of what is written without blanks: `sched-switch` is no difference.
+            // Take the whole word up to blanks: `sched-switch` is not a difference.
             let is_word =
                 text.len() <= 100 && !text.contains(|c: char| c.is_whitespace() || "\"'`()".contains(c));
             if is_in && is_word && literal(value).is_none() {
@@ -363,7 +363,7 @@ impl<'s> Survey<'s> {
         found
     }
 
-    /// A type of a part that strings in quotes are compared with, if it has one in a class.
+    /// Type of a part in any class, if it is compared with strings in quotes.
     fn kind(&self, node: &Node) -> Option<Type> {
         let mut kind = None;
         self.for_each_class(self.is_open, &mut |class| {
@@ -416,7 +416,7 @@ fn literal(node: &Node) -> Option<&Literal> {
     }
 }
 
-/// Whether what a part is about depends on the class.
+/// Returns `true` if the meaning of a part depends on the class.
 fn mentions_field(node: &Node) -> bool {
     let mut mentions = false;
     node.for_each(&mut |node| {

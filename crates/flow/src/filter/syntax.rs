@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 use std::ops::Range;
 
-/// A part of an expression, and where it stands. Two are equal if they are the same, wherever they stand.
+/// A part of an expression with its position, which comparisons ignore.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) span: Range<usize>,
@@ -18,7 +18,7 @@ impl PartialEq for Node {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum NodeKind {
-    /// Two parts or more, none of which is such a conjunction itself.
+    /// Two parts or more; nested conjunctions are flattened.
     And(Vec<Node>),
     Or(Vec<Node>),
     Not(Box<Node>),
@@ -28,22 +28,22 @@ pub(super) enum NodeKind {
         pattern: Pattern,
         is_negated: bool,
     },
-    /// A string or a BLOB has a part, or an array or a bit map a value.
+    /// A string or a BLOB contains a part, or an array or a bit map a value.
     Part {
         op: PartOp,
         value: Box<Node>,
         part: Box<Node>,
         is_negated: bool,
     },
-    /// Among values, or in what a field contains.
+    /// Among values, or in the content of a field.
     In {
         value: Box<Node>,
         list: Box<Node>,
         is_negated: bool,
     },
-    /// Only behind `in`.
+    /// Only after `in`.
     List(Vec<Node>),
-    /// Only in a list: from one value to another, both of which are in it. One of them may be missing.
+    /// Only in a list: from one value to another, both included. One of them may be missing.
     Range(Option<Box<Node>>, Option<Box<Node>>),
     Arithmetic(ArithmeticOp, Box<Node>, Box<Node>),
     Negate(Box<Node>),
@@ -54,18 +54,18 @@ pub(super) enum NodeKind {
     Integer(i128),
     Float(f64),
     Boolean(bool),
-    /// In nanoseconds.
+    /// Nanoseconds.
     Duration(i128),
     Text(Literal),
-    /// A point in time as it is written.
+    /// A point in time as written.
     Time(String),
 }
 
-/// A string. A star that is not escaped stands for any text where strings are compared.
+/// A string. A star that is not escaped matches any text in comparisons of strings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Literal {
     pub(super) text: String,
-    /// Where in the text the stars are that are not escaped.
+    /// Positions of unescaped stars in the text.
     pub(super) stars: Vec<usize>,
 }
 
@@ -73,7 +73,7 @@ pub(super) struct Literal {
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
     pub(super) text: String,
-    /// Which of those of the expression.
+    /// Index among the patterns of the expression.
     pub(super) index: usize,
 }
 
@@ -117,7 +117,7 @@ impl CompareOp {
         ALL.into_iter().find(|op| op.sign() == sign)
     }
 
-    /// The operator with both sides exchanged.
+    /// Returns the operator with both sides exchanged.
     pub(super) const fn mirrored(self) -> Self {
         match self {
             Self::Less => Self::Greater,
@@ -148,7 +148,7 @@ impl PartOp {
         }
     }
 
-    /// Returns `true` if a part is in a string or BLOB.
+    /// Returns `true` if a string or BLOB contains a part.
     pub(super) fn holds(self, whole: &[u8], part: &[u8]) -> bool {
         match self {
             Self::Contains => memchr::memmem::find(whole, part).is_some(),
@@ -205,7 +205,7 @@ impl ArithmeticOp {
         Self::ALL.into_iter().find(|op| op.sign() == sign)
     }
 
-    /// How tightly it binds: more than any other operator of two sides with a lower number.
+    /// Returns the binding power: an operator binds more tightly than those with lower numbers.
     pub(super) const fn power(self) -> u8 {
         match self {
             Self::Or => 1,
@@ -221,9 +221,9 @@ impl ArithmeticOp {
 /// A name: of a field, or of a property of events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Path {
-    /// Whether `$` stands before it: then it is no field.
+    /// `true` after `$`: then it is not a field.
     pub(super) is_property: bool,
-    /// At least one, of which the first is a member.
+    /// Steps, at least one, the first of them a member.
     pub(super) steps: Vec<Step>,
 }
 
@@ -236,7 +236,7 @@ pub(super) enum Step {
 }
 
 impl Path {
-    /// The name, if there is no more to it.
+    /// Returns the name, if it has a single step.
     pub(super) fn word(&self) -> Option<&str> {
         match &self.steps[..] {
             [Step::Member(name)] => Some(name),
@@ -244,7 +244,7 @@ impl Path {
         }
     }
 
-    /// The name of the first member, and the steps behind it.
+    /// Returns the name of the first member, and the steps after it.
     pub(super) fn split(&self) -> (&str, &[Step]) {
         match self.steps.split_first() {
             Some((Step::Member(name), rest)) => (name, rest),
@@ -253,11 +253,11 @@ impl Path {
     }
 }
 
-/// Words that are no names unless they are quoted, and the same in capitals.
+/// Words that are names only if quoted, and their forms in capitals.
 const KEYWORDS: [[&str; 2]; 6] =
     [["and", "AND"], ["or", "OR"], ["not", "NOT"], ["in", "IN"], ["true", "TRUE"], ["false", "FALSE"]];
 
-/// The keyword that a word is, in small letters.
+/// Returns the keyword of a word, in lower case.
 pub(super) fn keyword(word: &str) -> Option<&'static str> {
     KEYWORDS.into_iter().find(|forms| forms.contains(&word)).map(|[keyword, _]| keyword)
 }
@@ -303,8 +303,8 @@ impl fmt::Display for Literal {
 
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The quote is all that is ever escaped for the sake of the string around the pattern, so a quote
-        // that the pattern itself escapes stands between quotes of the other kind.
+        // Only the quote is escaped on behalf of the string around the pattern, so a quote that the pattern
+        // itself escapes is put between quotes of the other kind.
         let has_escaped = |quote: char| {
             let mut is_escaped = false;
             self.text.chars().any(|c| {
@@ -325,7 +325,7 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// Each operator with parentheses around what it is applied to, unless that is a single word.
+/// Writes each operator with parentheses around its operands, unless these are single words.
 impl fmt::Display for Node {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let joined = |f: &mut fmt::Formatter<'_>, nodes: &[Self], sign: &str| {
@@ -379,7 +379,7 @@ impl fmt::Display for Node {
     }
 }
 
-/// A part that an operator is applied to.
+/// An operand.
 struct Operand<'n>(&'n Node);
 
 impl fmt::Display for Operand<'_> {
@@ -403,7 +403,7 @@ impl fmt::Display for Operand<'_> {
 }
 
 impl Node {
-    /// Calls `take` for the node and all nodes in it, in the order in which they stand.
+    /// Calls `take` for the node and all nodes in it, in the order of their positions.
     pub(super) fn for_each<'n>(&'n self, take: &mut dyn FnMut(&'n Self)) {
         take(self);
         match &self.kind {

@@ -1,4 +1,4 @@
-//! Expressions for events of all kinds of fields.
+//! Expressions for events with fields of all kinds.
 
 use std::sync::Arc;
 
@@ -123,7 +123,7 @@ pub(super) fn trace() -> Arc<Trace> {
     Arc::new(Trace::new(class, "night", &Limits::default()).unwrap())
 }
 
-/// Events of all classes, one after the other.
+/// Passes events of all classes in order.
 pub(super) fn for_each_event(trace: &Arc<Trace>, take: &mut dyn FnMut(&Event<'_>)) {
     let stream = Arc::new(DataStream::new(Arc::clone(trace), 0, Some(7), "chan_0").unwrap());
     let builder = |class: usize| {
@@ -219,7 +219,7 @@ fn filter(text: &str) -> Result<Filter, FilterError> {
     Filter::new(&Expression::parse(text)?, scope, &resolve)
 }
 
-/// For each of the events whether it is selected: `1` or `.`.
+/// Returns `1` for each selected event and `.` for any other.
 fn selected(text: &str) -> String {
     let traces = [trace()];
     let scope = FilterScope { traces: &traces, has_dynamic_classes: false };
@@ -428,7 +428,7 @@ fn errors_say_where_and_why() {
     let (_, _, help) = place("ctx.next_tid == 2");
     assert!(help.contains("`payload.next_tid`, payload of `sched_switch`"), "{help}");
     let (at, message, help) = place("event == \"log\" && big > 1");
-    assert_eq!((&*at, &*help), ("big", "it is there in `kinds`"));
+    assert_eq!((&*at, &*help), ("big", "it is in `kinds`"));
     assert_eq!(message, "no event that the rest of the expression selects has `big`");
     let (at, message, _) = place("is_on && ratio == \"x\"");
     assert_eq!(at, "ratio == \"x\"");
@@ -466,6 +466,47 @@ fn errors_say_where_and_why() {
     assert!(matches!(error("stack == 1").kind, FilterErrorKind::UnknownName { .. }));
     let warnings = filter("event == \"sched\" && next_tid == 1").unwrap().warnings().to_vec();
     assert_eq!(warnings[0].message, "no event record class is called `sched`");
+}
+
+/// Ranges in the wrong order would select nothing.
+#[test]
+fn ranges_that_end_before_they_begin() {
+    let reversed = |text: &str, at: &str, help: &str| {
+        let error = filter(text).unwrap_err();
+        // Of numbers, the grammar says it.
+        let is_literal = Expression::parse(text).is_err();
+        let kind = if is_literal { FilterErrorKind::Syntax } else { FilterErrorKind::Range };
+        assert_eq!(error.kind, kind, "{text}: {error}");
+        assert_eq!(&text[error.span.clone()], at);
+        assert_eq!(&*error.message, format!("the range `{at}` ends before it begins"));
+        assert_eq!(error.help.as_deref(), Some(&*format!("write `{help}`")));
+    };
+    reversed("next_tid in [1, 5..1]", "5..1", "1..5");
+    reversed("next_tid not in [5..1]", "5..1", "1..5");
+    reversed("ratio in [2.5..-1]", "2.5..-1", "-1..2.5");
+    reversed("next_tid in [5ms..1us]", "5ms..1us", "1us..5ms");
+    reversed("next_tid in [-1ms..-5ms]", "-1ms..-5ms", "-5ms..-1ms");
+    reversed("time in [@9..@5]", "@9..@5", "@5..@9");
+    reversed("time in [@1, \"@9\"..@5]", "\"@9\"..@5", "@5..\"@9\"");
+    reversed("level in [error..warn]", "error..warn", "warn..error");
+    reversed("level in [\"error\"..\"warn\"]", "\"error\"..\"warn\"", "\"warn\"..\"error\"");
+    reversed("next_comm in [\"b\"..\"a\"]", "\"b\"..\"a\"", "\"a\"..\"b\"");
+    for right in
+        ["next_tid in [5..5]", "time in [@5..@5]", "level in [warn..warn]", "level in [\"warn\"..\"error\"]"]
+    {
+        assert!(filter(right).is_ok(), "{right}");
+    }
+}
+
+/// Ranges may overlap and come in any order; time that it takes grows with the logarithm of their number.
+#[test]
+fn many_ranges() {
+    check(&[
+        ("next_tid in [100..200, -5..0, 1..7, 3..5, 2]", "111 .. ..."),
+        ("next_tid in [100..200, 2..7, 5]", ".1. .. ..."),
+    ]);
+    let ranges: Vec<String> = (0..3_000).rev().map(|i| format!("{}..{}", 9 * i + 5, 9 * i + 8)).collect();
+    assert_eq!(selected(&format!("next_tid in [{}]", ranges.join(","))), selected("next_tid in [5..8]"));
 }
 
 #[test]
@@ -523,7 +564,7 @@ fn what_is_too_large_is_refused() {
         assert_eq!(Expression::parse(&text).unwrap_err().kind, FilterErrorKind::Limit);
     }
     assert!(Expression::parse(&deep("a == 1 || ", "a", "", 5_000)).is_ok());
-    // The most that is allowed can be printed and read again.
+    // The largest allowed expression can be printed and read again.
     for text in [
         deep("!", "a", "", 49),
         deep("~", "a", "", 49),
@@ -578,13 +619,21 @@ fn classes_that_are_met_while_reading_are_no_error() {
     let new = |text: &str| Filter::new(&text.parse().unwrap(), scope, &resolve);
     assert!(new("later == 1 && event == \"later\"").unwrap().warnings().is_empty());
     assert_eq!(new("time == 5").unwrap_err().kind, FilterErrorKind::Type);
-    // Reviewed, it is as with classes that are known before.
+    // A review gives the same results as classes that are known before.
     let error = |text: &str| new(text).unwrap().review().unwrap_err();
     let unknown = error("later == 1");
     assert_eq!((&*unknown.message, unknown.span), ("no event has a field `later`", 0..5));
     assert_eq!(error("ratio == \"x\"").kind, FilterErrorKind::Type);
     assert!(matches!(error("prev_state == \"RUNING\"").kind, FilterErrorKind::UnknownLabel { .. }));
+    // Names of other tools: nothing says the thread.
     assert_eq!(error("tid == 1").help.as_deref(), Some("the property is called `thread`"));
+    assert_eq!(new("ts >= @5").unwrap().window(), Window::default());
+    assert_eq!(new("ts >= @1000").unwrap().review(), Ok(Vec::new()));
+    // In classes with a field of the name it is the field, in others the property.
+    let filter_of_some = new("name in [\"n\u{e9}\", \"log\"]").unwrap();
+    let (mut selector, mut found) = (filter_of_some.selector(), String::new());
+    for_each_event(&traces[0], &mut |event| found.push(if selector.selects(event) { '1' } else { '.' }));
+    assert_eq!(found, "...11111");
     assert_eq!(
         new("event == \"later\"").unwrap().review().unwrap()[0].message,
         "no event record class is called `later`"
@@ -712,7 +761,7 @@ fn random_expressions_are_the_same_when_they_are_printed() {
         assert_eq!(Expression::parse(&printed).as_ref(), Ok(&expression), "{text}\n{printed}");
         let Ok(filter) = Filter::new(&expression, scope, &resolve) else { return };
         used += 1;
-        // What is not known of a condition is not known of its opposite; else one of the two holds.
+        // A condition and its opposite are both unknown, or exactly one of them is true.
         let opposite = Filter::new(&format!("!({text})").parse().unwrap(), scope, &resolve).unwrap();
         let (mut selector, mut opposite) = (filter.selector(), opposite.selector());
         for_each_event(&traces[0], &mut |event| {

@@ -1,11 +1,11 @@
-//! The words of an expression.
+//! Tokens of an expression.
 
 use std::ops::Range;
 
 use super::error::FilterError;
 use super::syntax::Literal;
 
-/// A word of an expression.
+/// A token of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token {
     /// A name or a keyword; `quoted` in back quotes, and then never a keyword.
@@ -17,7 +17,7 @@ pub(super) enum Token {
     Float(f64),
     /// Nanoseconds.
     Duration(i128),
-    /// A point in time as it is written.
+    /// A point in time as written.
     Time,
     /// A string: the bytes of the text between its quotes.
     Text(Range<usize>),
@@ -26,13 +26,13 @@ pub(super) enum Token {
     End,
 }
 
-/// The signs, longer ones before those that they begin with.
+/// Signs, longer ones before their prefixes.
 const SIGNS: [&str; 32] = [
     "&&", "||", "==", "!=", "<=", ">=", "=~", "!~", "<<", ">>", "..", "(", ")", "[", "]", ",", ".", "!", "<",
     ">", "+", "-", "*", "/", "%", "&", "|", "^", "~", "$", "=", "@",
 ];
 
-/// The tokens of a text with where they stand, the last one being [`Token::End`].
+/// Splits a text into tokens with their positions, the last one being [`Token::End`].
 pub(super) fn tokens(source: &str) -> Result<Vec<(Token, Range<usize>)>, FilterError> {
     let mut lexer = Lexer { source, at: 0 };
     let mut tokens = Vec::new();
@@ -136,7 +136,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// A number, a duration, a date, or a time of day.
+    /// Reads a number, a duration, a date, or a time of day.
     fn number(&mut self) -> Result<Token, FilterError> {
         let begin = self.at;
         if let Some(length) = time_length(self.rest()) {
@@ -190,7 +190,7 @@ impl<'s> Lexer<'s> {
         value.ok_or_else(|| self.error(begin, "the number does not fit into 128 bits with sign"))
     }
 
-    /// `5ms`, `1min30.5s`: a whole number of nanoseconds.
+    /// Reads a duration such as `5ms` or `1min30.5s`: a whole number of nanoseconds.
     fn duration(&mut self) -> Result<Token, FilterError> {
         let begin = self.at;
         let mut total = 0i128;
@@ -241,7 +241,7 @@ fn nanoseconds(whole: &str, fraction: &str, scale: i128) -> Option<i128> {
     whole.checked_mul(scale)?.checked_add(part / divisor)
 }
 
-/// Length of `e5`, `E-5` and the like; 0 if there is none.
+/// Length of `e5`, `E-5` and the like; 0 without one.
 fn exponent_length(text: &str) -> usize {
     let Some(rest) = text.strip_prefix(['e', 'E']) else { return 0 };
     let digits = rest.strip_prefix(['+', '-']).unwrap_or(rest);
@@ -249,7 +249,7 @@ fn exponent_length(text: &str) -> usize {
     if count == 0 { 0 } else { text.len() - digits.len() + count }
 }
 
-/// Length of a date with or without a time, or of a time of day, with which a text begins.
+/// Length of a date with or without a time, or of a time of day, at the beginning of a text.
 fn time_length(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let matches = |begin: usize, pattern: &[u8]| {
@@ -262,7 +262,7 @@ fn time_length(text: &str) -> Option<usize> {
     };
     let clock = |begin: usize| {
         let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
-        // Two points are those of a range.
+        // Two points belong to a range.
         let is_part = |at: &usize| match bytes.get(*at) {
             Some(b'.') => is_digit(at + 1),
             byte => byte == Some(&b':') || is_digit(*at),
@@ -288,10 +288,9 @@ fn is_name_start(c: char) -> bool {
     c.is_alphabetic() || c == '_'
 }
 
-/// The word around a position that is a name and more than that, such as `lttng:tick` or `sched_*`: a string without
-/// its quotes.
+/// Word around a position that is more than a name, such as `lttng:tick` or `sched_*`: a string without its quotes.
 pub(super) fn unquoted(source: &str, at: usize) -> Option<Range<usize>> {
-    /// Longer words are not repeated in a message.
+    /// Maximum length of a word that is repeated in a message.
     const LONGEST: usize = 100;
     let is_end = |c: char| c.is_whitespace() || "()[]{},\"'`=<>!~&|$".contains(c);
     let begin = source
@@ -304,12 +303,12 @@ pub(super) fn unquoted(source: &str, at: usize) -> Option<Range<usize>> {
     (word.len() <= LONGEST && word.contains(is_name_start)).then_some(begin..end)
 }
 
-/// Advice to put a word in quotes.
+/// Suggestion to put a word in quotes.
 pub(super) fn quote(source: &str, word: &Range<usize>) -> String {
     format!("put it in quotes: `\"{}\"`", source.get(word.clone()).unwrap_or_default())
 }
 
-/// What a string stands for, without its escapes. `content`: what is between its quotes.
+/// Content of a string without its escapes. `content`: the range between its quotes.
 pub(super) fn unescaped(source: &str, content: &Range<usize>) -> Result<Literal, FilterError> {
     let mut literal = Literal::default();
     let mut rest = source[content.clone()].char_indices();

@@ -1,20 +1,20 @@
-//! Values while an expression is evaluated.
+//! Values during the evaluation of an expression.
 
 use std::cmp::Ordering;
 
-use ichnos_model::{LogLevel, Uuid};
+use ichnos_model::{IntegerRange, LogLevel, Uuid};
 
 use super::syntax::{ArithmeticOp, CompareOp};
 
-/// A value, borrowed from the expression or from what was fetched of an event.
+/// A value, borrowed from the expression or from the fetched fields of an event.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Value<'v> {
-    /// A field that is not there, or what cannot be computed.
+    /// A missing field, or a failed computation.
     Unknown,
     Boolean(bool),
     Integer(i128),
     Float(f64),
-    /// In UTF-8.
+    /// UTF-8 text.
     Text(&'v [u8]),
     Blob(&'v [u8]),
     Guid(Uuid),
@@ -69,6 +69,34 @@ impl From<Value<'_>> for Constant {
     }
 }
 
+/// Ranges of integers or times: sorted, neither overlapping nor next to each other.
+#[derive(Clone, Debug)]
+pub(super) struct SortedRanges(Box<[IntegerRange]>);
+
+impl SortedRanges {
+    /// Those without a value are dropped.
+    pub(super) fn new(mut ranges: Vec<IntegerRange>) -> Self {
+        ranges.retain(|range| range.lower <= range.upper);
+        ranges.sort_unstable_by_key(|range| range.lower);
+        let mut merged: Vec<IntegerRange> = Vec::new();
+        for range in ranges {
+            match merged.last_mut() {
+                Some(last) if range.lower <= last.upper.saturating_add(1) => {
+                    last.upper = last.upper.max(range.upper);
+                }
+                _ => merged.push(range),
+            }
+        }
+        Self(merged.into())
+    }
+
+    #[inline]
+    pub(super) fn contains(&self, value: i128) -> bool {
+        let after = self.0.partition_point(|range| range.lower <= value);
+        after.checked_sub(1).and_then(|last| self.0.get(last)).is_some_and(|range| value <= range.upper)
+    }
+}
+
 /// The result of a comparison; None if it is unknown.
 #[inline]
 pub(super) fn compare(op: CompareOp, a: Value<'_>, b: Value<'_>) -> Option<bool> {
@@ -88,7 +116,7 @@ pub(super) fn compare(op: CompareOp, a: Value<'_>, b: Value<'_>) -> Option<bool>
     Some(is_ordered(op, Some(ordering)))
 }
 
-/// None as the ordering: one of the two is no number.
+/// Tests an ordering, which is `None` if one of the two is not a number.
 #[inline]
 pub(super) fn is_ordered(op: CompareOp, ordering: Option<Ordering>) -> bool {
     match op {
@@ -123,7 +151,7 @@ fn compare_mixed(integer: i128, float: f64) -> Option<Ordering> {
     )
 }
 
-/// The result of an operator; unknown if it is no number of the type.
+/// Result of an operator; unknown if it is not a number of the type.
 #[inline]
 pub(super) fn calculate<'v>(op: ArithmeticOp, a: Value<'_>, b: Value<'_>) -> Value<'v> {
     match (a, b) {
@@ -169,7 +197,7 @@ fn float<'v>(op: ArithmeticOp, a: f64, b: f64) -> Value<'v> {
         ArithmeticOp::Add => a + b,
         ArithmeticOp::Subtract => a - b,
         ArithmeticOp::Multiply => a * b,
-        // Of numbers of either type, what is divided by zero is unknown.
+        // For numbers of either type, a division by zero is unknown.
         ArithmeticOp::Divide if b != 0.0 => a / b,
         ArithmeticOp::Remainder if b != 0.0 => a % b,
         _ => return Value::Unknown,
@@ -198,6 +226,29 @@ mod tests {
         let is = |op, a, b| compare(op, Value::Float(a), Value::Float(b));
         assert_eq!(is(CompareOp::NotEqual, f64::NAN, f64::NAN), Some(true));
         assert_eq!(is(CompareOp::LessOrEqual, f64::NAN, 1.0), Some(false));
+    }
+
+    #[test]
+    fn ranges_are_sorted_and_merged() {
+        let range = |(lower, upper)| IntegerRange { lower, upper };
+        let sorted = |ranges: &[(i128, i128)]| SortedRanges::new(ranges.iter().copied().map(range).collect());
+        let all = |ranges: SortedRanges| -> Vec<_> {
+            ranges.0.iter().map(|range| (range.lower, range.upper)).collect()
+        };
+        let (least, most) = (i128::MIN, i128::MAX);
+        assert_eq!(all(sorted(&[(7, 9), (1, 3), (2, 5), (6, 6), (12, 11), (12, 12)])), [(1, 9), (12, 12)]);
+        assert_eq!(all(sorted(&[(5, most), (1, most), (least, -5), (most, most)])), [(least, -5), (1, most)]);
+        assert_eq!(all(sorted(&[(least, most), (0, 0)])), [(least, most)]);
+        let random = &mut ichnos_testing::Random::new(7);
+        for _ in 0..200 {
+            let end = |random: &mut ichnos_testing::Random| random.index(40) as i128;
+            let ranges: Vec<_> = (0..random.index(12)).map(|_| (end(random), end(random))).collect();
+            let sorted = sorted(&ranges);
+            for value in -1..41 {
+                let expected = ranges.iter().any(|(lower, upper)| (lower..=upper).contains(&&value));
+                assert_eq!(sorted.contains(value), expected, "{value} in {ranges:?}");
+            }
+        }
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub(crate) mod kind {
 /// The name of the message.
 const MESSAGE: &[u8] = b"message";
 
-/// The size in words that the header of a record or an argument says.
+/// Size in words of a record or an argument, from its header.
 #[inline(always)]
 pub(crate) const fn size_words(header: u64) -> usize {
     (header >> 4 & 0xfff) as usize
@@ -32,7 +32,7 @@ pub(crate) const fn size_words(header: u64) -> usize {
 #[repr(C)]
 #[non_exhaustive]
 pub enum Value<'a> {
-    /// None: the reserved type 0. Fuchsia's own reader takes it for an unsigned 1.
+    /// No value: the reserved type 0. Fuchsia's own reader reads it as an unsigned 1.
     Null,
     /// A signed integer.
     Signed(i64),
@@ -47,7 +47,7 @@ pub enum Value<'a> {
 }
 
 impl Value<'_> {
-    /// The type of an argument with such a value, in bits 0 to 3 of its header.
+    /// Returns the type of an argument with this value, bits 0 to 3 of its header.
     #[inline]
     #[must_use]
     pub const fn kind(&self) -> u8 {
@@ -62,7 +62,7 @@ impl Value<'_> {
     }
 }
 
-/// Numbers in decimal, strings as they are, with U+FFFD for what is not UTF-8.
+/// Writes numbers in decimal and strings unquoted, with U+FFFD for bytes that are not UTF-8.
 impl fmt::Display for Value<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -118,7 +118,7 @@ impl<'a> From<Text<'a>> for Value<'a> {
     }
 }
 
-/// What an argument means to the logs of Fuchsia.
+/// Meaning of an argument in Fuchsia's logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Meaning {
@@ -126,34 +126,33 @@ pub enum Meaning {
     Pid,
     /// `tid`, unsigned: the koid of the thread.
     Tid,
-    /// `tag`, a string. There may be several.
+    /// `tag`, a string. May be repeated.
     Tag,
-    /// `message`, a string; of a record of printf, its format string.
+    /// `message`, a string; the format string of a printf record.
     Message,
     /// `file`, a string: the source file.
     File,
     /// `line`, unsigned: the line in the source file.
     Line,
-    /// `num_dropped` (as Rust writes it) or `dropped_logs` (as C++ does), unsigned: how many records
-    /// were dropped before this one.
+    /// `num_dropped` (Rust) or `dropped_logs` (C++), unsigned: number of records dropped before this one.
     Dropped,
-    /// Nothing in particular: any other name, or one of those with a value of another type.
+    /// No special meaning: another name, or a known name with a value of another type.
     Other,
 }
 
 /// An argument of a record.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Argument<'a> {
-    /// Its name.
+    /// Name of the argument.
     pub name: Name<'a>,
-    /// Its value.
+    /// Value of the argument.
     pub value: Value<'a>,
-    /// Where it begins in its record, in words.
+    /// Offset in the record, in words.
     word: u16,
 }
 
 impl<'a> Argument<'a> {
-    /// What it means.
+    /// Returns the meaning of the argument.
     #[inline(always)]
     #[must_use]
     pub fn meaning(&self) -> Meaning {
@@ -177,15 +176,14 @@ impl<'a> Argument<'a> {
         }
     }
 
-    /// Where it begins, in bytes from the beginning of its record.
+    /// Byte offset of the argument in its record.
     #[inline]
     #[must_use]
     pub const fn offset(&self) -> usize {
         self.word as usize * 8
     }
 
-    /// Where its value begins, in bytes from the beginning of its record. That of a boolean is bit 32
-    /// of the header, byte 4 of it.
+    /// Byte offset of the value in its record. The value of a boolean is bit 32 of the header, in byte 4.
     #[inline]
     #[must_use]
     pub const fn value_offset(&self) -> usize {
@@ -195,8 +193,8 @@ impl<'a> Argument<'a> {
         }
     }
 
-    /// The argument at the beginning of `words`, and its size in words. What cannot be read is None,
-    /// and each rule that it breaks is reported.
+    /// Reads the argument at the beginning of `words`, with its size in words, and reports each broken rule.
+    /// Returns `None` if the argument is unreadable.
     #[cold]
     #[inline(never)]
     fn examine(
@@ -300,8 +298,8 @@ impl<'a> Argument<'a> {
         Some((Self { name, value, word: position.word }, size))
     }
 
-    /// The argument that `header` begins and `own` ends, if it breaks no rule and has only ASCII in
-    /// it: what nearly all arguments are like.
+    /// Reads the argument with this header and the words `own` if it breaks no rule and is all ASCII, as
+    /// nearly all arguments are.
     #[inline(always)]
     fn read_plain(header: u64, own: &'a [Word], word: u16) -> Option<Self> {
         let reference = (header >> 16) as u16;
@@ -336,7 +334,7 @@ impl<'a> Argument<'a> {
     }
 }
 
-/// The value of an argument that `words` end, if it breaks no rule and has only ASCII in it.
+/// Reads the value of an argument from its last words if it breaks no rule and is all ASCII.
 #[inline(always)]
 fn plain_value(header: u64, words: &[Word]) -> Option<Value<'_>> {
     let kind = (header & 0xf) as u8;
@@ -360,23 +358,23 @@ fn plain_value(header: u64, words: &[Word]) -> Option<Value<'_>> {
     is_right.then_some(Value::Bool(header >> 32 == 1))
 }
 
-/// The bits of the padding of a text that are not 0.
+/// Returns the padding bits of a text that are not 0.
 fn padding(words: &[Word], length: usize) -> u64 {
     words.last().map_or(0, |word| load(word) & padding_bits(length))
 }
 
-/// Where an argument is.
+/// Position of an argument.
 #[derive(Clone, Copy)]
 struct ArgumentPosition<'r> {
     record: &'r Record<'r>,
-    /// Where it begins in the record.
+    /// Offset of the argument in the record, in words.
     word: u16,
 }
 
 impl ArgumentPosition<'_> {
-    /// Whether there is a message before it.
+    /// Returns `true` if a message precedes the argument.
     fn follows_message(self) -> bool {
-        // All arguments before have been read, so that their sizes are right.
+        // All preceding arguments have been read, so their sizes are valid.
         let mut words = self.record.body();
         let end = words.len() - (usize::from(self.word).saturating_sub(RECORD_HEADER)).min(words.len());
         while words.len() > end
@@ -394,12 +392,11 @@ impl ArgumentPosition<'_> {
     }
 }
 
-/// The arguments of a record, in order; the last one is an error if it, and with it all after it,
-/// cannot be read.
+/// Iterator over the arguments of a record, in order. It ends with an error at the first unreadable argument.
 #[derive(Clone, Debug)]
 pub struct Arguments<'a> {
     record: Record<'a>,
-    /// What was not read yet.
+    /// Words not read yet.
     words: &'a [Word],
 }
 
@@ -409,19 +406,19 @@ impl<'a> Arguments<'a> {
         Self { record, words: record.body() }
     }
 
-    /// Where the next argument begins in the record, in words.
+    /// Returns the offset of the next argument in the record, in words.
     #[inline(always)]
     fn word(&self) -> u16 {
         // A record has at most 4,095 words.
         (self.record.size_words() - self.words.len()) as u16
     }
 
-    /// Whether all arguments have been read, or there was one that cannot be.
+    /// Returns `true` after the last argument or an unreadable one.
     pub(crate) const fn is_at_end(&self) -> bool {
         self.words.is_empty()
     }
 
-    /// Like `next`, but None for what is not as nearly all arguments are.
+    /// Like `next`, but returns `None` for an unusual argument.
     #[inline(always)]
     pub(crate) fn next_plain(&mut self) -> Option<Argument<'a>> {
         let (header, behind) = self.words.split_first()?;
@@ -432,7 +429,7 @@ impl<'a> Arguments<'a> {
         Some(argument)
     }
 
-    /// Like `next`, but reports each rule that is broken.
+    /// Like `next`, but reports each broken rule.
     pub(crate) fn next_examined(&mut self, report: &mut dyn FnMut(LogError)) -> Option<Argument<'a>> {
         let position = ArgumentPosition { record: &self.record, word: self.word() };
         let Some((argument, size)) = Argument::examine(self.words, position, report) else {
@@ -443,8 +440,8 @@ impl<'a> Arguments<'a> {
         Some(argument)
     }
 
-    /// What comes next if it is not as nearly all arguments are, and where it goes on. Takes the iterator
-    /// by value, so that elsewhere it need not be in memory.
+    /// Returns the next argument, which is unusual, and the words after it. Takes the iterator by value, so
+    /// that it need not be in memory elsewhere.
     #[cold]
     #[inline(never)]
     fn next_unusual(mut self) -> (Option<Result<Argument<'a>, LogError>>, &'a [Word]) {

@@ -1,4 +1,4 @@
-//! Who wrote a record, as the newer forms say it.
+//! Origin of a record, in the newer forms.
 
 use super::argument::{Argument, Value};
 use super::encoder::MAX_TEXT;
@@ -7,36 +7,35 @@ use super::record::Record;
 use super::text::Text;
 use super::word::{load, padding_bits, words_for};
 
-/// URL of the component that control records without a component of their own are of.
+/// URL of the component for control records without one of their own.
 pub const ARCHIVIST_URL: &str = "fuchsia-boot:///archivist#meta/archivist.cm";
 
-/// What a control record says of the records with its [tag](Record::tag).
+/// Content of a control record, about the records with its [tag](Record::tag).
 ///
-/// With a count, it says that records of the component were thrown away. Without, it says which
-/// component the tag stands for from here on.
+/// With a count: records of the component were discarded. Without: the component of the tag from here on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Control<'a> {
-    /// `moniker`, a string: where the component is in the system.
+    /// `moniker`, a string: path of the component in the system.
     pub moniker: Option<Text<'a>>,
-    /// `url`, a string: which component it is.
+    /// `url`, a string: URL of the component.
     pub url: Option<Text<'a>>,
-    /// `rolled_out`, unsigned: how many records were thrown away for want of room.
+    /// `rolled_out`, unsigned: number of records discarded to free space.
     pub rolled_out: Option<u64>,
 }
 
-/// Who wrote a record, as the transport says.
+/// Origin of a record, from the transport.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Attribution<'a> {
-    /// Where the component is in the system.
+    /// Path of the component in the system.
     pub moniker: Option<Text<'a>>,
-    /// Which component it is.
+    /// URL of the component.
     pub url: Option<Text<'a>>,
-    /// How many records of it were thrown away before this one for want of room.
+    /// Number of its records discarded before this one to free space.
     pub rolled_out: u64,
 }
 
 impl<'a> Record<'a> {
-    /// What it says, if it is a control record. Of arguments of the same name, the last one counts.
+    /// Returns the content of a control record. The last of several arguments with the same name counts.
     #[must_use]
     pub fn control(&self) -> Option<Control<'a>> {
         if !self.is_control() {
@@ -54,8 +53,8 @@ impl<'a> Record<'a> {
         Some(control)
     }
 
-    /// What the archivist appended to its arguments, and the index of the first argument that is of
-    /// the archivist. Only the last arguments can be.
+    /// Returns the attribution appended by the archivist and the index of its first argument. Only the last
+    /// arguments can belong to it.
     #[must_use]
     pub fn appended(&self) -> Option<(Attribution<'a>, usize)> {
         let mut appended: Option<(Attribution<'a>, usize)> = None;
@@ -68,7 +67,7 @@ impl<'a> Record<'a> {
 }
 
 impl<'a> Attribution<'a> {
-    /// Takes an argument of the archivist into account; false if it is not of the archivist.
+    /// Adds an argument of the archivist; returns `false` for any other argument.
     fn note(&mut self, argument: &Argument<'a>) -> bool {
         match argument.value {
             Value::Text(text) if argument.name.is("$__moniker") => self.moniker = Some(text),
@@ -79,14 +78,13 @@ impl<'a> Attribution<'a> {
         true
     }
 
-    /// What lies behind an extended record: the sizes of the moniker and of the URL (32 bits each), the
-    /// count of records that were thrown away (64 bits), the moniker and the URL, both padded. Gives
-    /// the bytes behind it, too. `record` and `at` are where the record and what is behind it begin in
-    /// the input, for errors; `report` receives what is wrong but can be read all the same.
+    /// Reads the attribution after an extended record: the sizes of the moniker and the URL (32 bits each),
+    /// the number of discarded records (64 bits), the moniker and the URL, both padded. Also returns the
+    /// bytes after it. `record` and `at` are the input offsets of the record and of `bytes`, for errors;
+    /// `report` receives errors that do not prevent reading.
     ///
     /// # Errors
-    /// If there are fewer bytes than it says, texts longer than [`MAX_TEXT`], or texts that are not
-    /// UTF-8.
+    /// If bytes are missing, or a text is longer than [`MAX_TEXT`] or not UTF-8.
     pub fn read_extended(
         bytes: &'a [u8],
         record: u64,

@@ -1,16 +1,16 @@
-//! All rules that a record breaks, one by one.
+//! Checks a record against all rules.
 
 use super::argument::{Argument, Meaning, Value};
 use super::error::{LogError, Rule};
 use super::printf::{self, ProblemPosition, Role};
 use super::record::Record;
 
-/// What a check takes as right.
+/// Forms that a check accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CheckOptions {
-    /// Whether records may have [tags](Record::tag), and be [extended](super::Attribution): the document
-    /// has neither. On by default.
+    /// `true` to accept [tags](Record::tag) and [extended](super::Attribution) records, which the document
+    /// lacks. On by default.
     pub newer_forms: bool,
 }
 
@@ -21,8 +21,8 @@ impl Default for CheckOptions {
 }
 
 impl Record<'_> {
-    /// Reports each rule that the record breaks, from its beginning to its end; those of printf at the
-    /// end. Nothing is reported of what is behind an argument that cannot be read.
+    /// Reports each broken rule from the beginning of the record to its end; printf rules come last. Nothing
+    /// after an unreadable argument is reported.
     pub fn check(&self, options: CheckOptions, report: &mut dyn FnMut(LogError)) {
         let begin = self.offset();
         let tag = self.tag_bits();
@@ -69,7 +69,7 @@ impl Record<'_> {
         });
     }
 
-    /// Whether all of its arguments are as nearly all are: so none breaks a rule.
+    /// Returns `true` if all arguments are plain, so that no rule is broken.
     #[inline]
     pub(super) fn is_plain(&self) -> bool {
         let mut arguments = self.arguments();
@@ -77,7 +77,7 @@ impl Record<'_> {
         arguments.is_at_end()
     }
 
-    /// The rule that makes it unreadable, or else the first one that its arguments break, but for
+    /// Returns the error that makes the record unreadable, or else the first error of its arguments, except
     /// messages that are not UTF-8.
     pub(super) fn first_broken(&self) -> Option<LogError> {
         let mut first = None;

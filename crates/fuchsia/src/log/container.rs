@@ -5,16 +5,17 @@ use core::iter::FusedIterator;
 use super::framing::{Damage, Framer, Framing};
 use super::message::Message;
 
-/// What a trace of Fuchsia's other format begins with.
+/// Magic number of Fuchsia's other trace format.
 const FXT_MAGIC: [u8; 8] = *b"\x10\0\x04FxT\x16\0";
 
-/// How much of a file is looked at to find out what it is, in bytes.
+/// Bytes of a file that are examined to recognise it.
 const PROBED: usize = 256 << 10;
 
 impl Framing {
-    /// What a file is, by its content; None if there are no log messages in it.
+    /// Recognises the framing of a file by its content; returns `None` for a file without log messages.
     ///
-    /// `prefix` is its beginning, of which 256 KiB are looked at; `is_whole` says that this is all of it.
+    /// `prefix` is the beginning of the file, of which 256 KiB are examined; `is_whole` if it is the whole
+    /// file.
     #[must_use]
     pub fn recognise(prefix: &[u8], is_whole: bool) -> Option<Self> {
         if prefix.starts_with(&FXT_MAGIC) {
@@ -24,10 +25,10 @@ impl Framing {
         let is_whole = is_whole && probed.len() == prefix.len();
         let framer = |framing: Self| Framer::new(framing, 0);
         let records = framer(Self::Records).first(probed, probed.len(), is_whole);
-        // The first datagram comes before its content, which may be a record.
+        // A datagram's header precedes its content, which may be a record.
         let before = records.map_or(probed.len(), |(begin, _)| begin);
         let first = framer(Self::Datagrams).first(probed, before, is_whole);
-        // Its length may be damaged: then there is one behind that record.
+        // Its length may be damaged: then look for a datagram after that record.
         let next = records.map(|(_, end)| end).filter(|end| {
             let holds = |framing: Self| framer(framing).holds(probed, *end, is_whole);
             *end < probed.len() && holds(Self::Datagrams) && !holds(Self::Records)
@@ -44,7 +45,7 @@ impl Framing {
     }
 }
 
-/// The messages of a file, in order, and what of it cannot be read.
+/// Iterator over the messages and the damage of a file, in order.
 #[derive(Clone, Debug)]
 pub struct Messages<'a> {
     framer: Framer,
@@ -58,7 +59,7 @@ impl<'a> Messages<'a> {
         Self { framer: Framer::new(framing, 0), input: bytes }
     }
 
-    /// Where the next message begins, in bytes.
+    /// Byte offset of the next message.
     #[must_use]
     pub const fn offset(&self) -> u64 {
         self.framer.offset()

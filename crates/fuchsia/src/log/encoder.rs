@@ -1,4 +1,4 @@
-//! Writing records into a buffer.
+//! Writes records into a buffer.
 
 use core::fmt;
 
@@ -8,31 +8,31 @@ use super::severity::Severity;
 use super::text::{Name, Text, reference};
 use super::word::{Word, load_short, words_for};
 
-/// The longest text that a record can have, in bytes: a reference has 15 bits for the length.
+/// Maximum length of a text in bytes: a reference has 15 bits for the length.
 pub const MAX_TEXT: usize = 32_767;
 
-/// Why something cannot be written.
+/// Reason for not writing something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EncodeError {
-    /// There is no room in the buffer.
+    /// The buffer is full.
     BufferFull {
-        /// Bytes that are needed.
+        /// Number of bytes needed.
         needed: usize,
-        /// Bytes that are there.
+        /// Number of bytes left.
         left: usize,
     },
     /// A name or a string is longer than [`MAX_TEXT`].
     TextTooLong {
-        /// Its length in bytes.
+        /// Length in bytes.
         length: usize,
     },
     /// The record would be longer than [`MAX_RECORD_WORDS`].
     RecordTooLong {
-        /// Its size in words.
+        /// Size in words.
         words: usize,
     },
-    /// What is to be copied or changed is no record, or not one that can be read.
+    /// The input is not a readable record.
     Unreadable,
 }
 
@@ -43,19 +43,19 @@ impl fmt::Display for EncodeError {
                 write!(f, "the buffer is full: {needed} bytes are needed, {left} are left")
             }
             Self::TextTooLong { length } => {
-                write!(f, "a text of {length} bytes; a record takes texts of at most {MAX_TEXT}")
+                write!(f, "the text has {length} bytes; the maximum is {MAX_TEXT}")
             }
             Self::RecordTooLong { words } => {
-                write!(f, "a record of {words} words; it can have at most {MAX_RECORD_WORDS}")
+                write!(f, "the record has {words} words; the maximum is {MAX_RECORD_WORDS}")
             }
-            Self::Unreadable => f.write_str("there is no record that can be read"),
+            Self::Unreadable => f.write_str("not a readable record"),
         }
     }
 }
 
 impl core::error::Error for EncodeError {}
 
-/// Size in words of an argument of these.
+/// Size in words of an argument with this name length and value.
 #[inline(always)]
 const fn argument_words(name: usize, value: &Value<'_>) -> usize {
     let value = match value {
@@ -66,7 +66,7 @@ const fn argument_words(name: usize, value: &Value<'_>) -> usize {
     1 + words_for(name) + value
 }
 
-/// Whether texts of these lengths can be written at all.
+/// Checks the lengths of an argument's name and text.
 #[inline(always)]
 const fn check_texts(name: usize, value: &Value<'_>) -> Result<(), EncodeError> {
     if name > MAX_TEXT {
@@ -78,9 +78,9 @@ const fn check_texts(name: usize, value: &Value<'_>) -> Result<(), EncodeError> 
     }
 }
 
-/// Writes records one after the other into a buffer.
+/// Writes consecutive records into a buffer.
 ///
-/// Nothing is allocated. What does not fit is an error, and then the buffer is as it was.
+/// Allocates nothing. If a record does not fit, returns an error and leaves the buffer unchanged.
 ///
 /// ```
 /// use ichnos_fuchsia::log::{Encoder, Record, Severity};
@@ -99,43 +99,43 @@ const fn check_texts(name: usize, value: &Value<'_>) -> Result<(), EncodeError> 
 #[derive(Debug)]
 pub struct Encoder<'b> {
     buffer: &'b mut [u8],
-    /// How many bytes are records.
+    /// Number of bytes used by finished records.
     written: usize,
 }
 
 impl<'b> Encoder<'b> {
-    /// Writes from the beginning of the buffer on.
+    /// Creates an encoder that writes from the beginning of the buffer.
     #[inline]
     #[must_use]
     pub const fn new(buffer: &'b mut [u8]) -> Self {
         Self { buffer, written: 0 }
     }
 
-    /// The records that were finished.
+    /// Returns the finished records.
     #[inline]
     #[must_use]
     pub fn written(&self) -> &[u8] {
         self.buffer.get(..self.written).unwrap_or_default()
     }
 
-    /// How many bytes of the buffer are left.
+    /// Returns the number of bytes left in the buffer.
     #[inline]
     #[must_use]
     pub const fn left(&self) -> usize {
         self.buffer.len() - self.written
     }
 
-    /// Forgets what was written, to begin again at the beginning.
+    /// Discards all records and starts again at the beginning.
     #[inline]
     pub const fn clear(&mut self) {
         self.written = 0;
     }
 
-    /// Begins a record. It counts once it is [finished](RecordEncoder::finish); until then, what lies
-    /// behind [`Encoder::written`] is a draft.
+    /// Begins a record. Until it is [finished](RecordEncoder::finish), it is not part of
+    /// [`Encoder::written`].
     ///
     /// # Errors
-    /// If there is no room for its header and its timestamp.
+    /// If its header and timestamp do not fit.
     #[inline(always)]
     pub fn begin(&mut self, timestamp: i64, severity: u8) -> Result<RecordEncoder<'_>, EncodeError> {
         let left = self.left();
@@ -151,13 +151,13 @@ impl<'b> Encoder<'b> {
         Ok(RecordEncoder { words, used: RECORD_HEADER, left, header, written })
     }
 
-    /// Writes a record as it was read: the same bytes, if it broke no rule.
+    /// Copies a record: byte for byte if it breaks no rule.
     ///
     /// # Errors
-    /// If there is no room for it, or one of its arguments cannot be read.
+    /// If it does not fit, or one of its arguments is unreadable.
     pub fn record(&mut self, record: &Record<'_>) -> Result<(), EncodeError> {
         record.validate().map_err(|_| EncodeError::Unreadable)?;
-        // It is no longer than it was.
+        // The copy is never longer.
         let left = self.left();
         if left < record.as_bytes().len() {
             return Err(EncodeError::BufferFull { needed: record.as_bytes().len(), left });
@@ -171,11 +171,10 @@ impl<'b> Encoder<'b> {
         Ok(())
     }
 
-    /// Writes what a program has to say, with its arguments in the order in which the Rust library of
-    /// Fuchsia writes them.
+    /// Writes a log event, with its arguments in the order of Fuchsia's Rust library.
     ///
     /// # Errors
-    /// If there is no room for all of it.
+    /// If the event does not fit.
     pub fn event(&mut self, event: &Event<'_>) -> Result<(), EncodeError> {
         let mut words = RECORD_HEADER;
         event.each(|name, value| {
@@ -197,41 +196,41 @@ impl<'b> Encoder<'b> {
     }
 }
 
-/// A record that is being written. Dropping it unfinished leaves it out.
+/// A record being written. It is discarded if dropped unfinished.
 #[derive(Debug)]
 pub struct RecordEncoder<'e> {
-    /// The room that there is, at most that of a record.
+    /// Space for the record, at most its maximum size.
     words: &'e mut [Word],
-    /// How much of it is used, in words.
+    /// Number of words used.
     used: usize,
-    /// Bytes that were left when the record began.
+    /// Number of bytes that were left when the record began.
     left: usize,
     header: u64,
     written: &'e mut usize,
 }
 
 impl RecordEncoder<'_> {
-    /// Sets the number of the component that writes it (newer form); 31 bits.
+    /// Sets the tag: the number of the component that writes the record (newer form); 31 bits.
     #[inline]
     pub const fn set_tag(&mut self, tag: u32) {
         let bits = (!CONTROL as u64) << 16;
         self.header = self.header & !bits | (tag as u64) << 16 & bits;
     }
 
-    /// Makes it a control record, or an ordinary one (newer form).
+    /// Makes this a control record or an ordinary one (newer form).
     #[inline]
     pub const fn set_control(&mut self, is_control: bool) {
         let bit = (CONTROL as u64) << 16;
         self.header = if is_control { self.header | bit } else { self.header & !bit };
     }
 
-    /// Sets the number of its severity, in place of the one that it began with.
+    /// Replaces the severity number.
     #[inline]
     pub const fn set_severity(&mut self, severity: u8) {
         self.header = self.header << 8 >> 8 | (severity as u64) << 56;
     }
 
-    /// How many words of 8 bytes can be appended to it.
+    /// Returns the number of 8-byte words that can still be appended.
     #[inline]
     #[must_use]
     pub const fn words_left(&self) -> usize {
@@ -241,8 +240,8 @@ impl RecordEncoder<'_> {
     /// Appends an argument.
     ///
     /// # Errors
-    /// If a text is too long, or there is no room for it in the record or in the buffer. The record
-    /// is then as it was before, and more can be appended to it.
+    /// If a text is too long, or the argument does not fit in the record or the buffer. The record is then
+    /// unchanged, and more can be appended.
     #[inline(always)]
     pub fn argument<'n, 'v>(
         &mut self,
@@ -262,8 +261,7 @@ impl RecordEncoder<'_> {
         Ok(())
     }
 
-    /// Appends a text that is made now, at its place in the record. A `Display` that fails ends the text
-    /// there.
+    /// Formats a text directly into the record. If a `Display` fails, the text ends there.
     ///
     /// # Errors
     /// As for [`RecordEncoder::argument`].
@@ -285,7 +283,7 @@ impl RecordEncoder<'_> {
         };
         let room = room.as_flattened_mut();
         let mut writer = TextWriter { room, length: 0 };
-        // What fails on its own has no more to say.
+        // An error of the formatter itself needs no further report.
         let _ = fmt::write(&mut writer, text);
         let length = writer.length;
         let size = before + words_for(length);
@@ -302,7 +300,7 @@ impl RecordEncoder<'_> {
         Ok(())
     }
 
-    /// Why this many words more do not fit.
+    /// Returns the error for this many more words.
     #[cold]
     fn full(&self, more: usize) -> EncodeError {
         let words = self.used + more;
@@ -313,7 +311,7 @@ impl RecordEncoder<'_> {
         }
     }
 
-    /// Ends the record: its size is known now.
+    /// Ends the record and writes its size.
     #[inline(always)]
     pub fn finish(self) {
         if let Some(header) = self.words.first_mut() {
@@ -323,7 +321,7 @@ impl RecordEncoder<'_> {
     }
 }
 
-/// Writes an argument into as many words as it takes.
+/// Writes an argument into `room`, which has its exact size.
 #[inline(always)]
 fn write_argument(room: &mut [Word], name: Name<'_>, value: Value<'_>) {
     let size = room.len() as u64;
@@ -347,19 +345,19 @@ fn write_argument(room: &mut [Word], name: Name<'_>, value: Value<'_>) {
     }
 }
 
-/// Writes the header of an argument, which lacks nothing but the reference to the name, and the name.
+/// Writes the name of an argument and its header, which lacks only the reference to the name.
 #[inline(always)]
 fn write_name(room: &mut [Word], name: Name<'_>, header: u64) {
     let Some((first, room)) = room.split_first_mut() else { return };
     *first = (header | u64::from(name.text().reference()) << 16).to_le_bytes();
     match room {
-        // The most usual case.
+        // The most frequent case.
         [only] => *only = name.word().to_le_bytes(),
         _ => write_text(room, name.text()),
     }
 }
 
-/// Takes a text that is made at its place, and counts what does not fit any more.
+/// Writes a text in place, and counts the bytes that do not fit.
 struct TextWriter<'r> {
     room: &'r mut [u8],
     length: usize,
@@ -373,12 +371,12 @@ impl fmt::Write for TextWriter<'_> {
             room.copy_from_slice(text.as_bytes());
         }
         self.length = end;
-        // There is no end to what some can say.
+        // Stop endless output.
         if end > MAX_TEXT { Err(fmt::Error) } else { Ok(()) }
     }
 }
 
-/// Writes a text, and zeros behind it, into as many words as it takes.
+/// Writes a text padded with zeros into `room`, which has its exact size.
 #[inline(always)]
 fn write_text(room: &mut [Word], text: Text<'_>) {
     let (words, rest) = text.as_bytes().as_chunks::<8>();
@@ -395,27 +393,27 @@ fn write_text(room: &mut [Word], text: Text<'_>) {
     }
 }
 
-/// What a program has to say, to be written as a record.
+/// A log event to be written as a record.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Event<'a> {
-    /// When, in nanoseconds.
+    /// Time in nanoseconds.
     pub timestamp: i64,
-    /// The number of its severity.
+    /// Severity number.
     pub severity: u8,
-    /// The koid of the process.
+    /// Koid of the process.
     pub pid: u64,
-    /// The koid of the thread.
+    /// Koid of the thread.
     pub tid: u64,
-    /// How many records were dropped before; not written if 0.
+    /// Number of records dropped before this one; not written if 0.
     pub dropped: u64,
-    /// The source file, of which the part behind the last `../` is written: from severity ERROR on, or
+    /// Source file, written without anything up to the last `../`. Only written from severity ERROR on or
     /// with [`Event::always_file_and_line`].
     pub file: Option<&'a str>,
-    /// The line in the source file; written as the file is.
+    /// Line in the source file; written when the file is.
     pub line: Option<u64>,
-    /// Whether file and line are written whatever the severity.
+    /// `true` to write file and line for every severity.
     pub always_file_and_line: bool,
-    /// The part of the program that says it: the first tag.
+    /// Part of the program that logs: the first tag.
     pub target: Option<&'a str>,
     /// The message.
     pub message: Option<&'a str>,
@@ -426,7 +424,7 @@ pub struct Event<'a> {
 }
 
 impl Event<'_> {
-    /// Hands over each argument, in the order in which they are written.
+    /// Calls `take` with each argument, in the order in which they are written.
     #[inline(always)]
     fn each(
         &self,
@@ -445,7 +443,7 @@ impl Event<'_> {
         Ok(())
     }
 
-    /// Hands over each argument that is written before the message.
+    /// Calls `take` with each argument before the message.
     #[inline(always)]
     pub(crate) fn each_before_message(
         &self,
@@ -472,13 +470,12 @@ impl Event<'_> {
     }
 }
 
-/// Adds to the count of dropped records of the record that the first `length` bytes of `buffer` are,
-/// in its place, and says the new length: an argument `num_dropped` grows (up to 2^64 - 1), or is
-/// appended.
+/// Adds `count` to the dropped records of the record in the first `length` bytes of `buffer`, in place, and
+/// returns the new length. An argument `num_dropped` is increased (up to 2^64 - 1) or appended.
 ///
 /// # Errors
-/// If those bytes are no record that can be read, or there is no room in the record or the buffer. The
-/// buffer is then as it was.
+/// If those bytes are not one readable record, or the record or the buffer is full. The buffer is then
+/// unchanged.
 pub fn add_dropped_count(buffer: &mut [u8], length: usize, count: u64) -> Result<usize, EncodeError> {
     let bytes = buffer.get(..length).ok_or(EncodeError::Unreadable)?;
     let (record, rest) = Record::read(bytes, 0).map_err(|_| EncodeError::Unreadable)?;

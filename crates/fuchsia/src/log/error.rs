@@ -1,15 +1,15 @@
-//! The rules of the format by name, and where one is broken.
+//! Named rules of the format, and errors at a position.
 
 use core::fmt;
 
-/// How the numbers of a rule are reported.
+/// Unit of a rule's numbers in reports.
 #[derive(Clone, Copy)]
 enum Unit {
     Plain(&'static str),
     AtLeast(&'static str),
     AtMost(&'static str),
     Bits,
-    /// Nothing more can be said of what was expected.
+    /// No expected value to report.
     Found(&'static str),
 }
 
@@ -17,7 +17,7 @@ macro_rules! rules {
     ($($variant:ident, $name:literal, $fatal:literal, $unit:expr, $statement:literal;)*) => {
         /// A rule of the format.
         ///
-        /// Each has a name that stays as it is, for lists and filters: [`Rule::name`].
+        /// Each rule has a stable name, for lists and filters: [`Rule::name`].
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum Rule {
@@ -25,23 +25,23 @@ macro_rules! rules {
         }
 
         impl Rule {
-            /// All of them, in the order in which they are checked.
+            /// All rules, in the order in which they are checked.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// Its name, in words of small letters with `-` between them.
+            /// Returns the name: lowercase words joined by `-`.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// What it says.
+            /// Returns the text of the rule.
             #[must_use]
             pub const fn statement(self) -> &'static str {
                 match self { $(Self::$variant => $statement,)* }
             }
 
-            /// Whether what breaks it cannot be read. Everything else is read as if it were right,
-            /// and only reported by a [check](super::Record::check).
+            /// Returns `true` if breaking the rule makes the item unreadable. Violations of other rules are
+            /// only reported by a [check](super::Record::check).
             #[must_use]
             pub const fn is_fatal(self) -> bool {
                 match self { $(Self::$variant => $fatal,)* }
@@ -64,7 +64,7 @@ rules! {
     RecordSizeMinimum, "record-size-minimum", true, Unit::AtLeast("words"),
         "the size of a record includes its header and its timestamp";
     RecordTruncated, "record-truncated", true, Unit::AtLeast("bytes"),
-        "a record is as long as its header says";
+        "a record has the size in its header";
     RecordSizeMaximum, "record-size-maximum", true, Unit::AtMost("bytes"),
         "a record is no longer than 32 KiB";
     RecordReserved, "record-reserved", false, Unit::Bits,
@@ -79,7 +79,7 @@ rules! {
     ArgumentTypeReserved, "argument-type-reserved", true, Unit::Found("type"),
         "arguments of the types 1, 2, 7 and 8 are reserved";
     ArgumentTypeUnknown, "argument-type-unknown", true, Unit::Found("type"),
-        "there are no arguments of the types 10 to 15";
+        "argument types 10 to 15 are invalid";
     ArgumentSizeMinimum, "argument-size-minimum", true, Unit::AtLeast("words"),
         "the size of an argument includes its header";
     ArgumentBeyondRecord, "argument-beyond-record", true, Unit::AtMost("words"),
@@ -108,7 +108,7 @@ rules! {
     PrintfConversion, "printf-conversion", false, Unit::Found("the byte"),
         "a format string has only conversions of C's printf";
     PrintfArgumentType, "printf-argument-type", false, Unit::Found("type"),
-        "the type of an argument of printf is the one that its conversion asks for";
+        "the type of an argument of printf matches its conversion";
     PrintfArgumentMissing, "printf-argument-missing", false, Unit::AtLeast("arguments"),
         "each conversion of a format string has its argument";
     PrintfArgumentExtra, "printf-argument-extra", false, Unit::Plain("arguments"),
@@ -117,7 +117,7 @@ rules! {
         "the arguments of printf come before other pairs of names and values";
 
     ExtendedTruncated, "extended-truncated", true, Unit::AtLeast("bytes"),
-        "an extended record has its lengths, its moniker and its URL behind it";
+        "an extended record is followed by its lengths, its moniker and its URL";
     ExtendedTextTooLong, "extended-text-too-long", true, Unit::AtMost("bytes"),
         "the moniker and the URL of an extended record have at most 32,767 bytes each";
     ExtendedUtf8, "extended-utf8", true, Unit::Found("the byte"),
@@ -143,7 +143,7 @@ rules! {
     RecordOverlap, "record-overlap", true, Unit::AtMost("bytes"),
         "a message ends before the next one begins";
     FrameTruncated, "frame-truncated", true, Unit::AtLeast("bytes"),
-        "a datagram is as long as the length before it says";
+        "a datagram has the length before it";
     FrameLength, "frame-length", true, Unit::AtMost("bytes"),
         "the length before a datagram is that of a datagram";
 }
@@ -154,19 +154,19 @@ impl fmt::Display for Rule {
     }
 }
 
-/// A rule that is broken, and where.
+/// A broken rule and its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogError {
-    /// The rule.
+    /// Broken rule.
     pub rule: Rule,
-    /// Where the record (packet, frame) begins, in bytes from the beginning of the input.
+    /// Byte offset of the record (packet, frame) in the input.
     pub record: u64,
-    /// Where what breaks the rule is, in bytes from the beginning of the input.
+    /// Byte offset of the violation in the input.
     pub at: u64,
-    /// What there should be: a number of the kind that the rule is about, or for bits what they
-    /// should be. 0 where nothing more can be said than the rule says.
+    /// Expected number in the unit of the rule, or the expected bits. 0 if the rule itself is all that is
+    /// expected.
     pub expected: u64,
-    /// What there is.
+    /// Number found.
     pub found: u64,
 }
 
@@ -178,7 +178,7 @@ impl LogError {
 }
 
 impl LogError {
-    /// What the rule says, and what was expected and found, where the place is said elsewhere.
+    /// Returns the rule with the expected and the found value, without the position.
     pub fn statement(&self) -> impl fmt::Display + use<> {
         Statement(*self)
     }

@@ -1,4 +1,4 @@
-//! Finding messages in bytes, one after the other, and going on after damage.
+//! Finds consecutive messages in bytes, and resynchronizes after damage.
 
 use core::cmp::Ordering;
 use core::fmt;
@@ -10,30 +10,29 @@ use super::record::{RECORD_HEADER, Record};
 use super::unit::{LENGTH, Unit};
 use super::word::load;
 
-/// How messages follow each other in a file or a stream.
+/// Layout of messages in a file or a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Framing {
-    /// Records, one behind the other.
+    /// Consecutive records.
     Records,
-    /// Extended records, one behind the other.
+    /// Consecutive extended records.
     ExtendedRecords,
-    /// Datagrams of any kind, each with its length in bytes before it: 32 bits, little-endian, without
-    /// any padding.
+    /// Datagrams of any kind, each after its length in bytes: 32 bits, little-endian, without padding.
     Datagrams,
 }
 
-/// How far the sizes of neighbours that cannot be read are followed, in bytes.
+/// Maximum distance in bytes over which the sizes of unreadable neighbours are followed.
 const MAX_RUN: usize = 64 << 10;
 
-/// Something that cannot be read.
+/// An unreadable section of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// Where it begins, in bytes from the beginning of the input.
+    /// Byte offset in the input.
     pub offset: u64,
-    /// How many bytes are skipped from there to where reading resumes.
+    /// Number of bytes skipped until reading resumes.
     pub skipped: u64,
-    /// What is wrong there.
+    /// Error at that position.
     pub error: LogError,
 }
 
@@ -45,59 +44,58 @@ impl fmt::Display for Damage {
 
 impl core::error::Error for Damage {}
 
-/// Takes bytes apart into messages, wherever the bytes come from: it keeps none of them.
+/// Splits bytes into messages, wherever the bytes come from: it keeps no copy of them.
 ///
-/// What it finds does not depend on how the input is cut into pieces, nor on where in it messages begin:
-/// after damage, that may be any byte. What each message, and each thing that cannot be read, is worth is
-/// decided together with what follows:
-/// - What can be read is a message if another one, or the end of the input, follows. It is none if the next
-///   message begins within it: then a part of it is missing, and the next one was taken for the rest.
-/// - What cannot be read ends where its size says if a message, or the end of the input, is there; else where
-///   the next message begins.
+/// Results do not depend on how the input is cut into pieces, nor on the alignment of messages: after damage,
+/// one may begin at any byte. A candidate is judged together with the bytes after it:
+/// - A readable candidate is a message if another message, or the end of the input, follows. If the next
+/// message begins within it, part of it is missing and was replaced by that message.
+/// - An unreadable candidate ends at its own size if a message, or the end of the input, is there; otherwise
+/// at the next message.
 ///
-/// So a message is known only when 8 bytes behind it are (12 in [`Framing::Datagrams`]), or the end.
+/// So a message is only certain when the next 8 bytes (12 in [`Framing::Datagrams`]), or the end, are known.
 ///
-/// No byte is looked at more than a few times: where very many places turn out not to be the beginning of a
-/// message only after a long look, further ones are passed by.
+/// Each byte is examined only a few times: after very many false candidates that were long to rule out,
+/// further ones are skipped.
 #[derive(Clone, Debug)]
 pub struct Framer {
     framing: Framing,
     offset: u64,
     lost: Option<Lost>,
     doubt: Option<Doubt>,
-    /// Up to here, sizes of what cannot be read lead from one to the next, and nothing else begins.
+    /// Position up to which sizes of unreadable items lead from one to the next, with no message in between.
     good: u64,
     budget: Budget,
 }
 
-/// Bytes that cannot be read; what can be read again is searched for behind them.
+/// Unreadable bytes; the next readable message is searched for after them.
 #[derive(Clone, Copy, Debug)]
 struct Lost {
     offset: u64,
     error: LogError,
 }
 
-/// What is known of something of which it is not known whether it ends where it says.
+/// State of a candidate whose end is not confirmed yet.
 #[derive(Clone, Copy, Debug)]
 struct Doubt {
-    /// Whether there is something good at its end.
+    /// `true` if a valid item follows at its end.
     is_end_good: Option<bool>,
-    /// Up to where no message begins, from its beginning on.
+    /// Distance from its beginning up to which no message begins.
     looked: usize,
-    /// How far the sizes of its neighbours lead.
+    /// Distance covered by following the sizes of its neighbours.
     run: usize,
-    /// Whether they lead to something good.
+    /// `true` if these lead to a valid item.
     is_run_good: bool,
 }
 
-/// What [`Framer::step`] has done.
+/// Result of [`Framer::step`].
 #[derive(Clone, Copy, Debug)]
 pub struct Step<'a> {
-    /// How many bytes of the input are done with: the next call wants those behind.
+    /// Number of input bytes consumed: the next call expects the bytes after them.
     pub consumed: usize,
-    /// What was found.
+    /// Message or damage found.
     pub found: Option<Result<Message<'a>, Damage>>,
-    /// How long the input has to be for the next call to find more, if it is not the last.
+    /// Minimum input length of the next call to find more, unless it is the last.
     pub needed: usize,
 }
 
@@ -107,74 +105,72 @@ impl Step<'_> {
     }
 }
 
-/// Whether something is so.
+/// Answer to a question about the input.
 enum Verdict<T = ()> {
     Yes(T),
     No,
-    /// It takes this many bytes to say.
+    /// The answer needs this many bytes.
     Unknown(usize),
 }
 
-/// What something looks like by itself.
+/// Appearance of a candidate by itself.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sight {
-    /// A message that breaks no rule, and whether that is no accident.
+    /// A message that breaks no rule; `true` if it cannot be an accident.
     Right(bool),
-    /// The same that breaks a rule.
+    /// The same for a message that breaks a rule.
     Wrong(bool),
-    /// It cannot be read.
+    /// Unreadable.
     Broken,
 }
 
-/// What becomes of something doubtful.
+/// Decision about a doubtful candidate.
 enum Outcome {
-    /// It is the message that it looks like.
+    /// It is a message.
     Message,
     /// It ends here.
     End(usize),
-    /// A message begins here, within it.
+    /// A message begins here, inside the candidate.
     Within(usize),
-    /// It ends further on than these bytes.
+    /// It does not end within this many bytes.
     Lost(usize),
 }
 
-/// Which messages count that begin within something doubtful.
+/// Messages to look for inside a doubtful candidate.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wanted {
     Any,
-    /// Those behind which there is one that ends where it ends.
+    /// Messages followed by one that ends at the candidate's end.
     ToEnd,
-    /// Those behind which there is one that begins before its end and ends behind it. Then that is not
-    /// where it ends.
+    /// Messages followed by one that spans the candidate's end, which is then wrong.
     AcrossEnd,
 }
 
 impl Framer {
-    /// Begins at byte `offset` of the input.
+    /// Creates a framer at byte `offset` of the input.
     #[must_use]
     pub const fn new(framing: Framing, offset: u64) -> Self {
         Self { framing, offset, lost: None, doubt: None, good: 0, budget: Budget::new() }
     }
 
-    /// Where the input of the next [`Framer::step`] begins, in bytes.
+    /// Byte offset of the input for the next [`Framer::step`].
     #[must_use]
     pub const fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Goes on at byte `offset` of the input, where a message ends that was read in another way.
+    /// Continues at byte `offset` of the input, after a message that was read in another way.
     #[cfg(feature = "reader")]
     pub(crate) const fn go_on_at(&mut self, offset: u64) {
         self.offset = offset;
     }
 
-    /// Looks at the bytes from [`Framer::offset`] on. `is_last` says that there are no more behind them.
+    /// Examines the bytes from [`Framer::offset`] on. `is_last` if no bytes follow them.
     ///
-    /// Unless something is found or consumed, there is nothing more to do: more input is needed, or that
-    /// was the end.
+    /// If nothing is found or consumed, more input is needed or the end is reached.
     #[inline]
     pub fn step<'a>(&mut self, input: &'a [u8], is_last: bool) -> Step<'a> {
-        // What happens nearly always comes first.
+        // The most frequent case first.
         if self.framing == Framing::Records
             && self.lost.is_none()
             && let Ok((record, rest)) = Record::read(input, self.offset)
@@ -241,7 +237,7 @@ impl Framer {
         Step { consumed, found: Some(found), needed: 0 }
     }
 
-    /// What becomes of what is at the beginning of the input and says that it ends at `end`.
+    /// Decides about the candidate at the beginning of the input, which ends at `end` by its own size.
     #[inline(never)]
     fn outcome(&mut self, input: &[u8], is_last: bool, end: usize, sight: Sight) -> Verdict<Outcome> {
         if matches!(sight, Sight::Right(_)) {
@@ -265,7 +261,7 @@ impl Framer {
         outcome
     }
 
-    /// Whether what follows a message at `end` is what mostly follows one.
+    /// Returns `Yes` if the bytes at `end` are what usually follows a message.
     #[inline]
     fn is_followed(&self, input: &[u8], end: usize, is_last: bool) -> Verdict {
         let rest = input.get(end..).unwrap_or_default();
@@ -344,7 +340,7 @@ impl Framer {
         }
     }
 
-    /// Does what the budget allows; it is not charged where more bytes are needed.
+    /// Runs `work` within the budget; nothing is charged if more bytes are needed.
     fn paid<T>(&mut self, work: impl FnOnce(&Self, &mut Budget) -> Verdict<T>) -> Verdict<T> {
         let mut budget = self.budget;
         let verdict = work(self, &mut budget);
@@ -354,7 +350,7 @@ impl Framer {
         verdict
     }
 
-    /// Whether the sizes of what cannot be read lead from one to the next up to what can be read.
+    /// Follows the sizes of unreadable items from one to the next; `Yes` if they lead to a readable item.
     fn follow_neighbours(&mut self, doubt: &mut Doubt, input: &[u8], is_last: bool) -> Verdict {
         while !doubt.is_run_good {
             let at = doubt.run;
@@ -380,13 +376,13 @@ impl Framer {
         Verdict::Yes(())
     }
 
-    /// Whether what is at `at` and cannot be read begins as a message does.
+    /// Returns `true` if the unreadable item at `at` begins like a message.
     fn has_header(&self, input: &[u8], at: usize) -> bool {
         let header = input.get(at..).and_then(|bytes| bytes.first_chunk::<8>());
         self.framing == Framing::Datagrams || header.is_some_and(|header| is_plausible(load(header)))
     }
 
-    /// Where a message begins from `looked` on, before `end`. Notes up to where none does.
+    /// Finds a message that begins from `looked` on, before `end`. Advances `looked` to where none begins.
     fn look(
         &mut self,
         looked: &mut usize,
@@ -410,7 +406,7 @@ impl Framer {
                 budget.gain(1);
                 match budget.of_place(|budget| framer.is_proven(budget, input, at, is_last)) {
                     Verdict::Yes(()) if wanted == Wanted::Any => Verdict::Yes(true),
-                    // Going on from another place would get nowhere else.
+                    // Continuing from another place would lead to the same one.
                     Verdict::Yes(()) => match framer.passage(budget, input, at, end, is_last) {
                         Verdict::Yes(last) if (wanted == Wanted::ToEnd) == (last == end) => {
                             Verdict::Yes(true)
@@ -432,8 +428,8 @@ impl Framer {
         Verdict::No
     }
 
-    /// Where the messages from `begin` on, and those behind what between them cannot be read, get to at
-    /// `end` or behind it; no if there is nothing before `end` that gets there.
+    /// Follows the messages from `begin` on, and unreadable items between them, to the first end at or after
+    /// `end`; `No` if nothing before `end` leads there.
     fn passage(
         &self,
         budget: &mut Budget,
@@ -467,13 +463,13 @@ impl Framer {
         Verdict::Yes(at)
     }
 
-    /// What there is at `at`.
+    /// Reads the unit at `at`.
     fn unit<'a>(&self, budget: &mut Budget, input: &'a [u8], at: usize, is_last: bool) -> Unit<'a> {
         let bytes = input.get(at..).unwrap_or_default();
         budget.read(self.framing, bytes, self.offset + at as u64, is_last)
     }
 
-    /// Whether a message, or the end of the input, is at `at`, where something says that it ends.
+    /// Returns `Yes` if a message, or the end of the input, is at `at`, where an item ends by its own size.
     fn is_good(&self, budget: &mut Budget, input: &[u8], at: usize, is_last: bool) -> Verdict {
         match at.cmp(&input.len()) {
             Ordering::Less => {}
@@ -494,8 +490,7 @@ impl Framer {
         }
     }
 
-    /// Whether a message begins at `at`, of which nothing is known yet: it must be no accident that there
-    /// is what can be read as one.
+    /// Returns `Yes` if a message begins at `at`, where nothing is known yet, and it cannot be an accident.
     fn is_proven(&self, budget: &mut Budget, input: &[u8], at: usize, is_last: bool) -> Verdict {
         if budget.is_spent() {
             return Verdict::No;
@@ -510,7 +505,7 @@ impl Framer {
         }
     }
 
-    /// Whether what is a message with this degree of certainty is one, if this is where it ends.
+    /// Returns `Yes` if a candidate with this proof is a message, given that it ends here.
     fn with_follower(
         &self,
         budget: &mut Budget,
@@ -538,7 +533,7 @@ impl Framer {
         }
     }
 
-    /// Searches for what can be read again.
+    /// Searches for the next readable message.
     #[cold]
     fn search<'a>(&mut self, input: &'a [u8], is_last: bool) -> Step<'a> {
         let Some(Lost { offset, error }) = self.lost else {
@@ -565,7 +560,7 @@ impl Framer {
         step
     }
 
-    /// Where in `input`, before `end`, the first message begins that can be no accident, and where it ends.
+    /// Finds the first certain message in `input` before `end`; returns its beginning and end.
     pub(super) fn first(mut self, input: &[u8], end: usize, is_last: bool) -> Option<(usize, usize)> {
         let mut looked = 0;
         loop {
@@ -575,20 +570,20 @@ impl Framer {
                     _ => return None,
                 },
                 Verdict::No => return None,
-                // More than there is cannot be asked for.
+                // The input is all there is: skip this candidate.
                 Verdict::Unknown(_) => looked += 1,
             }
         }
     }
 
-    /// Whether there is a message at `at`.
+    /// Returns `true` if a message is at `at`.
     pub(super) fn holds(&self, input: &[u8], at: usize, is_last: bool) -> bool {
         matches!(self.unit(&mut Budget::new(), input, at, is_last), Unit::Message(..))
     }
 }
 
-/// Whether a header, with the length of its datagram before it if there is one, is what mostly follows a
-/// message.
+/// Returns `true` for a header (and the length of its datagram before it, if there is one) as it usually
+/// follows a message.
 #[inline(always)]
 pub(crate) const fn follows(length: Option<u32>, header: u64) -> bool {
     let is_length = match length {

@@ -1,4 +1,4 @@
-//! Legacy packets: what components sent before structured records.
+//! Legacy packets, which components sent before structured records.
 //!
 //! A packet is a datagram: pid and tid (64 bits each), a time in nanoseconds (64 bits, signed), a
 //! severity (32 bits, signed) and a count of dropped packets (32 bits); then up to five tags, each with
@@ -11,44 +11,44 @@ use super::severity::Severity;
 use super::text::Text;
 use super::word::load;
 
-/// Size of what comes before the tags, in bytes.
+/// Size of the metadata before the tags, in bytes.
 const METADATA: usize = 32;
 
-/// How many tags a packet can have.
+/// Maximum number of tags of a packet.
 const MAX_TAGS: usize = 5;
 
-/// The longest tag in bytes.
+/// Maximum length of a tag in bytes.
 const MAX_TAG: usize = 63;
 
-/// Which numbers stand for which severities in packets.
+/// Severity numbers used in packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SeverityScale {
-    /// Those of structured records, 0x10 to 0x60.
+    /// The numbers of structured records, 0x10 to 0x60.
     #[default]
     Current,
-    /// Those of 2019 to 2021: 0 is INFO, 1 WARN, 2 ERROR, 3 FATAL, -1 DEBUG, -2 TRACE, and what is
-    /// below is verbosity. Numbers beyond count as on the current scale.
+    /// The numbers of 2019 to 2021: 0 is INFO, 1 WARN, 2 ERROR, 3 FATAL, -1 DEBUG, -2 TRACE, and lower ones
+    /// are verbosity. Greater numbers are read as on the current scale.
     Original,
 }
 
-/// A legacy packet, borrowed from where it lies.
+/// A legacy packet that borrows its bytes.
 #[derive(Clone, Copy)]
 pub struct Packet<'a> {
     metadata: &'a [u8; METADATA],
-    /// The tags, with the lengths before them.
+    /// Tags, each after its length.
     tags: &'a [u8],
     message: &'a [u8],
     offset: u64,
 }
 
 impl<'a> Packet<'a> {
-    /// The packet that `bytes` are. `offset` is where it begins in the input, for errors.
+    /// Reads the packet that `bytes` are. `offset` is its byte offset in the input, for errors.
     ///
     /// # Errors
-    /// In this order: if it is too short, does not end with a 0, has a sixth tag, a tag that is too
-    /// long, or tags or a message that end beyond it. What follows the first 0 behind the message does
-    /// not matter.
+    /// Checked in this order: the packet is too short, does not end with a 0, has a sixth tag, a tag that is
+    /// too long, or tags or a message that end outside of it. Bytes after the first 0 that follows the
+    /// message are ignored.
     pub fn read(bytes: &'a [u8], offset: u64) -> Result<Self, LogError> {
         let error = |rule: Rule, at: usize, expected: u64, found: u64| {
             LogError::new(rule, offset, offset + at as u64, expected, found)
@@ -70,7 +70,7 @@ impl<'a> Packet<'a> {
         let mut count = 0;
         loop {
             let at = length - left.len();
-            // There is a byte: that a tag leaves one is seen below.
+            // Never empty: the check below ensures that a tag leaves a byte.
             let Some((&size, behind)) = left.split_first() else {
                 return Err(error(Rule::LegacyOutOfBounds, at, at as u64 + 1, length as u64));
             };
@@ -101,54 +101,54 @@ impl<'a> Packet<'a> {
         Ok(Self { metadata, tags, message: message.get(..end).unwrap_or_default(), offset })
     }
 
-    /// A word of the metadata.
+    /// Returns a word of the metadata.
     fn word(&self, index: usize) -> u64 {
         self.metadata.as_chunks::<8>().0.get(index).map_or(0, load)
     }
 
-    /// The koid of the process.
+    /// Returns the koid of the process.
     #[must_use]
     pub fn pid(&self) -> u64 {
         self.word(0)
     }
 
-    /// The koid of the thread.
+    /// Returns the koid of the thread.
     #[must_use]
     pub fn tid(&self) -> u64 {
         self.word(1)
     }
 
-    /// When it was written, in nanoseconds.
+    /// Returns the time of writing in nanoseconds.
     #[must_use]
     pub fn timestamp(&self) -> i64 {
         self.word(2) as i64
     }
 
-    /// The number of its severity; see [`Packet::severity`].
+    /// Returns the severity number; see [`Packet::severity`].
     #[must_use]
     pub fn raw_severity(&self) -> i32 {
         self.word(3) as i32
     }
 
-    /// How many packets were dropped before.
+    /// Returns the number of packets dropped before this one.
     #[must_use]
     pub fn dropped(&self) -> u32 {
         (self.word(3) >> 32) as u32
     }
 
-    /// The message: any bytes.
+    /// Returns the message: any bytes.
     #[must_use]
     pub fn message(&self) -> Text<'a> {
         self.message.into()
     }
 
-    /// Where it begins in the input, in bytes.
+    /// Byte offset of the packet in the input.
     #[must_use]
     pub const fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The tags, in order: any bytes.
+    /// Returns the tags, in order: any bytes.
     pub fn tags(&self) -> impl Iterator<Item = Text<'a>> + Clone + use<'a> {
         let mut left = self.tags;
         core::iter::from_fn(move || {
@@ -159,19 +159,19 @@ impl<'a> Packet<'a> {
         })
     }
 
-    /// Its size in bytes, up to the 0 that ends the message.
+    /// Returns the size in bytes, up to the 0 that ends the message.
     #[must_use]
     pub const fn size(&self) -> usize {
         METADATA + self.tags.len() + 1 + self.message.len()
     }
 
-    /// The number of its severity as a structured record would have it.
+    /// Returns the severity number as a structured record would have it.
     #[must_use]
     pub fn clamped_severity(&self) -> u8 {
         self.raw_severity().clamp(0, 255) as u8
     }
 
-    /// The named severity that it counts as.
+    /// Returns the named severity of the number.
     #[must_use]
     pub fn severity(&self, scale: SeverityScale) -> Severity {
         match (scale, self.raw_severity()) {
@@ -185,7 +185,7 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// How verbose it is: on the original scale, how far its severity is below 0.
+    /// Returns the verbosity: on the original scale, the distance of the severity below 0.
     #[must_use]
     pub fn verbosity(&self, scale: SeverityScale) -> Option<u32> {
         let is_verbose = scale == SeverityScale::Original && self.raw_severity() < 0;
@@ -208,7 +208,7 @@ impl fmt::Debug for Packet<'_> {
     }
 }
 
-/// The tags as a list.
+/// The tags, printed as a list.
 struct Tags<'a>(Packet<'a>);
 
 impl fmt::Debug for Tags<'_> {

@@ -1,4 +1,4 @@
-//! One log message, whichever way it is written.
+//! A log message of either form.
 
 use super::argument::size_words;
 use super::attribution::Attribution;
@@ -8,19 +8,19 @@ use super::legacy::Packet;
 use super::record::{LOG_RECORD, RECORD_HEADER, Record};
 use super::word::load;
 
-/// The size of the largest datagram that the sockets for logs take, in bytes.
+/// Size in bytes of the largest datagram that the log sockets accept.
 pub(crate) const MAX_DATAGRAM: usize = 32_768;
 
 /// A log message.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Message<'a> {
-    /// A structured record, all of whose arguments can be read.
+    /// A structured record with readable arguments.
     Record {
         /// The record.
         record: Record<'a>,
-        /// What is behind the record in its datagram: what an extended record is extended by, or
-        /// bytes that do not belong there. Nothing, most often.
+        /// Bytes after the record in its datagram: the extension of an extended record, or unexpected bytes.
+        /// Usually empty.
         behind: &'a [u8],
     },
     /// A legacy packet.
@@ -28,11 +28,11 @@ pub enum Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// The message that a datagram is, recognised by its content. `offset` is where it begins in the
-    /// input, for errors.
+    /// Reads a datagram as a message, recognised by its content. `offset` is its byte offset in the input,
+    /// for errors.
     ///
     /// # Errors
-    /// If it is neither a record nor a packet that can be read: why it is not what it looks like most.
+    /// If it is neither a readable record nor a readable packet: the error is that of the more likely form.
     pub fn read(bytes: &'a [u8], offset: u64) -> Result<Self, LogError> {
         let record = Self::read_record(bytes, offset);
         let is_whole = match record {
@@ -42,7 +42,7 @@ impl<'a> Message<'a> {
         if is_whole || has_severity(bytes) {
             return record;
         }
-        // The koid of a process may begin as a record without severity does.
+        // The koid of a process may look like the header of a record without severity.
         let packet = Packet::read(bytes, offset).and_then(|packet| match bytes.len() {
             ..=MAX_DATAGRAM => Ok(Self::Legacy(packet)),
             length => {
@@ -59,7 +59,7 @@ impl<'a> Message<'a> {
         Ok(Self::Record { record, behind })
     }
 
-    /// Who wrote it, if it is an extended record. See [`Record::appended`] for the other way to say that.
+    /// Returns the origin of an extended record. See [`Record::appended`] for the other way to store it.
     #[must_use]
     pub fn attribution(&self) -> Option<Attribution<'a>> {
         self.read_attribution(&mut |_| {})
@@ -72,7 +72,7 @@ impl<'a> Message<'a> {
         rest.is_empty().then_some(attribution)
     }
 
-    /// Reports each rule that the message breaks.
+    /// Reports each broken rule.
     pub fn check(&self, options: CheckOptions, report: &mut dyn FnMut(LogError)) {
         let Self::Record { record, .. } = self else { return };
         record.check(options, report);
@@ -83,19 +83,19 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// That there are bytes behind the record that do not belong there.
+    /// Returns an error if unexpected bytes follow the record.
     pub(super) fn trailing(&self) -> Option<LogError> {
         self.behind().filter(|_| self.attribution().is_none())
     }
 
-    /// That there are bytes behind the record.
+    /// Returns an error if any bytes follow the record.
     fn behind(&self) -> Option<LogError> {
         let Self::Record { record, behind: behind @ [_, ..] } = self else { return None };
         let (begin, size) = (record.offset(), record.as_bytes().len() as u64);
         Some(LogError::new(Rule::TrailingBytes, begin, begin + size, 0, behind.len() as u64))
     }
 
-    /// Where it begins in the input, in bytes.
+    /// Byte offset of the message in the input.
     #[must_use]
     pub const fn offset(&self) -> u64 {
         match self {
@@ -105,29 +105,29 @@ impl<'a> Message<'a> {
     }
 }
 
-/// Whether the first word cannot be the koid of a process, which has none of these bits: those of the
-/// severity of a record, without the highest one.
+/// Returns `true` if the first word cannot be the koid of a process, which has no bits where a record has its
+/// severity, except for the highest one.
 pub(super) fn has_severity(bytes: &[u8]) -> bool {
     bytes.first_chunk::<8>().is_some_and(|word| load(word) >> 56 & 0x7f != 0)
 }
 
-/// Whether a datagram that cannot be read is more of a record than of a packet.
+/// Returns `true` if an unreadable datagram looks more like a record than a packet.
 fn looks_like_record(bytes: &[u8]) -> bool {
     let Some(header) = bytes.first_chunk::<8>() else { return true };
     is_plausible(load(header)) && bytes.len() <= size_words(load(header)) * 8
 }
 
-/// Whether a word can be the header of a record.
+/// Returns `true` if a word can be the header of a record.
 #[inline(always)]
 pub(crate) const fn is_plausible(header: u64) -> bool {
     const RESERVED: u64 = 0xff << 48;
     header & (RESERVED | 0xf) == LOG_RECORD && size_words(header) >= RECORD_HEADER
 }
 
-/// Whether a word is what the header of a record mostly is: there is a severity, of the lower half, too.
+/// Returns `true` if a word is a usual record header: with a severity from 0x01 to 0x80.
 #[inline(always)]
 pub(crate) const fn is_usual(header: u64) -> bool {
-    // The type, the severity and the reserved bits: 0x9, 0x01 to 0x80, 0x00.
+    // Type, severity and reserved bits: 0x9, 0x01 to 0x80, 0x00.
     let bits = header.rotate_left(16) as u32 & 0xf_ffff;
     bits.wrapping_sub(0x9_0100) & 0xffff_80ff == 0
 }

@@ -1,22 +1,22 @@
 //! Logs: structured records, legacy packets, and files and streams of them.
 //!
-//! A [`Record`] is borrowed from where it lies; its [arguments](Record::arguments) are read when they are
-//! asked for. It says its [text](Record::text) - for messages of printf, as C's printf writes it -, and
-//! which [rules](Rule) it breaks. A legacy [`Packet`] is the same for what was there before.
+//! A [`Record`] borrows its bytes; its [arguments](Record::arguments) are read on demand. It has a
+//! [text](Record::text) - for printf messages, formatted as C's printf does - and can be checked against the
+//! [rules](Rule). A legacy [`Packet`] is the older form.
 //!
-//! [`Messages`] are those of a file, [`Splitter`] takes a stream in pieces, and [`Framer`] is what both are
-//! made of: it keeps no bytes, so that what a reader finds can be borrowed.
+//! [`Messages`] iterates over a file, [`Splitter`] reads a stream piece by piece, and both use [`Framer`],
+//! which keeps no bytes, so that its results can borrow them.
 //!
 //! [`Encoder`] writes records into a buffer.
 //!
 //! # Framing
 //! Sockets keep datagrams apart, files do not. So there are two kinds of files:
-//! - [records](Framing::Records), one behind the other (or [extended ones](Framing::ExtendedRecords)): they
-//!   say their own sizes;
-//! - [datagrams](Framing::Datagrams) of any kind, legacy packets among them, each with its length in bytes
-//!   before it: 32 bits, little-endian. Nothing is padded, and there is nothing else in the file.
+//! - consecutive [records](Framing::Records) (or [extended ones](Framing::ExtendedRecords)), which contain
+//! their sizes;
+//! - [datagrams](Framing::Datagrams) of any kind, legacy packets among them, each after its length in bytes:
+//! 32 bits, little-endian. There is no padding and nothing else in the file.
 //!
-//! [`Framing::recognise`] says from the content what a file is.
+//! [`Framing::recognise`] recognises a file by its content.
 //!
 //! ```
 //! use ichnos_fuchsia::log::{Encoder, Event, Framing, Message, Messages, Severity};
@@ -38,9 +38,9 @@
 //! ```
 //!
 //! # Errors
-//! A [`LogError`] names the rule that is broken, where, and what was expected and found there. Some rules
-//! are [fatal](Rule::is_fatal) to what breaks them; the others are only reported by a check, as readers of
-//! Fuchsia do not mind. After [`Damage`], reading resumes at the next packet or record that can be read.
+//! A [`LogError`] names the broken rule, its position, and the expected and found values. Some rules are
+//! [fatal](Rule::is_fatal) for the item that breaks them; others are only reported by a check, as Fuchsia's
+//! readers ignore them. After [`Damage`], reading resumes at the next readable packet or record.
 
 mod argument;
 mod attribution;

@@ -1,4 +1,4 @@
-//! Whether it is a message that begins at a place of which nothing is known, or an accident.
+//! Distinguishes messages from bytes that accidentally look like one.
 
 use super::error::{LogError, Rule};
 use super::framing::Framing;
@@ -10,19 +10,19 @@ use super::text::Text;
 use super::unit::{LENGTH, MAX_FRAME, Unit};
 use super::word::load;
 
-/// How much a message proves by itself.
+/// Strength of the evidence that a candidate is a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Proof {
     /// It looks like something else.
     None,
-    /// It is one if another one follows, or the end of the input.
+    /// A message if another one, or the end of the input, follows.
     Weak,
-    /// No accident makes such a thing.
+    /// It cannot be an accident.
     Strong,
 }
 
 impl Proof {
-    /// What a message that can be read proves.
+    /// Rates a readable message.
     pub(super) fn of(message: &Message<'_>, broken: Option<&LogError>) -> Self {
         if broken.is_some_and(|error| error.rule == Rule::TrailingBytes) {
             return Self::None;
@@ -42,7 +42,7 @@ impl Proof {
         let (mut is_believable, mut is_clean) = (true, record.raw_severity() != 0);
         let mut note = |error: LogError| match error.rule {
             Rule::MessageUtf8 => {}
-            // Careless writers do that.
+            // Careless writers do this.
             Rule::NamePadding | Rule::ValuePadding => is_clean = false,
             _ => is_believable = false,
         };
@@ -60,7 +60,7 @@ impl Proof {
         }
     }
 
-    /// There is little about a packet that can be wrong, but much that is unusual.
+    /// Rates a packet: few of its fields can be invalid, but many can be unusual.
     fn of_packet(packet: &Packet<'_>) -> Self {
         const MAX_KOID: u64 = 1 << 48;
         const MAX_TIME: i64 = 1 << 60;
@@ -81,12 +81,12 @@ impl Proof {
     }
 }
 
-/// Whether a record looks like an argument that is a boolean: without arguments and severity.
+/// Returns `true` if a record looks like a boolean argument: without arguments and severity.
 fn is_like_boolean(record: &Record<'_>) -> bool {
     record.size_words() == RECORD_HEADER && record.raw_severity() == 0
 }
 
-/// Whether a message can be taken for what follows one of which the size is doubtful.
+/// Rates a message as the successor of one of doubtful size.
 pub(super) fn is_good(message: &Message<'_>, broken: Option<&LogError>) -> Proof {
     if broken.is_some_and(|error| error.rule == Rule::TrailingBytes) {
         return Proof::None;
@@ -101,7 +101,8 @@ pub(super) fn is_good(message: &Message<'_>, broken: Option<&LogError>) -> Proof
     }
 }
 
-/// Whether it is no accident that something can be read, so that it counts more than a message within it.
+/// Returns `true` if a readable message is unlikely to be an accident, so that it takes precedence over a
+/// message within it.
 pub(super) fn is_probable(message: &Message<'_>, broken: Option<&LogError>) -> bool {
     match message {
         Message::Record { .. } => broken.is_none_or(|error| error.rule != Rule::TrailingBytes),
@@ -109,15 +110,14 @@ pub(super) fn is_probable(message: &Message<'_>, broken: Option<&LogError>) -> b
     }
 }
 
-/// Whether it is a record without arguments in which all that can be usual is.
+/// Returns `true` for a record without arguments whose header has only usual values.
 fn is_bare(record: &Record<'_>) -> bool {
     let is_named = Severity::exact(record.raw_severity()).is_some();
     is_named && record.tag_bits() == 0 && record.reserved_bits() == 0 && record.timestamp() >= 0
 }
 
-/// Where in `input` from `from` on, before `to`, something may begin that is worth a closer look, by what
-/// a message begins with; `to` if nowhere. The error is the first place at which there are too few bytes
-/// to say, and how many it takes.
+/// Finds the first candidate in `input` between `from` and `to`, by how messages begin; returns `to` if there
+/// is none. The error is the first position with too few bytes to decide, and the number of bytes needed.
 pub(super) fn next_candidate(
     framing: Framing,
     input: &[u8],
@@ -129,7 +129,7 @@ pub(super) fn next_candidate(
         Framing::Datagrams => LENGTH + 8,
         _ => 8,
     };
-    // The places at which all of it is there.
+    // Positions with enough bytes.
     let whole = (input.len() + 1).saturating_sub(needed).clamp(from, to.max(from));
     let bytes = input.get(from..).unwrap_or_default();
     let found = match framing {
@@ -143,7 +143,7 @@ pub(super) fn next_candidate(
     }
 }
 
-/// Whether a datagram may begin with these bytes.
+/// Returns `true` if a datagram may begin with these bytes.
 fn is_like_datagram(bytes: &[u8; LENGTH + 8]) -> bool {
     let [a, b, c, d, header @ ..] = *bytes;
     let length = u32::from_le_bytes([a, b, c, d]) as usize;
@@ -152,22 +152,21 @@ fn is_like_datagram(bytes: &[u8; LENGTH + 8]) -> bool {
         && (is_plausible(load(&header)) || length > 32 && !has_severity(&header))
 }
 
-/// How much may still be looked at without getting anywhere.
+/// Budget for examining bytes without a result.
 ///
-/// Each place of a file can look like the beginning of a message that turns out to be none only at its
-/// end. So looking ahead without a result has a budget, which grows by some bytes with each byte that is passed.
-/// Where it is used up, places are passed by.
+/// Each position of a file can look like the beginning of a message until its end is examined. So looking
+/// ahead has a budget, which grows with each byte that is passed. When it is used up, positions are skipped.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
     left: i32,
 }
 
 impl Budget {
-    /// What there is in the beginning, and at most, in bytes.
+    /// Initial and maximum budget in bytes.
     const MOST: i32 = 256 << 10;
-    /// What a byte of the way gives.
+    /// Gain for each passed byte.
     const GAIN: usize = 4;
-    /// What can be looked at in each position without a budget.
+    /// Bytes that can be examined at each position for free.
     const FREE: i32 = 64;
 
     pub(super) const fn new() -> Self {
@@ -178,19 +177,19 @@ impl Budget {
         self.left <= 0
     }
 
-    /// Counts a way of this number of bytes.
+    /// Adds the gain for this many passed bytes.
     pub(super) fn gain(&mut self, bytes: usize) {
         let gain = bytes.saturating_mul(Self::GAIN).min(Self::MOST as usize) as i32;
         self.left = self.left.saturating_add(gain).min(Self::MOST);
     }
 
-    /// Counts bytes that were looked at.
+    /// Charges for examined bytes.
     pub(super) fn spend(&mut self, bytes: usize) {
         let cost = bytes.min(Self::MOST as usize) as i32;
         self.left = self.left.saturating_sub(cost).max(-Self::MOST);
     }
 
-    /// Does what the budget allows, but for what needs none in each position.
+    /// Runs `work` within the budget, with the free bytes of a position.
     pub(super) fn of_place<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
         let before = self.left;
         let done = work(self);
@@ -198,7 +197,7 @@ impl Budget {
         done
     }
 
-    /// As [`Unit::read`], which the budget is charged for unless more bytes are needed.
+    /// Like [`Unit::read`], but charges the budget unless more bytes are needed.
     pub(super) fn read<'a>(
         &mut self,
         framing: Framing,
@@ -213,7 +212,7 @@ impl Budget {
                 self.spend(error.at.saturating_sub(offset) as usize);
             }
             Unit::Message(_, size, _) => self.spend(*size),
-            // The end is seen without a look at what is before it.
+            // The end was examined without the bytes before it.
             Unit::Broken(error, _) if error.rule == Rule::LegacyNotTerminated => {}
             Unit::Broken(error, _) => self.spend(error.at.saturating_sub(offset) as usize),
         }

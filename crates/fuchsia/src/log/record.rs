@@ -1,4 +1,4 @@
-//! Records: a header, a timestamp, and arguments.
+//! Log records: a header, a timestamp, and arguments.
 
 use super::argument::{Argument, Arguments, Meaning, Value, size_words};
 use super::error::{LogError, Rule};
@@ -6,23 +6,23 @@ use super::severity::Severity;
 use super::text::Text;
 use super::word::{Word, load};
 
-/// The type of a log record, in bits 0 to 3 of its header.
+/// Type of a log record, in bits 0 to 3 of its header.
 pub(crate) const LOG_RECORD: u64 = 9;
 
 /// Size of the header and the timestamp of a record in words.
 pub(crate) const RECORD_HEADER: usize = 2;
 
-/// The greatest size of a record in words: its header has 12 bits for it.
+/// Maximum size of a record in words: its header has 12 bits for it.
 pub const MAX_RECORD_WORDS: usize = 4095;
 
-/// The bit of a tag that makes a record a control record.
+/// Bit of a tag that makes a record a control record.
 pub(crate) const CONTROL: u32 = 1 << 31;
 
-/// A structured log record, borrowed from where it lies.
+/// A structured log record that borrows its bytes.
 ///
-/// What it is made of is read when it is asked for. [`Record::read`] looks at header and size only,
-/// [`Record::arguments`] at each argument as it comes; [`Record::validate`] says whether all of
-/// them can be read, and [`Record::check`] which rules are broken.
+/// Its contents are read on demand. [`Record::read`] only reads header and size, [`Record::arguments`] each
+/// argument in turn; [`Record::validate`] checks that all of them are readable, and [`Record::check`] reports
+/// broken rules.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
     words: &'a [Word],
@@ -32,11 +32,11 @@ pub struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// The record at the beginning of `bytes`, and the bytes behind it. `offset` is where it begins
-    /// in the input, for errors.
+    /// Reads the record at the beginning of `bytes`, and returns the bytes after it. `offset` is its byte
+    /// offset in the input, for errors.
     ///
     /// # Errors
-    /// If there is no header, timestamp, or not as many bytes as the header says.
+    /// If the header, the timestamp or bytes after them are missing.
     #[inline]
     pub fn read(bytes: &'a [u8], offset: u64) -> Result<(Self, &'a [u8]), LogError> {
         let (words, _) = bytes.as_chunks::<8>();
@@ -54,7 +54,7 @@ impl<'a> Record<'a> {
         Err(Self::problem(bytes, offset))
     }
 
-    /// Why there is no record at the beginning of `bytes`.
+    /// Returns the error for `bytes` that do not begin with a record.
     #[cold]
     fn problem(bytes: &[u8], offset: u64) -> LogError {
         let found = bytes.len() as u64;
@@ -74,107 +74,107 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// The record as it lies there.
+    /// Returns the bytes of the record.
     #[inline]
     #[must_use]
     pub const fn as_bytes(&self) -> &'a [u8] {
         self.words.as_flattened()
     }
 
-    /// Where it begins in the input, in bytes.
+    /// Byte offset of the record in the input.
     #[inline]
     #[must_use]
     pub const fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Its size in words of 8 bytes, 2 to 4,095.
+    /// Returns the size in words of 8 bytes, 2 to 4,095.
     #[inline]
     #[must_use]
     pub const fn size_words(&self) -> usize {
         self.words.len()
     }
 
-    /// The words behind the timestamp.
+    /// Returns the words after the timestamp.
     #[inline(always)]
     pub(crate) fn body(&self) -> &'a [Word] {
         self.words.get(RECORD_HEADER..).unwrap_or_default()
     }
 
-    /// The header as a number.
+    /// Returns the header as a number.
     #[inline]
     #[must_use]
     pub const fn header(&self) -> u64 {
         self.header
     }
 
-    /// When it was written, in nanoseconds. Records do not say by which clock: it is the monotonic
-    /// one before Fuchsia's API level 24, and the one that goes on while the system sleeps since.
+    /// Returns the time of writing in nanoseconds. Records do not name the clock: before Fuchsia's API level
+    /// 24 it is the monotonic clock, since then the boot clock, which includes suspended time.
     #[inline]
     #[must_use]
     pub const fn timestamp(&self) -> i64 {
         self.timestamp
     }
 
-    /// The number of its severity; any is legal.
+    /// Returns the severity number; any number is valid.
     #[inline]
     #[must_use]
     pub const fn raw_severity(&self) -> u8 {
         (self.header >> 56) as u8
     }
 
-    /// The named severity that it counts as.
+    /// Returns the named severity of the number.
     #[inline]
     #[must_use]
     pub const fn severity(&self) -> Severity {
         Severity::of(self.raw_severity())
     }
 
-    /// Bits 16 to 47 of the header.
+    /// Returns bits 16 to 47 of the header.
     #[inline]
     pub(crate) const fn tag_bits(&self) -> u32 {
         (self.header >> 16) as u32
     }
 
-    /// Bits 48 to 55 of the header: reserved.
+    /// Returns bits 48 to 55 of the header: reserved.
     #[inline]
     pub(crate) const fn reserved_bits(&self) -> u8 {
         (self.header >> 48) as u8
     }
 
-    /// Number of the component that wrote it, as a [control record](Record::control) before has it;
-    /// 0 in records without (bits 16 to 46 of the header; newer form).
+    /// Returns the number of the component that wrote the record, as given by a [control
+    /// record](Record::control) before; 0 if missing (bits 16 to 46 of the header; newer form).
     #[inline]
     #[must_use]
     pub const fn tag(&self) -> u32 {
         self.tag_bits() & !CONTROL
     }
 
-    /// Whether it says something of the stream rather than being of a component (bit 47 of the
-    /// header; newer form).
+    /// Returns `true` if the record is about the stream rather than from a component (bit 47 of the header;
+    /// newer form).
     #[inline]
     #[must_use]
     pub const fn is_control(&self) -> bool {
         self.tag_bits() & CONTROL != 0
     }
 
-    /// Its arguments, in order, duplicates and all.
+    /// Returns the arguments, in order, including duplicates.
     #[inline(always)]
     #[must_use]
     pub fn arguments(&self) -> Arguments<'a> {
         Arguments::new(*self)
     }
 
-    /// Looks at all arguments.
+    /// Reads all arguments.
     ///
     /// # Errors
-    /// If one of them cannot be read.
+    /// If one of them is unreadable.
     #[inline]
     pub fn validate(&self) -> Result<(), LogError> {
         self.arguments().try_for_each(|argument| argument.map(drop))
     }
 
-    /// What its arguments mean: those that can be read.
+    /// Returns the meanings of the readable arguments.
     #[must_use]
     pub fn known(&self) -> Known<'a> {
         let mut known = Known::default();
@@ -185,26 +185,25 @@ impl<'a> Record<'a> {
     }
 }
 
-/// What the arguments of a record with a [meaning](Meaning) say. Where there are several of a kind,
-/// the last one counts.
+/// Arguments of a record with a [meaning](Meaning). If there are several of a kind, the last one counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Known<'a> {
-    /// The koid of the process.
+    /// Koid of the process.
     pub pid: Option<u64>,
-    /// The koid of the thread.
+    /// Koid of the thread.
     pub tid: Option<u64>,
-    /// The source file.
+    /// Source file.
     pub file: Option<Text<'a>>,
-    /// The line in the source file.
+    /// Line in the source file.
     pub line: Option<u64>,
-    /// How many records were dropped before, all counts taken together.
+    /// Number of records dropped before this one: the sum of all counts.
     pub dropped: u64,
-    /// The message.
+    /// Log message.
     pub message: Option<Text<'a>>,
 }
 
 impl<'a> Known<'a> {
-    /// Takes an argument into account.
+    /// Adds an argument.
     #[inline]
     pub fn note(&mut self, argument: &Argument<'a>) {
         match (argument.meaning(), argument.value) {

@@ -1,4 +1,4 @@
-//! Severities: six named ones, and everything between them.
+//! Severities: six named ones, and the numbers between them.
 
 use core::fmt;
 
@@ -21,10 +21,10 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// The named severity that a number counts as; a record may have any.
+    /// Returns the named severity of a number; a record may have any number.
     ///
-    /// What lies between two names counts as the upper one, except below INFO: there are the levels
-    /// of verbosity, all of which are DEBUG.
+    /// A number between two names maps to the upper one, except below INFO: those are the levels of
+    /// verbosity, all DEBUG.
     #[must_use]
     pub const fn of(raw: u8) -> Self {
         match raw {
@@ -37,20 +37,20 @@ impl Severity {
         }
     }
 
-    /// The severity whose number this is; None for a number between two names.
+    /// Returns the severity with this number; `None` for a number between two names.
     #[must_use]
     pub const fn exact(raw: u8) -> Option<Self> {
         let severity = Self::of(raw);
         if severity.raw() == raw { Some(severity) } else { None }
     }
 
-    /// Its number.
+    /// Returns the number.
     #[must_use]
     pub const fn raw(self) -> u8 {
         self as u8
     }
 
-    /// Its name in capitals, for instance `WARN`.
+    /// Returns the name in uppercase, for instance `WARN`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

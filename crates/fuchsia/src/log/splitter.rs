@@ -1,14 +1,14 @@
-//! Messages of a stream that comes in pieces.
+//! Splits a stream, received in pieces, into messages.
 
 use std::vec::Vec;
 
 use super::framing::{Damage, Framer, Framing};
 use super::message::Message;
 
-/// Puts the pieces of a stream together and takes messages from it.
+/// Joins the pieces of a stream and extracts its messages.
 ///
-/// The messages, and what cannot be read, are the same however the stream was cut. What is kept are the
-/// bytes of one message and the beginning of the next one, or a few of them after damage: never more than 512 KiB and what was fed last.
+/// Messages and damage do not depend on how the stream was cut. It keeps the bytes of one message and the
+/// beginning of the next, or a few of them after damage: never more than 512 KiB and the last piece.
 ///
 /// ```
 /// use ichnos_fuchsia::log::{Encoder, Framing, Splitter};
@@ -27,7 +27,7 @@ use super::message::Message;
 ///         count += 1;
 ///     }
 /// }
-/// // Whether the last one is whole is known now.
+/// Only the end shows that the last record is complete.
 /// splitter.finish();
 /// assert!(splitter.next_message().is_some_and(|message| message.is_ok()));
 /// assert!(splitter.next_message().is_none());
@@ -38,28 +38,28 @@ use super::message::Message;
 pub struct Splitter {
     framer: Framer,
     bytes: Vec<u8>,
-    /// How many of the bytes are done with.
+    /// Number of bytes consumed.
     done: usize,
-    /// How many more it takes to find something.
+    /// Number of bytes needed to find something.
     needed: usize,
     is_last: bool,
 }
 
 impl Splitter {
-    /// For a stream from its beginning on.
+    /// Creates a splitter at the beginning of a stream.
     #[must_use]
     pub const fn new(framing: Framing) -> Self {
         let framer = Framer::new(framing, 0);
         Self { framer, bytes: Vec::new(), done: 0, needed: 0, is_last: false }
     }
 
-    /// Where the next message begins, in bytes from the beginning of the stream.
+    /// Byte offset of the next message in the stream.
     #[must_use]
     pub const fn offset(&self) -> u64 {
         self.framer.offset()
     }
 
-    /// Takes a piece of the stream.
+    /// Adds a piece of the stream.
     pub fn feed(&mut self, piece: &[u8]) {
         if self.done > self.bytes.len() / 2 {
             self.bytes.drain(..self.done);
@@ -68,12 +68,12 @@ impl Splitter {
         self.bytes.extend_from_slice(piece);
     }
 
-    /// Says that the stream has ended.
+    /// Marks the end of the stream.
     pub const fn finish(&mut self) {
         self.is_last = true;
     }
 
-    /// The next message, or damage; None if there is none in what was fed up to now.
+    /// Returns the next message or damage, or `None` until more is fed.
     pub fn next_message(&mut self) -> Option<Result<Message<'_>, Damage>> {
         loop {
             let input = self.bytes.get(self.done..).unwrap_or_default();

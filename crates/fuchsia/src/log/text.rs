@@ -1,21 +1,21 @@
-//! Names and strings as they lie in a record.
+//! Names and strings in a record.
 
 use core::fmt::{self, Write};
 
 use super::word::load_short;
 
-/// A string: UTF-8, but for the message of a record, which may be any bytes.
+/// A string: UTF-8, except for the message of a record, which may be any bytes.
 #[derive(Clone, Copy)]
 pub struct Text<'a> {
     bytes: &'a [u8],
-    /// Whether it is empty in the longer of two ways: an inline string without bytes.
+    /// `true` for the longer form of an empty string: an inline string without bytes.
     is_inline_empty: bool,
 }
 
-/// The highest bit of a reference: the text follows.
+/// Highest bit of a reference: the text is inline.
 pub(crate) const INLINE: u16 = 1 << 15;
 
-/// The length in bytes that a reference says; None if it is reserved.
+/// Returns the length in bytes given by a reference, or `None` if it is reserved.
 #[inline(always)]
 pub(crate) const fn length_of(reference: u16) -> Option<usize> {
     if reference != 0 && reference < INLINE {
@@ -24,7 +24,7 @@ pub(crate) const fn length_of(reference: u16) -> Option<usize> {
     Some((reference & !INLINE) as usize)
 }
 
-/// The reference to a text of this many bytes. Only right up to 32,767 bytes.
+/// Returns the reference to a text of this length. Only valid up to 32,767 bytes.
 #[inline(always)]
 pub(crate) const fn reference(length: usize) -> u16 {
     if length == 0 { 0 } else { length as u16 | INLINE }
@@ -36,14 +36,14 @@ impl<'a> Text<'a> {
         Self { bytes, is_inline_empty: reference == INLINE }
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     #[inline]
     #[must_use]
     pub const fn as_bytes(self) -> &'a [u8] {
         self.bytes
     }
 
-    /// The text; None if it is not UTF-8, which only a message can be.
+    /// Returns the text, or `None` if it is not UTF-8, which is only possible for a message.
     #[inline]
     #[must_use]
     pub const fn as_str(self) -> Option<&'a str> {
@@ -53,21 +53,21 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Its length in bytes.
+    /// Returns the length in bytes.
     #[inline]
     #[must_use]
     pub const fn len(self) -> usize {
         self.bytes.len()
     }
 
-    /// Whether it has no bytes.
+    /// Returns `true` if the text is empty.
     #[inline]
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// The reference to it. Only right up to 32,767 bytes.
+    /// Returns the reference to the text. Only valid up to 32,767 bytes.
     #[inline(always)]
     pub(crate) const fn reference(self) -> u16 {
         if self.is_inline_empty { INLINE } else { reference(self.bytes.len()) }
@@ -108,7 +108,7 @@ impl PartialEq<&str> for Text<'_> {
     }
 }
 
-/// What is not UTF-8 is shown as U+FFFD.
+/// Bytes that are not UTF-8 are shown as U+FFFD.
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_lossy(self.bytes, f)
@@ -121,7 +121,7 @@ impl fmt::Debug for Text<'_> {
     }
 }
 
-/// Writes text, with U+FFFD for what is not UTF-8.
+/// Writes text, with U+FFFD for bytes that are not UTF-8.
 pub(crate) fn write_lossy(bytes: &[u8], out: &mut (impl Write + ?Sized)) -> fmt::Result {
     for chunk in bytes.utf8_chunks() {
         out.write_str(chunk.valid())?;
@@ -132,11 +132,11 @@ pub(crate) fn write_lossy(bytes: &[u8], out: &mut (impl Write + ?Sized)) -> fmt:
     Ok(())
 }
 
-/// The name of an argument: UTF-8.
+/// Name of an argument: UTF-8.
 #[derive(Clone, Copy)]
 pub struct Name<'a> {
     text: Text<'a>,
-    /// Its first 8 bytes, with zeros behind it if it is shorter: to compare it at once.
+    /// First 8 bytes, padded with zeros, for fast comparison.
     word: u64,
 }
 
@@ -146,7 +146,7 @@ impl<'a> Name<'a> {
         Self { text: Text::read(bytes, reference), word }
     }
 
-    /// The name; readers have seen that it is UTF-8.
+    /// Returns the name; readers have checked that it is UTF-8.
     #[inline]
     #[must_use]
     pub const fn as_str(self) -> &'a str {
@@ -156,21 +156,21 @@ impl<'a> Name<'a> {
         }
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     #[inline]
     #[must_use]
     pub const fn as_bytes(self) -> &'a [u8] {
         self.text.bytes
     }
 
-    /// Its length in bytes.
+    /// Returns the length in bytes.
     #[inline]
     #[must_use]
     pub const fn len(self) -> usize {
         self.text.bytes.len()
     }
 
-    /// Whether it has no bytes.
+    /// Returns `true` if the name is empty.
     #[inline]
     #[must_use]
     pub const fn is_empty(self) -> bool {
@@ -182,13 +182,13 @@ impl<'a> Name<'a> {
         self.text
     }
 
-    /// Its first 8 bytes, with zeros behind it if it is shorter.
+    /// Returns the first 8 bytes, padded with zeros.
     #[inline(always)]
     pub(crate) const fn word(self) -> u64 {
         self.word
     }
 
-    /// Whether it is this name, which is known when the program is compiled.
+    /// Returns `true` if the name is `name`, a compile-time constant.
     #[inline(always)]
     pub(crate) fn is(self, name: &str) -> bool {
         let name = name.as_bytes();

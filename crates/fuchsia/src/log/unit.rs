@@ -1,4 +1,4 @@
-//! What there is at a place: a message, something that cannot be read, or too few bytes to say.
+//! Reads the unit at a position: a message, unreadable bytes, or too few bytes to decide.
 
 use super::argument::size_words;
 use super::attribution::Attribution;
@@ -8,26 +8,26 @@ use super::message::Message;
 use super::record::{RECORD_HEADER, Record};
 use super::word::load;
 
-/// The longest datagram that a length may stand for, in bytes: an extended record may be longer than
-/// what the sockets take.
+/// Maximum length of a datagram in bytes, by its length field: an extended record may be longer than the
+/// socket limit.
 pub(super) const MAX_FRAME: usize = 64 << 10;
 
-/// Size of the length before a datagram.
+/// Size of the length field before a datagram.
 pub(super) const LENGTH: usize = 4;
 
-/// What is at a place.
+/// Unit at a position.
 pub(super) enum Unit<'a> {
-    /// A message, and its size with all that belongs to it. With an error if it breaks a rule.
+    /// A message and its size with all that belongs to it, and an error if it breaks a rule.
     Message(Message<'a>, usize, Option<LogError>),
-    /// It takes this many bytes to say.
+    /// The number of bytes needed to decide.
     Unknown(usize),
-    /// Something that cannot be read, and where it ends if its size is right.
+    /// Unreadable bytes, and their end if their size is valid.
     Broken(LogError, Option<usize>),
 }
 
 impl<'a> Unit<'a> {
-    /// What there is at the beginning of `bytes`, which are at `offset` of the input. `is_last` says that
-    /// no more bytes come behind them.
+    /// Reads the unit at the beginning of `bytes`, at byte `offset` of the input. `is_last` if no bytes
+    /// follow them.
     #[inline]
     pub(super) fn read(framing: Framing, bytes: &'a [u8], offset: u64, is_last: bool) -> Self {
         match framing {
@@ -37,7 +37,7 @@ impl<'a> Unit<'a> {
     }
 }
 
-/// The record at the beginning of `bytes`.
+/// Reads the record at the beginning of `bytes`.
 #[inline]
 fn record(framing: Framing, bytes: &[u8], offset: u64, is_last: bool) -> Unit<'_> {
     let (record, behind) = match Record::read(bytes, offset) {
@@ -72,7 +72,7 @@ fn record(framing: Framing, bytes: &[u8], offset: u64, is_last: bool) -> Unit<'_
     }
 }
 
-/// Whether it is an argument that is a boolean: what could be read as a record without arguments and severity.
+/// Returns `true` for a boolean argument, which could be read as a record without arguments and severity.
 #[inline]
 fn is_argument(record: &Record<'_>) -> bool {
     const NAME: core::ops::RangeInclusive<u64> = 0x8001..=0x8008;
@@ -82,7 +82,7 @@ fn is_argument(record: &Record<'_>) -> bool {
         && record.timestamp() > 0
 }
 
-/// What it means that there is no record at the beginning of `bytes`.
+/// Returns the unit for `bytes` that do not begin with a record.
 #[cold]
 fn incomplete_record<'a>(bytes: &'a [u8], error: LogError, is_last: bool) -> Unit<'a> {
     let needed = match error.rule {
@@ -94,14 +94,14 @@ fn incomplete_record<'a>(bytes: &'a [u8], error: LogError, is_last: bool) -> Uni
     if let (Some(needed), false) = (needed, is_last) {
         return Unit::Unknown(needed);
     }
-    // Even if the type is wrong, the size may be right.
+    // Even if the type is wrong, the size may be valid.
     let header = bytes.first_chunk::<8>().map_or(0, load);
     let size = size_words(header);
     let end = (size >= RECORD_HEADER).then_some(size * 8);
     Unit::Broken(error, end)
 }
 
-/// The datagram at the beginning of `bytes`, with its length before it.
+/// Reads the datagram at the beginning of `bytes`, after its length.
 fn datagram(bytes: &[u8], offset: u64, is_last: bool) -> Unit<'_> {
     let found = bytes.len() as u64;
     let truncated = |needed: usize| match is_last {
@@ -123,7 +123,7 @@ fn datagram(bytes: &[u8], offset: u64, is_last: bool) -> Unit<'_> {
             let at = offset + LENGTH as u64;
             let broken = match &message {
                 Message::Record { record, .. } => message.trailing().or_else(|| record.first_broken()),
-                // What is behind the message does no harm, but it may be the next packets.
+                // Bytes after the message are harmless, but may be the next packets.
                 Message::Legacy(packet) if packet.size() + 1 != length => {
                     let (end, behind) = (packet.size() as u64 + 1, (length - packet.size() - 1) as u64);
                     Some(LogError::new(Rule::TrailingBytes, at, at + end, 0, behind))

@@ -1,27 +1,27 @@
-//! Words of 8 bytes: what records, arguments and padded texts are made of.
+//! Words of 8 bytes, of which records, arguments and padded texts consist.
 
-/// A word as it lies in a record, without any alignment in memory.
+/// A word of a record, not aligned in memory.
 pub(crate) type Word = [u8; 8];
 
-/// The highest bit of each byte: none of them is set in ASCII text.
+/// Highest bit of each byte, which is not set in ASCII text.
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 
-/// The word as a number.
+/// Returns the word as a number.
 #[inline(always)]
 pub(crate) const fn load(word: &Word) -> u64 {
     u64::from_le_bytes(*word)
 }
 
-/// How many words this many bytes take.
+/// Returns the number of words for this many bytes.
 #[inline(always)]
 pub(crate) const fn words_for(bytes: usize) -> usize {
     bytes.div_ceil(8)
 }
 
-/// Up to 8 bytes as a number, with zeros behind them: the word that they are in a record.
+/// Returns up to 8 bytes as a number, padded with zeros as in a record.
 #[inline(always)]
 pub(crate) const fn load_short(bytes: &[u8]) -> u64 {
-    // The first and the last bytes may overlap; then they are the same where they do.
+    // The first and the last bytes may overlap, with the same content.
     match bytes {
         [a, b, c, d, e, f, g, h, ..] => u64::from_le_bytes([*a, *b, *c, *d, *e, *f, *g, *h]),
         [a, b, c, d, ..] => {
@@ -38,22 +38,22 @@ pub(crate) const fn load_short(bytes: &[u8]) -> u64 {
     }
 }
 
-/// The bits of the last word of a text of `length` bytes that are padding.
+/// Returns the padding bits of the last word of a text of `length` bytes.
 #[inline(always)]
 pub(crate) const fn padding_bits(length: usize) -> u64 {
-    // All but those of its 1 to 8 bytes.
+    // All except the 1 to 8 bytes used.
     u64::MAX << 1 << (8 * (length.wrapping_sub(1) & 7) + 7)
 }
 
-/// Whether a word is nothing but ASCII with zeros behind the first `length` bytes, 1 to 8 of them.
+/// Returns `true` if a word is ASCII, padded with zeros after the first `length` bytes (1 to 8).
 #[inline(always)]
 pub(crate) const fn is_plain_word(word: u64, length: usize) -> bool {
     word & (HIGH_BITS | padding_bits(length)) == 0
 }
 
-/// Whether the words are nothing but ASCII with zeros behind the first `length` bytes.
+/// Returns `true` if the words are ASCII, padded with zeros after the first `length` bytes.
 ///
-/// `words` are as many as `length` bytes take.
+/// The number of `words` matches `length`.
 #[inline(always)]
 pub(crate) fn is_plain(words: &[Word], length: usize) -> bool {
     let (any, last) = match words {
@@ -64,7 +64,7 @@ pub(crate) fn is_plain(words: &[Word], length: usize) -> bool {
     (any & HIGH_BITS) | (last & padding_bits(length)) == 0
 }
 
-/// The words or-ed together, and the last of them.
+/// Returns the bitwise OR of the words, and the last word.
 #[inline(never)]
 fn any_of(words: &[Word]) -> (u64, u64) {
     words.iter().fold((0, 0), |(any, _), word| (any | load(word), load(word)))

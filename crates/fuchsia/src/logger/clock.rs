@@ -1,20 +1,20 @@
-//! What timestamps count.
+//! Clocks of timestamps.
 
-/// The clock of the timestamps of a [`Logger`](super::Logger).
+/// Clock of the timestamps of a [`Logger`](super::Logger).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LogClock {
-    /// Monotonic time, which may stand still while the system sleeps: that of Fuchsia before API level 24, and
-    /// of LTTng.
+    /// Monotonic time, which may stop while the system is suspended: the clock of Fuchsia before API level
+    /// 24, and of LTTng.
     #[default]
     Monotonic,
-    /// Time since the system booted, sleep included, where the system has such a clock (Linux, Android);
+    /// Time since the system booted, including suspended time, on systems with such a clock (Linux, Android);
     /// otherwise monotonic time.
     Boot,
 }
 
 impl LogClock {
-    /// The time, in nanoseconds.
+    /// Returns the time in nanoseconds.
     #[cfg(unix)]
     #[inline]
     pub(super) fn now(self) -> i64 {
@@ -32,7 +32,7 @@ impl LogClock {
         time.tv_sec.saturating_mul(1_000_000_000).saturating_add(i64::from(time.tv_nsec))
     }
 
-    /// The time, in nanoseconds since it was first asked for.
+    /// Returns the time in nanoseconds since the first call.
     #[cfg(not(unix))]
     pub(super) fn now(self) -> i64 {
         static FIRST: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();

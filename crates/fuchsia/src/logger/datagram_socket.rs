@@ -1,4 +1,4 @@
-//! Sockets of datagrams, each of them a record.
+//! Sockets of datagrams, with one record in each.
 
 use std::io;
 use std::os::unix::net::UnixDatagram;
@@ -6,22 +6,21 @@ use std::path::{Path, PathBuf};
 
 use super::sink::RecordSink;
 
-/// A Unix socket of datagrams. It never waits: what there is no room for is dropped, and counted.
+/// A Unix datagram socket. It never waits: records are dropped and counted if the socket is full.
 ///
-/// If the reader goes away and comes back with a socket at the same path, what is said from then on goes
-/// there.
+/// If the reader disappears and returns with a socket at the same path, later records go there.
 #[derive(Debug)]
 pub struct DatagramSocket {
     socket: UnixDatagram,
-    /// Where to go if the socket has no reader any more.
+    /// Path to reconnect to if the reader has disappeared.
     path: Option<PathBuf>,
 }
 
 impl DatagramSocket {
-    /// Sends to the socket at `path`.
+    /// Connects to the socket at `path`.
     ///
     /// # Errors
-    /// If there is none, or none that can be sent to.
+    /// If the socket is missing or cannot be connected to.
     pub fn connect(path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
         let socket = UnixDatagram::unbound()?;
@@ -29,10 +28,10 @@ impl DatagramSocket {
         Ok(Self { path: Some(path.to_owned()), ..Self::new(socket)? })
     }
 
-    /// Sends through a socket that is connected.
+    /// Uses a connected socket.
     ///
     /// # Errors
-    /// If it cannot be used without waiting.
+    /// If the socket cannot be made non-blocking.
     pub fn new(socket: UnixDatagram) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         Ok(Self { socket, path: None })

@@ -7,7 +7,7 @@ use super::Logger;
 use crate::log::{self, EncodeError, Event, RecordEncoder, Severity};
 
 impl Log for Logger {
-    /// Always: [`log::set_max_level`](::log::set_max_level) says what is wanted.
+    /// Always `true`: [`log::set_max_level`](::log::set_max_level) sets the level.
     fn enabled(&self, _: &Metadata<'_>) -> bool {
         true
     }
@@ -30,14 +30,14 @@ impl Log for Logger {
         self.write(&event, |encoder| {
             encoder.formatted("message", *record.args())?;
             let mut pairs = Pairs { encoder, result: Ok(()) };
-            // Its own errors say nothing; what went wrong is in `result`.
+            // The error is in `result`.
             let _ = record.key_values().visit(&mut pairs);
             pairs.result
         });
     }
 
     fn flush(&self) {
-        // There is no one to report it to.
+        // Nobody to report the error to.
         let _ = Self::flush(self);
     }
 }
@@ -63,7 +63,7 @@ struct Pair<'p, 'r, 'e> {
 impl Pair<'_, '_, '_> {
     fn note(&mut self, result: Result<(), EncodeError>) -> Result<(), Error> {
         self.pairs.result = result;
-        result.map_err(|_| Error::msg("it does not fit into the record"))
+        result.map_err(|_| Error::msg("the record is full"))
     }
 
     fn value<'a>(&mut self, value: impl Into<log::Value<'a>>) -> Result<(), Error> {

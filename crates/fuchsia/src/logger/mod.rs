@@ -1,13 +1,13 @@
-//! Programs that log in records.
+//! Logging from programs, in records.
 //!
 //! A [`Logger`] is both a layer of `tracing-subscriber` (feature `tracing`) and a backend of the crate `log`
-//! (feature `log`). Its clones are the same logger, so that one file has what both say, in order. It writes
-//! to a [`RecordSink`]:
+//! (feature `log`). Its clones are the same logger, so that one file contains the events of both, in order.
+//! It writes to a [`RecordSink`]:
 //! - any [`Write`](std::io::Write), in a [`Mutex`](std::sync::Mutex);
 //! - a [`RotatingFile`];
 //! - a [`DatagramSocket`], without ever waiting for its reader.
 //!
-//! Files have records one behind the other ([`Framing::Records`](crate::log::Framing::Records)).
+//! Files contain consecutive records ([`Framing::Records`](crate::log::Framing::Records)).
 //!
 //! ```
 //! # #[cfg(all(feature = "tracing", feature = "log"))] {
@@ -17,7 +17,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let directory = tempfile::tempdir()?;
 //! # let path = directory.path().join("app.log");
-//! // 10 MB, and the three files before.
+//! 10 MB, and three older files.
 //! let file = RotatingFile::open(&path, 10_000_000, 3)?;
 //! let logger = Logger::new(file, LoggerOptions::default());
 //! log::set_boxed_logger(Box::new(logger.clone()))?;
@@ -32,25 +32,24 @@
 //! # }
 //! ```
 //!
-//! # What is written
-//! As Fuchsia's Rust library does it: `pid`, `tid`, `num_dropped` if something was dropped, `file` and `line`
-//! from ERROR on (or [always](LoggerOptions::always_file_and_line)), the target as a `tag`, the message and
-//! the fields in the order of the event, and the [tags](LoggerOptions::tags) of the logger.
+//! # Contents of records
+//! Like Fuchsia's Rust library: `pid`, `tid`, `num_dropped` if records were dropped, `file` and `line` from
+//! ERROR on (or [always](LoggerOptions::always_file_and_line)), the target as a `tag`, the message and the
+//! fields in the order of the event, and the [tags](LoggerOptions::tags) of the logger.
 //!
-//! Numbers of up to 64 bits, strings and booleans keep their type, everything else is text as its `Debug`
-//! (errors: `Display`) has it. Fields whose names mean something in a record (`tag`, `pid`) do so here, too.
-//! Events that the crate `tracing-log` made of records of `log` are written as those were.
+//! Numbers of up to 64 bits, strings and booleans keep their type; all other values are text as formatted by
+//! `Debug` (errors: `Display`). Fields with the name of a known argument (`tag`, `pid`) get its meaning.
+//! Events that the crate `tracing-log` made of `log` records are written like those.
 //!
-//! Spans are not written, and nor are their fields; Fuchsia's layer does it like that.
+//! Spans and their fields are not written, as in Fuchsia's layer.
 //!
-//! # What is lost
-//! A record that the sink does not take, or that is longer than a record can be, is dropped and counted;
-//! the count goes into the next record that gets through. Nothing here waits but a file or a writer that
-//! does, nothing panics, and nothing is allocated per event.
+//! # Losses
+//! A record that is too long or not accepted by the sink is dropped and counted; the next successful record
+//! contains the count. Only a file or a writer can block; nothing panics, and nothing is allocated per event.
 //!
 //! # Processes and threads
-//! Numbers of the process and of threads are those of the operating system (on systems without such numbers,
-//! threads are counted), and are asked for once: a process that forks needs a new logger.
+//! The ids of the process and of threads are those of the operating system (threads are counted on systems
+//! without such ids), and are read once: a process that forks needs a new logger.
 
 mod clock;
 #[cfg(unix)]
@@ -75,15 +74,15 @@ pub use datagram_socket::DatagramSocket;
 pub use rotating_file::RotatingFile;
 pub use sink::RecordSink;
 
-/// How a [`Logger`] writes.
+/// Options of a [`Logger`].
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct LoggerOptions {
     /// Tags of all records, besides the target of each.
     pub tags: Vec<String>,
-    /// Whether each record says where in the source it comes from, rather than only those from ERROR on.
+    /// `true` to write file and line for every record, rather than only from ERROR on.
     pub always_file_and_line: bool,
-    /// The clock of the timestamps. Records do not say which it was.
+    /// Clock of the timestamps, which is not stored in records.
     pub clock: LogClock,
 }
 
@@ -97,7 +96,7 @@ struct Shared {
     sink: Box<dyn RecordSink>,
     options: LoggerOptions,
     pid: u64,
-    /// How many records did not get through since the last one that did.
+    /// Number of records dropped since the last successful one.
     dropped: AtomicU64,
 }
 
@@ -114,28 +113,28 @@ impl Logger {
         Self(Arc::new(Shared { sink, options, pid, dropped: AtomicU64::new(0) }))
     }
 
-    /// How many records were dropped since the last one that got through.
+    /// Returns the number of records dropped since the last successful one.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.0.dropped.load(Ordering::Relaxed)
     }
 
-    /// Has the sink write what it keeps.
+    /// Flushes the sink.
     ///
     /// # Errors
-    /// Those of the sink.
+    /// If the sink fails.
     pub fn flush(&self) -> std::io::Result<()> {
         self.0.sink.flush()
     }
 
-    /// Whether a record of this severity says where in the source it comes from.
+    /// Returns `true` if a record of this severity contains file and line.
     #[cfg(feature = "tracing")]
     fn has_place(&self, severity: crate::log::Severity) -> bool {
         self.0.options.always_file_and_line || severity >= crate::log::Severity::Error
     }
 
-    /// Writes a record that has what `event` says of severity, target, file and line, and behind that what
-    /// `fields` appends.
+    /// Writes a record with the severity, target, file and line of `event`, followed by what `fields`
+    /// appends.
     #[cfg_attr(not(any(feature = "tracing", feature = "log")), expect(dead_code))]
     fn write(
         &self,
@@ -167,17 +166,17 @@ impl Logger {
     }
 }
 
-/// Counts a record as dropped, unless it gets through.
+/// Counts a record as dropped unless it is written.
 struct Attempt<'l> {
     dropped: &'l AtomicU64,
-    /// How many were dropped before, which the record is to say.
+    /// Number of records dropped before, to be written in this record.
     before: u64,
 }
 
 impl<'l> Attempt<'l> {
     #[inline]
     fn begin(dropped: &'l AtomicU64) -> Self {
-        // Looking is cheaper than taking, and mostly there is nothing to take.
+        // A load is cheaper than a swap, and the number is usually 0.
         let before = match dropped.load(Ordering::Relaxed) {
             0 => 0,
             _ => dropped.swap(0, Ordering::Relaxed),

@@ -1,4 +1,4 @@
-//! Files of bounded size.
+//! Files of limited size.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -8,18 +8,17 @@ use std::sync::{Mutex, PoisonError};
 
 use super::sink::RecordSink;
 
-/// A file of records that is put aside when it is full.
+/// A file of records that is rotated when it is full.
 ///
-/// With a path `app.log` and three old files, records go to `app.log`. Before it would become larger than its
-/// size allows, `app.log.2` becomes `app.log.3`, `app.log.1` becomes `app.log.2`, `app.log` becomes
-/// `app.log.1`, and a new `app.log` is begun. So `app.log.3` is the oldest, and is the one that goes. Without
-/// old files, `app.log` is emptied.
+/// With a path `app.log` and three old files, records go to `app.log`. Before it exceeds its maximum size,
+/// `app.log.2` becomes `app.log.3`, `app.log.1` becomes `app.log.2`, `app.log` becomes `app.log.1`, and a new
+/// `app.log` is created. `app.log.3` is the oldest and is replaced. Without old files, `app.log` is emptied.
 ///
-/// Each record is written at once and as a whole, and lies in one file. Where files cannot be renamed, the
-/// file goes on growing, and that is tried again whenever it has grown by its size.
+/// Each record is written at once and is in one file. If files cannot be renamed, the file continues to grow,
+/// and rotation is tried again whenever it has grown by its maximum size.
 ///
-/// A file that is there is continued. If its last record was cut short, zeros are put behind it up to a
-/// multiple of 8 bytes, so that readers find the next one. No two loggers must write the same file.
+/// An existing file is continued. If its last record was cut short, it is padded with zeros to a multiple of
+/// 8 bytes, so that readers find the next one. No two loggers may write the same file.
 #[derive(Debug)]
 pub struct RotatingFile {
     path: PathBuf,
@@ -32,23 +31,23 @@ pub struct RotatingFile {
 struct Current {
     file: File,
     size: u64,
-    /// It is put aside before it has more than this.
+    /// Size at which the file is rotated.
     limit: u64,
 }
 
 impl RotatingFile {
-    /// Opens a file of at most `max_size` bytes (or of one record, if that is longer), of which `old_files`
-    /// that are full are kept.
+    /// Opens a file of at most `max_size` bytes (or of one record, if that is longer), and keeps `old_files`
+    /// full ones.
     ///
     /// # Errors
-    /// If it can be neither opened nor created.
+    /// If the file cannot be opened or created.
     pub fn open(path: impl Into<PathBuf>, max_size: u64, old_files: u32) -> io::Result<Self> {
         let path = path.into();
         let current = Mutex::new(Current::open(&path, max_size)?);
         Ok(Self { path, max_size, old_files, current })
     }
 
-    /// The path of an old file; the file itself for 0.
+    /// Returns the path of an old file, or of the file itself for 0.
     fn numbered(&self, number: u32) -> PathBuf {
         let mut path = OsString::from(&self.path);
         if number > 0 {
@@ -57,7 +56,7 @@ impl RotatingFile {
         path.into()
     }
 
-    /// Begins a new file.
+    /// Starts a new file.
     #[cold]
     fn rotate(&self, current: &mut Current) -> io::Result<()> {
         if self.old_files == 0 {
@@ -98,7 +97,7 @@ impl RecordSink for RotatingFile {
         let result = current.file.write_all(record);
         match result {
             Ok(()) => current.size += length,
-            // A part of a record would hide the next one.
+            // A partial record would hide the next one.
             Err(_) => current.file.set_len(current.size)?,
         }
         result

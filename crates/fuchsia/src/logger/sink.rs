@@ -1,31 +1,31 @@
-//! What takes records.
+//! Destinations of records.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Takes the records of a [`Logger`](super::Logger).
+/// Receives the records of a [`Logger`](super::Logger).
 ///
 /// # For implementations
-/// [`RecordSink::write`] is called by the thread that logs, by several at once. It should not wait for long,
+/// [`RecordSink::write`] is called by the thread that logs, by several at once. It should not block for long,
 /// and must not log itself.
 pub trait RecordSink: Send + Sync {
-    /// Takes a record as a whole.
+    /// Writes a whole record.
     ///
     /// # Errors
-    /// If it did not get through: then it is counted as dropped.
+    /// If the record was not written: it is then counted as dropped.
     fn write(&self, record: &[u8]) -> io::Result<()>;
 
-    /// Writes what was kept.
+    /// Flushes buffered records.
     ///
     /// # Errors
-    /// If that cannot be done.
+    /// If flushing fails.
     fn flush(&self) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// Records one behind the other. A writer that takes a part of a record before it fails leaves that there,
-/// and a reader will find it damaged.
+/// Writes consecutive records. If the writer fails in the middle of a record, the partial record remains, and
+/// readers report it as damage.
 impl<W: Write + Send> RecordSink for Mutex<W> {
     #[inline]
     fn write(&self, record: &[u8]) -> io::Result<()> {

@@ -1,17 +1,17 @@
-//! What each thread has of its own: its number, and a buffer.
+//! Id and buffer of each thread.
 
 use std::cell::Cell;
 
 use crate::log::MAX_RECORD_WORDS;
 
 thread_local! {
-    /// The number of the thread; 0 before it was asked for.
+    /// Id of the thread; 0 until it is needed.
     static ID: Cell<u64> = const { Cell::new(0) };
-    /// Room for a record; none while it is in use.
+    /// Buffer for a record; `None` while it is in use.
     static BUFFER: Cell<Option<Box<[u8]>>> = const { Cell::new(None) };
 }
 
-/// The number of this thread.
+/// Returns the id of this thread.
 #[inline]
 pub(super) fn id() -> u64 {
     ID.with(|id| {
@@ -36,10 +36,10 @@ fn ask_id() -> u64 {
     1 + THREADS.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Gives room for a record.
+/// Calls `take` with a buffer for a record.
 ///
-/// Where a value logs while it is formatted, what it says has room of its own; and so has what is said when
-/// the thread ends.
+/// If a value logs while it is formatted, that record gets a buffer of its own; so do records logged when the
+/// thread ends.
 #[inline]
 pub(super) fn with_buffer<R>(take: impl FnOnce(&mut [u8]) -> R) -> R {
     let kept = BUFFER.try_with(Cell::take).ok().flatten();

@@ -11,8 +11,8 @@ use tracing_subscriber::layer::Context;
 use super::Logger;
 use crate::log::{EncodeError, Event, RecordEncoder, Severity, Value};
 
-/// The target of events that `tracing-log` made of records of `log`; they have fields of these names instead
-/// of what events know otherwise.
+/// Target of events that `tracing-log` made of `log` records, and the fields that replace the metadata of
+/// these events.
 const BRIDGE: &str = "log";
 const BRIDGED_TARGET: &str = "log.target";
 const BRIDGED_FILE: &str = "log.file";
@@ -46,15 +46,15 @@ impl<S: Subscriber> Layer<S> for Logger {
     }
 }
 
-/// How to take the fields of an event that `tracing-log` made.
+/// Translates the fields of an event made by `tracing-log`.
 #[derive(Clone, Copy)]
 struct Bridge {
-    /// Whether the place in the source is written.
+    /// `true` to write file and line.
     has_place: bool,
 }
 
 impl Bridge {
-    /// The name in a record of a field of this name; None if it is left out.
+    /// Returns the argument name for a field, or `None` to drop it.
     fn name(self, name: &str) -> Option<&str> {
         match name {
             BRIDGED_TARGET => Some("tag"),

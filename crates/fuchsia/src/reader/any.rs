@@ -1,11 +1,11 @@
-//! Records of which there are too many classes, in a form that one class is enough for.
+//! Values of records beyond the limit of classes, which share one class.
 
 use ichnos_model::{EventValues, FieldValue, Scope};
 
 use super::class::{MONIKER, ROLLED_OUT, URL};
 use crate::log::{Argument, Message, Record, Value};
 
-/// What is behind an extended record, as arguments.
+/// Returns the extension of an extended record as arguments.
 pub(super) fn behind<'a>(
     message: &Message<'a>,
 ) -> impl Iterator<Item = (&'a str, Value<'a>)> + Clone + use<'a> {
@@ -20,8 +20,8 @@ pub(super) fn behind<'a>(
     arguments.into_iter().flatten()
 }
 
-/// Appends the payload of a record as [`any_class`](super::class::any_class) has it: an array of all arguments;
-/// what is behind an extended record are arguments, too.
+/// Appends the payload of a record for [`any_class`](super::class::any_class): an array of all arguments,
+/// including those of the extension.
 pub(super) fn push(message: &Message<'_>, record: &Record<'_>, values: &mut EventValues) {
     values.begin(Scope::Payload);
     values.begin_array();
@@ -30,7 +30,7 @@ pub(super) fn push(message: &Message<'_>, record: &Record<'_>, values: &mut Even
     for (name, value) in own.chain(behind(message).map(|(name, value)| (name.as_bytes(), value))) {
         values.begin_structure();
         values.push(FieldValue::Text(name));
-        // The options of the class in their order.
+        // Options in the order of the class.
         let (option, value) = match &value {
             Value::Null => (0, FieldValue::Null),
             Value::Signed(value) => (1, FieldValue::Signed(*value)),

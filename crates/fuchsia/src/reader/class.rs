@@ -1,4 +1,4 @@
-//! Classes: what a record consists of, in the words of the model.
+//! Classes of records and packets.
 
 use std::sync::{Arc, LazyLock};
 
@@ -15,8 +15,7 @@ use crate::log::{
     Argument, Encoder, Framing, Meaning as ArgumentMeaning, Message, Record, Role, SeverityScale, Value,
 };
 
-/// Names of what is behind an extended record: as the archivist has them when it appends them as
-/// arguments.
+/// Names of the members of an extension, as in the arguments that the archivist appends.
 pub(crate) const ROLLED_OUT: &str = "$__rolled_out";
 pub(crate) const MONIKER: &str = "$__moniker";
 pub(crate) const URL: &str = "$__url";
@@ -48,14 +47,14 @@ const ORIGINAL_SCALE: LevelScale = LevelScale(&[
     LevelStep { up_to: i64::MAX, level: LogLevel::Fatal, exact: Some(0x60) },
 ]);
 
-/// The names of dialects, by the framing of files.
+/// Names of dialects, by the framing of files.
 const DIALECTS: [(Framing, &str); 3] = [
     (Framing::Records, "Fuchsia log records"),
     (Framing::ExtendedRecords, "Fuchsia extended log records"),
     (Framing::Datagrams, "Fuchsia log datagrams"),
 ];
 
-/// The name of the dialect of traces whose files have these framings.
+/// Returns the dialect of a trace whose files have these framings.
 pub(super) fn dialect(mut framings: impl Iterator<Item = Framing>) -> &'static str {
     let first = framings.next().unwrap_or(Framing::Records);
     let known = DIALECTS.iter().find(|(framing, _)| *framing == first);
@@ -65,12 +64,12 @@ pub(super) fn dialect(mut framings: impl Iterator<Item = Framing>) -> &'static s
     }
 }
 
-/// The framing of all files of traces of a dialect; None if they have several.
+/// Returns the framing of all files of a dialect, or `None` if they have several.
 pub(crate) fn framing_of(dialect: &str) -> Option<Framing> {
     DIALECTS.iter().find(|(_, name)| *name == dialect).map(|(framing, _)| *framing)
 }
 
-/// The class of a trace before anything of it has been read: there are no event record classes.
+/// Returns the class of a trace before anything is read, without event record classes.
 pub(super) fn trace_class(options: &OpenOptions, dialect: &str) -> TraceClass {
     let (name, description) = match options.clock {
         Clock::Monotonic => ("monotonic", "nanoseconds since the system was started, without sleep"),
@@ -93,27 +92,26 @@ pub(super) fn trace_class(options: &OpenOptions, dialect: &str) -> TraceClass {
     }
 }
 
-/// What is known of where a record comes from: the component that its tag stands for, as a control record
-/// before said.
+/// Returns the class of a record's resource: the component of its tag, as given by a control record before.
 fn resource_class() -> Arc<FieldClass> {
     let text = || FieldClass::optional(text_class(16, 0));
     Arc::new(FieldClass::structure([Member::new("moniker", text()), Member::new("url", text())]))
 }
 
-/// What the members of [`resource_class`] mean.
+/// Inserts the meanings of the members of [`resource_class`].
 fn insert_resource_meanings(meanings: &mut Meanings) {
     meanings.insert(Scope::Resource, 0, Meaning::Component);
     meanings.insert(Scope::Resource, 1, Meaning::ComponentUrl);
 }
 
-/// The bit of the type of an argument in a key that makes it the marker of printf.
+/// Bit of an argument's type in a key that marks the printf marker.
 const MARKER: u8 = 0x40;
 
-/// What a message is, as far as that makes its class.
+/// Form of a message, which determines its class.
 #[derive(Clone, Copy)]
 pub(super) enum Form<'a> {
     Record(Record<'a>),
-    /// A record with who wrote it behind it.
+    /// A record followed by its attribution.
     Extended(Record<'a>),
     /// A packet with this many tags.
     Legacy(u8),
@@ -129,7 +127,7 @@ impl<'a> Form<'a> {
         })
     }
 
-    /// What all messages of a class have in common, and no message of another one.
+    /// Writes the key of the message's class, which is unique to the class.
     pub(super) fn write_key(&self, key: &mut Vec<u8>) {
         key.clear();
         let (first, record) = match self {
@@ -147,14 +145,14 @@ impl<'a> Form<'a> {
     }
 }
 
-/// The class of messages with a key that [`Form::write_key`] wrote, or of [`ANY_KEY`].
+/// Returns the class with a key written by [`Form::write_key`], or with [`ANY_KEY`].
 pub(super) fn class_of(key: &[u8], scale: SeverityScale) -> EventRecordClass {
     let class = match key {
         ANY_KEY => any_class(),
         [0x80, tags] => packet_class(*tags, scale),
         [flags, arguments @ ..] => {
-            // All that counts is in a record of the same names and types, whatever its values are.
-            // An argument of three bytes in a key, without a name, has two words in a record.
+            // Only names and types matter: build a record with any values. An argument without a name has
+            // three bytes in the key and two words in the record.
             let mut bytes = vec![0; 16 + 6 * arguments.len()];
             let mut encoder = Encoder::new(&mut bytes);
             let length = match write_record(&mut encoder, *flags, arguments) {
@@ -171,7 +169,7 @@ pub(super) fn class_of(key: &[u8], scale: SeverityScale) -> EventRecordClass {
     EventRecordClass { id: id_of(key).into(), ..class }
 }
 
-/// Writes a record of which the key has these flags and arguments.
+/// Writes a record with the flags and arguments of a key.
 fn write_record(encoder: &mut Encoder<'_>, flags: u8, mut arguments: &[u8]) -> Option<()> {
     let mut record = encoder.begin(0, 0).ok()?;
     record.set_tag((flags & 1).into());
@@ -179,7 +177,7 @@ fn write_record(encoder: &mut Encoder<'_>, flags: u8, mut arguments: &[u8]) -> O
     while let [kind, low, high, rest @ ..] = arguments {
         let (name, rest) = rest.split_at_checked(u16::from_le_bytes([*low, *high]).into())?;
         arguments = rest;
-        // What is not the marker of printf must not become it.
+        // Avoid 0, which is the value of the printf marker.
         let number = u64::from(kind & MARKER == 0);
         let value = match kind & !MARKER {
             kind::NULL => Value::Null,
@@ -196,8 +194,8 @@ fn write_record(encoder: &mut Encoder<'_>, flags: u8, mut arguments: &[u8]) -> O
     Some(())
 }
 
-/// The id of a class depends on nothing but its key, so that it is the same wherever it is met first: the
-/// hash FNV-1a, of which 48 bits are kept.
+/// Returns the id of a class, which only depends on its key, so that it is the same in every file: the hash
+/// FNV-1a, of which 48 bits are kept.
 fn id_of(key: &[u8]) -> u64 {
     let hash = key.iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
@@ -216,7 +214,7 @@ fn bits(length: u64, alignment: u64) -> BitField {
 }
 
 fn padding(length: u64, alignment: u64) -> Arc<FieldClass> {
-    // The headers and names of most arguments.
+    // Covers the headers and names of most arguments.
     const FEW: u64 = 8;
     static WORDS: LazyLock<Vec<Arc<FieldClass>>> =
         LazyLock::new(|| (0..FEW).map(|words| new_padding(words * WORD, WORD)).collect());
@@ -233,7 +231,7 @@ fn integer(length: u64, alignment: u64, signed: bool) -> Arc<FieldClass> {
     Arc::new(FieldClass::new(FieldKind::Integer { bits: bits(length, alignment), integer }))
 }
 
-/// A text that begins with its length in this many bits.
+/// Returns the class of a text after its length field of `length` bits.
 fn text_class(length: u64, gap: u64) -> Arc<FieldClass> {
     let length = StringLength::Prefixed { length: bits(length, 8), gap };
     Arc::new(FieldClass::new(FieldKind::String { encoding: StringEncoding::Utf8, length, alignment: 8 }))
@@ -244,14 +242,14 @@ fn structure(members: Vec<Member>, alignment: u64) -> Option<Arc<FieldClass>> {
     Some(Arc::new(FieldClass::new(class)))
 }
 
-/// Classes that all records share.
+/// Field classes shared by all records.
 struct Shared {
     unsigned: Arc<FieldClass>,
     signed: Arc<FieldClass>,
     float: Arc<FieldClass>,
     boolean: Arc<FieldClass>,
     null: Arc<FieldClass>,
-    /// Half a word at the beginning of one.
+    /// Half a word at its beginning.
     half: Arc<FieldClass>,
 }
 
@@ -264,7 +262,7 @@ static SHARED: LazyLock<Shared> = LazyLock::new(|| Shared {
     half: padding(32, WORD),
 });
 
-/// A severity: the number, with the name that it counts as.
+/// Returns the class of a severity: a number, mapped to its named severity.
 fn severity(layout: BitField, signed: bool, scale: LevelScale) -> Arc<FieldClass> {
     let (least, most) = if signed { (i64::from(i32::MIN), i64::from(i32::MAX)) } else { (0, 0xff) };
     let mut mappings = MappingsBuilder::default();
@@ -286,7 +284,7 @@ fn severity(layout: BitField, signed: bool, scale: LevelScale) -> Arc<FieldClass
     Arc::new(FieldClass::new(FieldKind::Integer { bits: layout, integer }))
 }
 
-/// Members of a structure, and what they mean.
+/// Members of a structure and their meanings.
 struct Members<'r> {
     list: Vec<Member>,
     scope: Scope,
@@ -299,7 +297,7 @@ impl<'r> Members<'r> {
     }
 
     fn pad(&mut self, class: Arc<FieldClass>) {
-        // What lies behind a boolean ends with a word: further padding follows without a gap.
+        // The padding after a boolean ends at a word: merge it with the next padding.
         if let (Some(last), FieldKind::Padding(next)) = (self.list.last_mut(), &class.kind)
             && let FieldKind::Padding(before) = last.class.kind
         {
@@ -323,8 +321,8 @@ impl<'r> Members<'r> {
 /// Size of the header and the timestamp of a record in bits: the specific context.
 pub(super) const RECORD_CONTEXT: u64 = 128;
 
-/// What the header of a record says. All of it is the specific context, not the event record header,
-/// since it differs from one class to the other, and is shown.
+/// Returns the class of a record's header. It is the specific context, not the event record header, since it
+/// differs between classes and is shown.
 fn record_context(has_tag: bool, meanings: &mut Meanings) -> Option<Arc<FieldClass>> {
     // Its members mean the same in all classes.
     static SHARED: LazyLock<[Option<Arc<FieldClass>>; 2]> =
@@ -347,7 +345,7 @@ fn new_record_context(has_tag: bool, meanings: &mut Meanings) -> Option<Arc<Fiel
         members.pad(padding(56, WORD));
     }
     members.push("severity", Arc::clone(&SEVERITY), Some(Meaning::Severity));
-    // The timestamp is the clock.
+    // The timestamp is read as the clock.
     members.pad(padding(64, WORD));
     structure(members.list, WORD)
 }
@@ -423,8 +421,8 @@ fn meaning_in_control(argument: &Argument<'_>) -> Option<Meaning> {
     })
 }
 
-/// An argument begins with a header of a word; behind it are its name, whose length the class knows, and
-/// its value. The length of a string is in bits 32 to 46 of the header, a boolean is bit 32.
+/// Appends an argument: a header of one word, the name, whose length the class knows, and the value. Bits 32
+/// to 46 of the header are the length of a string, bit 32 is a boolean.
 fn push_argument(members: &mut Members<'_>, argument: &Argument<'_>, meaning: Option<Meaning>) {
     let name_bytes = argument.name.len().next_multiple_of(8) as u64;
     let name = argument.name.as_str();
@@ -453,10 +451,10 @@ fn push_argument(members: &mut Members<'_>, argument: &Argument<'_>, meaning: Op
     }
 }
 
-/// Behind an extended record are the lengths of a moniker and of a URL (32 bits each), a count (64 bits),
-/// and both texts, padded.
+/// Appends an extension: the lengths of the moniker and the URL (32 bits each), a count (64 bits), and both
+/// texts, padded.
 fn push_extension(members: &mut Members<'_>, record: &Record<'_>) {
-    // Any name will do that is not that of an argument.
+    // Any name will do that no argument has.
     let mut of_url = "length of the URL".to_owned();
     let mut of_moniker = "length of the moniker".to_owned();
     while record.arguments().flatten().any(|a| a.name == *of_url || a.name == *of_moniker) {
@@ -478,7 +476,7 @@ fn push_extension(members: &mut Members<'_>, record: &Record<'_>) {
 // ---------------------------------------------------------------------------------------------
 // Packets
 
-/// Size of what comes before the tags of a packet in bits: the specific context.
+/// Size of a packet's metadata before the tags in bits: the specific context.
 pub(super) const PACKET_CONTEXT: u64 = 256;
 
 fn packet_class(tags: u8, scale: SeverityScale) -> EventRecordClass {
@@ -521,10 +519,10 @@ fn packet_class(tags: u8, scale: SeverityScale) -> EventRecordClass {
 // ---------------------------------------------------------------------------------------------
 // Records of any class
 
-/// The key of [`any_class`], which no message has.
+/// Key of [`any_class`], which no message has.
 pub(super) const ANY_KEY: &[u8] = &[0xff];
 
-/// The class of records when there are too many classes: all arguments are in an array, which is
+/// Returns the class of records beyond the limit of classes: all arguments are in an array, which is
 /// [values](super::any::push).
 pub(super) fn any_class() -> EventRecordClass {
     let mut role = LogRole::new(LogSeverity::Member, SCALE);

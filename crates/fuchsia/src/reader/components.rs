@@ -1,4 +1,4 @@
-//! The components that tags stand for, as control records say.
+//! Components of tags, as given by control records.
 
 use std::collections::HashMap;
 
@@ -7,24 +7,24 @@ use ichnos_model::{EventValues, Scope};
 use super::shape;
 use crate::log::{Record, Text};
 
-/// Bytes of what control records say of components, at most; further ones are events like others.
+/// Maximum bytes of component names that are kept; further control records are only events.
 const MOST: usize = 16 << 20;
 
-/// A component; what is not known of it is empty.
+/// A component; unknown texts are empty.
 #[derive(Debug)]
 struct Component {
     moniker: String,
     url: String,
 }
 
-/// The components that were named up to now.
+/// Components known so far.
 #[derive(Debug, Default)]
 pub(super) struct Components {
     by_tag: HashMap<u32, Component>,
-    /// Bytes that those take, about.
+    /// Approximate size in bytes.
     size: usize,
-    /// What was looked up last: the tag, and the fields of its component. Most records have the tag of the one
-    /// before.
+    /// Tag of the last look-up; `values` are the fields of its component. Most records have the tag of the
+    /// previous one.
     found: Option<u32>,
     values: EventValues,
 }
@@ -34,7 +34,7 @@ impl Components {
         self.by_tag.is_empty()
     }
 
-    /// Notes which component a tag stands for from here on, if this is a record that says so.
+    /// Notes the component of a tag if this is a control record that names it.
     pub(super) fn note(&mut self, record: &Record<'_>) {
         let Some(control) = record.control().filter(|control| control.rolled_out.is_none()) else { return };
         let text = |text: Option<Text<'_>>| text.map(|text| text.to_string()).unwrap_or_default();
@@ -51,7 +51,7 @@ impl Components {
         }
     }
 
-    /// Looks up the component of a record; whether its tag stands for one.
+    /// Looks up the component of a record; returns `true` if its tag has one.
     pub(super) fn look_up(&mut self, record: &[u8]) -> bool {
         let Some(tag) = tag(record) else { return false };
         if self.found == Some(tag) {
@@ -64,13 +64,13 @@ impl Components {
         true
     }
 
-    /// The fields of the component that was looked up last.
+    /// Returns the fields of the component that was looked up last.
     #[inline]
     pub(super) fn values(&self) -> &EventValues {
         &self.values
     }
 
-    /// Appends the fields of the component of a record to other values, if its tag stands for one.
+    /// Appends the fields of a record's component to other values, if it is known.
     pub(super) fn push(&self, record: &[u8], values: &mut EventValues) {
         if let Some(component) = tag(record).and_then(|tag| self.by_tag.get(&tag)) {
             component.push(values);
@@ -79,7 +79,7 @@ impl Components {
 }
 
 impl Component {
-    /// Appends its fields, as [`resource_class`](super::class::resource_class) has them.
+    /// Appends the fields of [`resource_class`](super::class::resource_class).
     fn push(&self, values: &mut EventValues) {
         values.begin(Scope::Resource);
         for text in [&self.moniker, &self.url] {
@@ -91,7 +91,7 @@ impl Component {
     }
 }
 
-/// The tag of a record, unless that is a control record.
+/// Returns the tag of a record, or `None` for a control record.
 fn tag(record: &[u8]) -> Option<u32> {
     shape::tag(u64::from_le_bytes(*record.first_chunk()?))
 }

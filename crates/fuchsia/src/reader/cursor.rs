@@ -18,59 +18,59 @@ use super::shape::{self, Shape};
 use super::{OpenOptions, any};
 use crate::log::{self, CheckOptions, Framer, Framing, LogError, Record};
 
-/// Size of the length before a datagram.
+/// Size of the length field before a datagram.
 const LENGTH: usize = 4;
 
-/// What the cursor does next.
+/// Next step of the cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Begin,
     Reading,
-    /// Something has to be reported before reading goes on.
+    /// Queued items are reported before reading continues.
     Reporting,
     End,
     Done,
 }
 
-/// What has to be reported before reading goes on.
+/// Item to report before reading continues.
 #[derive(Debug)]
 enum Queued {
     Damage(Damage),
-    /// This many records were dropped before the current one.
+    /// Number of records dropped before the current one.
     Discarded(u64),
-    /// This many datagrams were dropped after the current one.
+    /// Number of datagrams dropped after the current one.
     Missed(u64),
     /// The current event.
     Event,
 }
 
-/// Which fields of the current record are values: what it does not hold as its class has it.
+/// Fields of the current record that are values, because they are not stored in it as its class says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Beside {
-    /// All lies in it.
+    /// No fields.
     Nothing,
-    /// Its component.
+    /// Resource: the component.
     Component,
-    /// Its arguments, of any class, and its component if that is known.
+    /// Payload of a record of any class, and its component if known.
     Arguments,
 }
 
-/// The fewest classes that a cursor keeps.
+/// Minimum number of classes that a cursor keeps.
 const FEWEST_KNOWN: usize = 8;
 
-/// A class that was met, and what its records look like.
+/// A class in use, and the shape of its records.
 #[derive(Debug)]
 struct Known {
     class: Arc<DynamicClass>,
-    /// Which of the classes that are met while reading it is.
+    /// Index among the dynamic classes.
     dynamic: usize,
-    /// The hash of its shape, if that leads here.
+    /// Hash of the shape, if `by_hash` has it.
     hash: Option<u64>,
-    /// Whether there was a record of it since it was looked at last whether it could go.
+    /// `true` if a record of it was read since the last eviction check.
     was_met: bool,
-    /// None: records of the class are looked at more closely.
+    /// `None` if records of the class have to be examined one by one.
     shape: Option<Shape>,
-    /// Whether records say how many were dropped before them.
+    /// `true` if records contain a number of records dropped before them.
     counts_drops: bool,
     /// Index of the class.
     index: usize,
@@ -81,46 +81,46 @@ struct Known {
 pub(super) struct LogCursor {
     stream: Arc<DataStream>,
     bytes: Bytes,
-    /// Where further datagrams come from, if they do not lie in a file.
+    /// Source of further datagrams for a live log.
     live: Option<Datagrams>,
-    /// Where the bytes begin: how many came before, with the lengths of their datagrams.
+    /// Number of input bytes before `bytes`, including the lengths of their datagrams.
     base: u64,
     framing: Framing,
-    /// The same, if records in it need no closer look.
+    /// The framing, if records in it can be read without the framer.
     quick_framing: Option<Framing>,
-    /// What takes a closer look.
+    /// Reads everything that is unusual.
     framer: Framer,
     check: bool,
     limits: DecodeLimits,
-    /// The least and the greatest time that is wanted, as records have it.
+    /// Time range to read, in time units of the records.
     wanted: (i64, i64),
     phase: Phase,
-    /// Where the next message begins.
+    /// Offset of the next message in `bytes`.
     at: usize,
-    /// How many records there were, those among them that cannot be read.
+    /// Number of records read, including unreadable ones.
     records: u64,
-    /// Classes that were met, of which those that are met no longer go where they become too many.
+    /// Classes in use; unused ones are evicted when there are too many.
     known: Vec<Known>,
-    /// How many of them there may be.
+    /// Maximum number of known classes.
     most_known: usize,
-    /// Which of them is looked at next whether it can go.
+    /// Next eviction candidate.
     hand: usize,
     by_dynamic: HashMap<usize, usize>,
-    /// The components that tags stand for, as control records said.
+    /// Components of tags, as given by control records.
     components: Components,
     by_hash: HashMap<u64, usize, BuildHasherDefault<NoHash>>,
     seed: u64,
-    /// Of the class that records had last.
+    /// Index in `known` of the class of the last record.
     last: usize,
-    /// Index of that class, and whether its records say how many were dropped.
+    /// Index of that class, and whether its records contain numbers of dropped records.
     index: usize,
     counts_drops: bool,
-    /// Where the current record is.
+    /// Range of the current record in `bytes`.
     begin: usize,
     end: usize,
-    /// Which of its fields are values.
+    /// Fields of the current record that are values.
     beside: Beside,
-    /// The arguments of a record of any class.
+    /// Arguments of a record of any class.
     arguments: EventValues,
     key: Vec<u8>,
     begins: [Position; 6],
@@ -128,20 +128,20 @@ pub(super) struct LogCursor {
     /// Nanoseconds at time 0 of the records.
     offset: i128,
     clock: ClockValue,
-    /// Time of the record before, as it has it.
+    /// Time of the previous record, in time units of the records.
     before: i64,
     queue: VecDeque<Queued>,
     current: Option<Queued>,
     current_kind: Option<MessageKind>,
-    /// Whether it was reported that bytes of the file have gone away.
+    /// `true` if it was reported that the file was truncated while being read.
     is_loss_told: bool,
 }
 
-/// What to do about a broken rule because of which a record cannot be read.
+/// Remedy for a broken rule that makes a record unreadable.
 const FATAL_REMEDY: &str = "the program that wrote the record is faulty, or bytes were changed or are missing: get \
                             the file again from where it was recorded";
 
-/// The same where it can be read.
+/// Remedy for other broken rules.
 const REMEDY: &str = "it is read as if the rule were kept; the program that wrote it should be corrected";
 
 impl LogCursor {
@@ -198,13 +198,13 @@ impl LogCursor {
         }
     }
 
-    /// Goes on with what arrives.
+    /// Continues with datagrams that arrive.
     pub(super) fn listen(mut self, live: Datagrams) -> Self {
         self.live = Some(live);
         self
     }
 
-    /// Waits for the next datagram; false if no more come.
+    /// Waits for the next datagram; returns `false` if no more come.
     fn receive(&mut self) -> bool {
         let Some(live) = &self.live else { return false };
         let next = live.next_datagram();
@@ -224,7 +224,7 @@ impl LogCursor {
         true
     }
 
-    /// Moves on to the next event; None if something about it takes a closer look.
+    /// Advances to the next event; returns `None` if it has to be examined.
     #[inline(always)]
     fn quick(&mut self) -> Option<()> {
         loop {
@@ -273,7 +273,7 @@ impl LogCursor {
         }
     }
 
-    /// Whether behind a datagram that ends at `end` is what mostly follows one.
+    /// Returns `true` if a datagram that ends at `end` is followed by what usually follows one.
     #[inline]
     fn is_followed_by_datagram(&self, end: usize) -> bool {
         let rest = self.bytes.get(end..).unwrap_or_default();
@@ -285,7 +285,7 @@ impl LogCursor {
         log::follows(Some(u32::from_le_bytes(*length)), header)
     }
 
-    /// The class of a record that is not like the one before, and its size in words.
+    /// Returns the class of a record unlike the previous one, and its size in words.
     #[inline(never)]
     fn other(&self, words: &[[u8; 8]]) -> Option<(usize, usize)> {
         let index = *self.by_hash.get(&shape::hash(words, self.seed))?;
@@ -293,7 +293,7 @@ impl LogCursor {
         Some((index, size))
     }
 
-    /// Prepares for events of the class that is the last one now, with a specific context of this many bits.
+    /// Prepares for events of the class at `last`, with a specific context of `context` bits.
     fn choose(&mut self, context: u64) {
         self.beside = Beside::Nothing;
         self.begins[Scope::Payload as usize].bit = context;
@@ -310,7 +310,7 @@ impl LogCursor {
         ClockValue { nanoseconds: self.offset + i128::from(timestamp), cycles: timestamp as u64 }
     }
 
-    /// Notes the time of the current event; true if it is outside of the window.
+    /// Sets the time of the current event; returns `true` if it is outside the window.
     #[inline]
     fn note_time(&mut self, timestamp: i64) -> bool {
         self.before = self.clock.cycles as i64;
@@ -326,7 +326,7 @@ impl LogCursor {
         }
     }
 
-    /// Reports how many records were dropped before the current one, if any.
+    /// Queues the number of records dropped before the current one, if any.
     #[cold]
     fn report_dropped(&mut self) {
         let Some(Ok((record, _))) = self.bytes.get(self.begin..).map(|bytes| Record::read(bytes, 0)) else {
@@ -340,7 +340,7 @@ impl LogCursor {
         }
     }
 
-    /// Reports what has to be reported; false if that is nothing.
+    /// Moves on to the next queued item; returns `false` if the queue is empty.
     #[cold]
     fn report_next(&mut self) -> bool {
         let Some(next) = self.queue.pop_front() else {
@@ -359,7 +359,7 @@ impl LogCursor {
         true
     }
 
-    /// Looks at what comes next, whatever it is; false at the end.
+    /// Examines the next item, whatever it is; returns `false` at the end.
     #[cold]
     fn slow(&mut self) -> bool {
         let bytes = self.bytes.clone();
@@ -391,7 +391,7 @@ impl LogCursor {
             }
         };
         let next = self.at + (input.len() - left.len());
-        // A framer that knows that there is no more always finds something; if not, there is nothing.
+        // At the end of the input, the framer always finds something unless nothing is left.
         self.at = if found.is_some() { next.max(self.at + 1) } else { bytes.len() };
         self.records += 1;
         match found {
@@ -410,7 +410,7 @@ impl LogCursor {
         if error.at != at {
             statement += &format!(", at byte {}", self.base + error.at);
         }
-        // What breaks other rules may be part of a message, the rest of which is missing.
+        // Skipped bytes are fatal, too: part of a message whose rest is missing may break another rule.
         let fatal = error.rule.is_fatal() || skipped > 0;
         Damage {
             file: self.stream.name.to_string(),
@@ -428,7 +428,7 @@ impl LogCursor {
         }
     }
 
-    /// Takes a message that can be read.
+    /// Handles a readable message.
     fn message(&mut self, message: &log::Message<'_>) {
         if self.check {
             message.check(CheckOptions::default(), &mut |error| {
@@ -488,7 +488,7 @@ impl LogCursor {
         self.queue.push_back(Queued::Event);
     }
 
-    /// Reports that the limits are so low that no class can be made at all.
+    /// Reports that the limits are too low for any class.
     fn refuse(&mut self, at: u64) {
         let problem = "the limits are too low for the class of this record".to_owned();
         self.queue.push_back(Queued::Damage(Damage {
@@ -500,14 +500,14 @@ impl LogCursor {
         }));
     }
 
-    /// Looks up the component that the tag of the current record stands for.
+    /// Looks up the component of the current record's tag.
     #[inline(never)]
     fn look_up_component(&mut self) {
         let record = self.bytes.get(self.begin..).unwrap_or_default();
         self.beside = if self.components.look_up(record) { Beside::Component } else { Beside::Nothing };
     }
 
-    /// Which of the known classes is that of a message; None if there are too many classes.
+    /// Returns the known class of a message, or `None` if there are too many classes.
     fn class_of(&mut self, key: &[u8], form: &Form<'_>) -> Option<usize> {
         let dynamic = self.stream.trace.dynamic_classes(self.stream.class_index)?;
         // The largest record makes no class that cannot be compiled.
@@ -515,14 +515,14 @@ impl LogCursor {
         self.by_dynamic.get(&dynamic).copied().or_else(|| self.add(dynamic, Some(form)))
     }
 
-    /// Which of the known classes is that of records when there are too many classes.
+    /// Returns the known class of records beyond the limit of classes.
     fn any(&mut self) -> Option<usize> {
         let dynamic =
             self.stream.trace.dynamic_classes(self.stream.class_index)?.index(class::ANY_KEY, true)?;
         self.by_dynamic.get(&dynamic).copied().or_else(|| self.add(dynamic, None))
     }
 
-    /// Makes a class known, that of messages of a form if there is one.
+    /// Adds a class to the known ones: that of messages of a form, if given.
     fn add(&mut self, dynamic: usize, form: Option<&Form<'_>>) -> Option<usize> {
         let classes = self.stream.trace.dynamic_classes(self.stream.class_index)?;
         let class = classes.get(dynamic).ok().flatten()?;
@@ -561,7 +561,7 @@ impl LogCursor {
         Some(place)
     }
 
-    /// Where there is room for one more known class: that of one that was not met for long.
+    /// Returns the index for one more known class, possibly evicting one that is unused.
     fn make_room(&mut self) -> usize {
         if self.known.len() < self.most_known {
             return self.known.len();
@@ -580,7 +580,7 @@ impl LogCursor {
     }
 }
 
-/// How many records were dropped or thrown away before this one, as it says.
+/// Number of records dropped or discarded before this one, by its arguments.
 fn drops(record: &Record<'_>) -> u64 {
     let rolled_out = match record.control() {
         Some(control) => control.rolled_out,
@@ -589,7 +589,7 @@ fn drops(record: &Record<'_>) -> u64 {
     record.known().dropped.saturating_add(rolled_out.unwrap_or(0))
 }
 
-/// Whether records like this one say how many were dropped before them.
+/// Returns `true` if records like this one contain a number of records dropped before them.
 fn counts_drops(record: &Record<'_>) -> bool {
     let is_count = |argument: &log::Argument<'_>| {
         argument.meaning() == log::Meaning::Dropped
@@ -600,8 +600,8 @@ fn counts_drops(record: &Record<'_>) -> bool {
 }
 
 impl LogCursor {
-    /// Advances where a record takes a closer look, or there is none; whether there is a message, None if
-    /// the next record may be like the one before.
+    /// Advances when a record has to be examined or reading has ended; returns whether there is a message, or
+    /// `None` if the next record may be like the previous one.
     #[inline(never)]
     fn advance_any(&mut self) -> Option<bool> {
         loop {
@@ -616,9 +616,9 @@ impl LogCursor {
                     }
                 }
                 Phase::Reading => {
-                    // What is queued already is reported first.
+                    // Queued items are reported first.
                     let is_end = self.queue.is_empty() && !self.slow();
-                    // What is left to say comes before the end.
+                    // Queued items come before the end.
                     if !self.report_next() {
                         if !is_end {
                             return None;
@@ -650,7 +650,7 @@ impl LogCursor {
         Some(Event::new(&self.stream, &class.plans, Some(&self.clock), scopes))
     }
 
-    /// The current message where it is no event.
+    /// Returns the current message if it is not an event.
     #[inline(never)]
     fn other_message(&self) -> Option<Message<'_>> {
         Some(match self.current_kind? {
@@ -719,12 +719,12 @@ impl Cursor for LogCursor {
 
 impl FastCursor for LogCursor {}
 
-/// The nearest time of 64 bits.
+/// Clamps a time to 64 bits.
 fn to_i64(nanoseconds: i128) -> i64 {
     nanoseconds.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }
 
-/// The keys are hashes already.
+/// Hasher for keys that are hashes already.
 #[derive(Clone, Copy, Debug, Default)]
 struct NoHash(u64);
 

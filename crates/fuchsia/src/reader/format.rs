@@ -1,4 +1,4 @@
-//! Logs as a registry of formats knows them.
+//! Logs as a format of the registry.
 
 use ichnos_io::{
     Datagrams, Format, FormatOption, Listen, OpenedTraces, OptionValue, ReadOptions, Refused, TraceWriter,
@@ -18,21 +18,18 @@ pub struct FuchsiaLog;
 const OPTIONS: &[FormatOption] = &[
     FormatOption::choice(
         "clock",
-        "the clock that records were written by, which they do not say",
+        "clock of the records (not stored in them)",
         &[
-            OptionValue::new(
-                "monotonic",
-                "the one that stands still while the system sleeps (before API level 24)",
-            ),
-            OptionValue::new("boot", "the one that goes on while the system sleeps (since API level 24)"),
+            OptionValue::new("monotonic", "stops while the system is suspended (before API level 24)"),
+            OptionValue::new("boot", "includes the time while the system is suspended (since API level 24)"),
         ],
     ),
     FormatOption::choice(
         "severity-scale",
-        "what the severities of legacy packets stand for",
+        "scale of the severities of legacy packets",
         &[
-            OptionValue::new("current", "the same as those of records"),
-            OptionValue::new("original", "the scale of 2019 to 2021, on which 0 is INFO"),
+            OptionValue::new("current", "the scale of records"),
+            OptionValue::new("original", "the scale of 2019 to 2021, with INFO as 0"),
         ],
     ),
 ];
@@ -51,7 +48,7 @@ impl Format for FuchsiaLog {
     }
 
     fn recognised_by(&self) -> &'static str {
-        "files of log records, or of datagrams with their lengths before them"
+        "files of log records, or of datagrams after their lengths"
     }
 
     fn writer(&self) -> Option<&'static dyn TraceWriter> {
@@ -128,7 +125,7 @@ mod tests {
 
     use super::*;
 
-    /// The first value of an option is what holds without it, and each other one is understood.
+    /// The first value of an option is its default, and all other values are understood.
     #[test]
     fn every_value_can_be_set() {
         let shown = |options: &ReadOptions| {

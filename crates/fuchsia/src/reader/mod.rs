@@ -1,30 +1,29 @@
-//! Logs behind the model of ichnos: files of messages as traces.
+//! Reads files of messages as traces of the ichnos model.
 //!
 //! | format | model |
 //! |---|---|
 //! | file | data stream |
 //! | directory or file that is opened | trace |
 //! | message: record, packet | event record |
-//! | list of the names and types of a record's arguments | event record class, made when it is met first |
-//! | header of a record | specific context: `severity`, and `tag` where there is one |
+//! | names and types of a record's arguments | event record class, created at its first record |
+//! | header of a record | specific context: `severity`, and `tag` if present |
 //! | metadata of a packet | specific context: `pid`, `tid`, `severity`, `dropped` |
 //! | arguments; tags and message of a packet | payload |
-//! | moniker, URL and count behind an extended record | members `$__moniker`, `$__url`, `$__rolled_out` of the payload |
-//! | timestamp | the clock, of 1 GHz, whose origin is unknown |
+//! | extension: moniker, URL and count | members `$__moniker`, `$__url`, `$__rolled_out` of the payload |
+//! | timestamp | clock of 1 GHz with an unknown origin |
 //! | `num_dropped`, `dropped_logs`, `rolled_out` | discarded events before the event |
-//! | component that the tag of a record stands for | members `moniker`, `url` of the [resource](ichnos_model::Scope::Resource) |
-//! | what a member means | meanings and log role of the class |
+//! | component of a record's tag | members `moniker`, `url` of the [resource](ichnos_model::Scope::Resource) |
+//! | meaning of a member | meanings and log role of the class |
 //!
-//! Events are delivered where they lie in the file. What lies between the members - headers and names of
-//! arguments - is padding of the class. What a record does not hold itself is values: the component that a
-//! control record before it named; and the payload when there are more classes than
-//! [`Limits::dynamic_event_record_classes`] allows, since all further records are of one class then, whose payload
-//! is an array of arguments.
+//! Events are delivered in place. Bytes between the members - headers and names of arguments - are padding of
+//! the class. Data outside the record is delivered as values: the component named by an earlier control
+//! record, and the payload of records beyond [`Limits::dynamic_event_record_classes`], which share one class
+//! with an array of arguments.
 //!
-//! Names of events are `log`, `log_control` and `log_packet`. The id of a class is a hash of what makes it.
+//! Names of events are `log`, `log_control` and `log_packet`. The id of a class is a hash of its key.
 //!
-//! Records need not be in the order of time, and are delivered as they lie: one whose time is before that of an
-//! earlier one comes right behind that.
+//! Records need not be in the order of time, and are delivered in file order: a record older than an earlier
+//! one comes right after it.
 
 mod any;
 pub(crate) mod class;
@@ -49,35 +48,35 @@ use self::cursor::LogCursor;
 pub use self::format::FuchsiaLog;
 use crate::log::{Framing, Message, Messages, SeverityScale};
 
-/// By which clock records were written: they do not say so.
+/// Clock of the records, which is not stored in them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Clock {
-    /// The one that stands still while the system sleeps: before Fuchsia's API level 24.
+    /// The clock that stops while the system is suspended: before Fuchsia's API level 24.
     #[default]
     Monotonic,
-    /// The one that goes on while the system sleeps: since then.
+    /// The clock that includes suspended time: since then.
     Boot,
 }
 
-/// How to open logs.
+/// Options for opening logs.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct OpenOptions {
-    /// By which clock they were written.
+    /// Clock of the records.
     pub clock: Clock,
-    /// What the severities of packets stand for.
+    /// Scale of the severities of packets.
     pub severity_scale: SeverityScale,
     /// Nanoseconds to add to all times.
     pub clock_offsets: ClockOffsets,
-    /// Tell all rules that are broken, not only those that make a record unreadable.
+    /// `true` to report all broken rules, not only those that make a record unreadable.
     pub check: bool,
-    /// Take files for logs though they do not look like that.
+    /// `true` to read files as logs even if they are not recognised as such.
     pub force: bool,
-    /// What is refused because it is too much.
+    /// Limits on resources.
     pub limits: Limits,
-    /// How many event record classes are kept compiled by all cursors together; what is met again of others
-    /// is compiled again. Default: 512, of which each takes up to some thousand bytes.
+    /// Number of event record classes that all cursors together keep compiled; others are compiled again when
+    /// needed. Default: 512, of some thousand bytes each at most.
     pub compiled_classes: usize,
 }
 
@@ -95,13 +94,13 @@ impl Default for OpenOptions {
     }
 }
 
-/// Whether a tree has files of log messages.
+/// Returns `true` if a tree has files of log messages.
 #[must_use]
 pub fn probe(tree: &Tree, options: &OpenOptions) -> bool {
-    /// How many files are looked at in a directory of which nothing is known.
+    /// Maximum number of files to examine in a directory.
     const LOOKED_AT: usize = 1_000;
     let is_log = |entry: &&Entry| is_log(entry, tree.entries.len(), options);
-    // What has a hidden name comes last: it sorts first, and is hardly what the directory is for.
+    // Hidden files come last: they sort first, and are rarely the purpose of a directory.
     let is_hidden = |entry: &&Entry| entry.path.split('/').any(|name| name.starts_with('.'));
     let shown = tree.entries.iter().filter(|entry| !is_hidden(entry));
     let all = shown.chain(tree.entries.iter().filter(is_hidden));
@@ -115,32 +114,32 @@ pub(crate) fn own_files(tree: &Tree, files: &[usize], options: &OpenOptions) -> 
     files.iter().filter(is_own).copied().collect()
 }
 
-/// Returns `true` if one of this number of files is a log.
+/// Returns `true` if one of `count` files is a log.
 fn is_log(entry: &Entry, count: usize, options: &OpenOptions) -> bool {
-    /// Of more files than this, only the first bytes of each are looked at.
+    /// With more files than this, only the first bytes of each are examined.
     const FEW: usize = 32;
     const FIRST: usize = 2 << 10;
     let most = if count > FEW { FIRST } else { PROBED + 1 };
     entry.beginning(most).is_ok_and(|bytes| recognise(&bytes, options).is_some())
 }
 
-/// How much of a file says whether it is one of log messages, in bytes.
+/// Number of bytes of a file that are examined to recognise it.
 const PROBED: usize = 256 << 10;
 
-/// What a file is, if most of its beginning is log messages.
+/// Returns the framing of a file, if most of its beginning is log messages.
 fn recognise(bytes: &[u8], options: &OpenOptions) -> Option<Framing> {
     let recognised = Framing::recognise(bytes, true);
     if options.force {
         return Some(recognised.unwrap_or(Framing::Records)).filter(|_| !bytes.is_empty());
     }
     let beginning = bytes.get(..PROBED).unwrap_or(bytes);
-    // How many bytes are no messages, and are those at the very beginning among them?
+    // Count the bytes that are not messages, and check if the first ones are among them.
     let damaged = |framing: &Framing| {
         let mut messages = Messages::new(beginning, *framing);
         let (mut sum, mut begins) = (0, false);
         while let Some(message) = messages.next() {
             sum += match message {
-                // What is behind its end is unknown, and so is no evidence.
+                // The end of a packet is unknown, so bytes after it are no evidence.
                 Ok(Message::Legacy(packet)) => {
                     messages.offset().saturating_sub(packet.offset() + packet.size() as u64 + 1)
                 }
@@ -153,14 +152,14 @@ fn recognise(bytes: &[u8], options: &OpenOptions) -> Option<Framing> {
         }
         (sum, begins)
     };
-    // The last record of a file may be extended or not: that says nothing of those before.
+    // The last record of a file may be extended or not; earlier ones are unaffected.
     let framings = match recognised? {
         Framing::ExtendedRecords => vec![Framing::ExtendedRecords, Framing::Records],
         framing => vec![framing],
     };
     let found = framings.into_iter().map(|framing| (damaged(&framing), framing));
     let ((damaged, begins_damaged), framing) = found.min_by_key(|(damaged, _)| *damaged)?;
-    // A few bytes of a file of anything may look like a message, but hardly the first ones.
+    // A few bytes of any file may look like a message, but hardly the first ones.
     (!begins_damaged || damaged <= beginning.len() as u64 / 2).then_some(framing)
 }
 
@@ -172,14 +171,14 @@ struct LogFile {
     framing: Framing,
 }
 
-/// Which files were read, whatever their names are.
+/// Files read so far, by identity.
 #[derive(Debug, Default)]
 pub struct ReadFiles {
-    /// By which name.
+    /// Name of each file.
     names: HashMap<FileId, String>,
 }
 
-/// Logs that were opened: a trace with a data stream for each file.
+/// Opened logs: a trace with a data stream for each file.
 #[derive(Debug)]
 pub struct LogTrace {
     path: String,
@@ -188,12 +187,12 @@ pub struct LogTrace {
     damage: Vec<Damage>,
     notices: Vec<String>,
     options: Arc<OpenOptions>,
-    /// Datagrams that are still to come, for the first one who asks.
+    /// Datagrams still to come, for the first cursor.
     live: Mutex<Option<Datagrams>>,
 }
 
 impl LogTrace {
-    /// The messages that arrive as datagrams, until no more are wanted. Only the first cursor gets them.
+    /// Reads messages that arrive as datagrams, until no more are wanted. Only the first cursor gets them.
     ///
     /// # Errors
     /// If the class of the trace exceeds the limits.
@@ -219,8 +218,8 @@ impl LogTrace {
         Self::open_unread(tree, options, &mut ReadFiles::default())
     }
 
-    /// Opens all logs of a tree but those that were read before, of this tree or of others, and notes
-    /// what is read.
+    /// Opens all logs of a tree except those that were read before, from this tree or others, and notes the
+    /// files that it reads.
     ///
     /// # Errors
     /// If the class of the trace exceeds the limits.
@@ -278,20 +277,20 @@ impl LogTrace {
 }
 
 impl LogTrace {
-    /// Whether there is nothing in it since all of its logs were read before.
+    /// Returns `true` if the trace is empty because all of its logs were read before.
     #[must_use]
     pub fn is_repeated(&self) -> bool {
         self.files.is_empty() && self.damage.is_empty() && !self.notices.is_empty()
     }
 
-    /// What was left out though nothing is wrong with it, a sentence each: further names of a file.
+    /// Files skipped although they are valid, a sentence each: further names of a file.
     #[must_use]
     pub fn notices(&self) -> &[String] {
         &self.notices
     }
 }
 
-/// A trace of files of these framings.
+/// Returns a trace of files with these framings.
 fn new_trace(
     path: &str,
     options: &OpenOptions,
@@ -299,7 +298,7 @@ fn new_trace(
 ) -> Result<Arc<Trace>, PlanError> {
     let mut class = class::trace_class(options, class::dialect(framings));
     if let Some(clock) = class.clocks.first_mut() {
-        // Times are numbers of 64 bits, wherever they are written.
+        // Times are 64-bit numbers in every output.
         let offset = options.clock_offsets.of(clock);
         if i64::try_from(offset).is_err() || !clock.add_offset(offset) {
             return Err(PlanError::ClockOffset(clock.id.clone()));
@@ -314,7 +313,7 @@ fn new_trace(
     Ok(Arc::new(trace))
 }
 
-/// The path of a file, as far as the tree knows it.
+/// Returns the path of a file, starting with the tree's name.
 fn stream_name(tree: &Tree, entry: &Entry) -> String {
     let is_itself = tree.name.rsplit('/').next() == Some(&*entry.path);
     if is_itself { tree.name.clone() } else { format!("{}/{}", tree.name.trim_end_matches('/'), entry.path) }

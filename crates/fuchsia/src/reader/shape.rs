@@ -1,47 +1,45 @@
-//! Records that are like one before: the same names and types, and nothing unusual.
+//! Quick recognition of records with the same names and types as an earlier one, and nothing unusual.
 
 use crate::log::word::{Word, is_plain, load, load_short, padding_bits, words_for};
 use crate::log::{Argument, Meaning, Record, Role, Value};
 
-/// The bit of the header of a record that makes it a control record.
+/// Bit of a record header that marks a control record.
 const CONTROL: u64 = 1 << 47;
 
-/// The bits of the header of a record that are its tag.
+/// Bits of a record header with the tag.
 const TAG: u64 = 0x7fff_ffff << 16;
 
-/// Bits of the header of an argument that differ from one string to the other: its size and the length of
-/// the string.
+/// Bits of an argument header that differ between strings: its size and the length of the string.
 const OF_TEXT: u64 = 0xfff0 | 0xffff << 32;
 
-/// The bit of the header of an argument that is a boolean.
+/// Bit of an argument header with the value of a boolean.
 const OF_BOOL: u64 = 1 << 32;
 
-/// What all records of a class have in common, so that a record can be compared with it word by word.
+/// Common layout of all records of a class, for comparison word by word.
 ///
-/// A record that [matches](Shape::size_of_match) has nothing in it that any reader would mind.
+/// A record that [matches](Shape::size_of_match) breaks no rule.
 #[derive(Debug)]
 pub(super) struct Shape {
-    /// What the header must be where the mask has bits.
+    /// Expected header bits, selected by the mask.
     header: u64,
     mask: u64,
     has_tag: bool,
-    /// How many words the arguments have whose values are numbers, up to the first other one: where they
-    /// lie is known.
+    /// Number of words of the leading arguments with numeric values, whose positions are fixed.
     numbers: usize,
-    /// Words among those that must be what they are, by their index: headers and names.
+    /// Expected words among those, by index: headers and names.
     same: Box<[(usize, u64)]>,
-    /// The arguments behind.
+    /// Remaining arguments.
     arguments: Box<[ShapeArgument]>,
 }
 
-/// What an argument must be.
+/// Expected argument.
 #[derive(Debug)]
 struct ShapeArgument {
-    /// What its header must be where the mask has bits.
+    /// Expected header bits, selected by the mask.
     header: u64,
     mask: u64,
     kind: Kind,
-    /// Whether its name is one word, `name`; else it is `long_name`.
+    /// `true` if the name is one word, `name`; otherwise it is `long_name`.
     is_short: bool,
     name: u64,
     long_name: Box<[u64]>,
@@ -50,7 +48,7 @@ struct ShapeArgument {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Number,
-    /// 0, which makes the message one of printf.
+    /// Zero, which makes the message a printf format string.
     Marker,
     Bool,
     Text,
@@ -59,8 +57,7 @@ enum Kind {
 }
 
 impl Shape {
-    /// The shape of a record that can be read; None if there is something in it that has to be looked at
-    /// in all records that are like it.
+    /// Returns the shape of a readable record, or `None` if records like it have to be examined one by one.
     pub(super) fn of(record: &Record<'_>) -> Option<Self> {
         let mut arguments: Vec<ShapeArgument> = Vec::new();
         let (mut numbers, mut same) = (0, Vec::new());
@@ -75,7 +72,7 @@ impl Shape {
                 }
                 Value::Text(_) => (Kind::Text, !OF_TEXT, 0),
                 _ if role == Role::Marker => (Kind::Marker, !0, 1),
-                // If it were 0, the record would be another one.
+                // If it were 0, it would be a printf record.
                 _ if index == 0 && is_like_marker(&argument) => return None,
                 _ => (Kind::Number, !0, 1),
             };
@@ -99,7 +96,7 @@ impl Shape {
             });
         }
         if record.is_control() || numbers == 0 && arguments.is_empty() {
-            // It may say what its tag stands for; or it may be an argument.
+            // It may name the component of its tag, or be a boolean argument.
             return None;
         }
         let has_tag = record.tag() != 0;
@@ -108,7 +105,7 @@ impl Shape {
         Some(Self { header, mask, has_tag, numbers, same: same.into(), arguments: arguments.into() })
     }
 
-    /// The size in words of the record at the beginning of `words`, if it is of this shape.
+    /// Returns the size in words of the record at the beginning of `words` if it has this shape.
     #[inline(always)]
     pub(super) fn size_of_match(&self, words: &[Word]) -> Option<usize> {
         let header = load(words.first()?);
@@ -150,7 +147,7 @@ impl Shape {
 }
 
 impl ShapeArgument {
-    /// What is behind a name that is not one word.
+    /// Returns the words after a name that is not one word, if it matches.
     #[inline(never)]
     fn behind_long_name<'w>(&self, words: &'w [Word]) -> Option<&'w [Word]> {
         let (name, rest) = words.split_at_checked(self.long_name.len())?;
@@ -158,7 +155,8 @@ impl ShapeArgument {
     }
 }
 
-/// What is behind the string at the beginning of `words`; `before` are the words of its argument before it.
+/// Returns the words after the string at the beginning of `words`; `before` is the number of words of its
+/// argument before it.
 #[inline(always)]
 fn behind_text(header: u64, before: usize, words: &[Word], is_message: bool) -> Option<&[Word]> {
     let length = (header >> 32 & 0x7fff) as usize;
@@ -172,17 +170,17 @@ fn behind_text(header: u64, before: usize, words: &[Word], is_message: bool) -> 
     (is_plain(value, length) || is_sound(value, length, is_message)).then_some(rest)
 }
 
-/// The tag in the header of a record, unless that is a control record.
+/// Returns the tag in the header of a record, or `None` for a control record.
 pub(super) fn tag(header: u64) -> Option<u32> {
     (header & CONTROL == 0).then_some(((header & TAG) >> 16) as u32)
 }
 
-/// Whether it is called as the argument that makes a message one of printf, and of the same type.
+/// Returns `true` for an argument with the name and type of the printf marker.
 fn is_like_marker(argument: &Argument<'_>) -> bool {
     argument.name == "printf" && matches!(argument.value, Value::Unsigned(_))
 }
 
-/// Whether a text that is not ASCII is right.
+/// Returns `true` if a text that is not ASCII is valid.
 #[inline(never)]
 fn is_sound(words: &[Word], length: usize, is_message: bool) -> bool {
     let is_padded = words.last().is_none_or(|word| load(word) & padding_bits(length) == 0);
@@ -190,7 +188,7 @@ fn is_sound(words: &[Word], length: usize, is_message: bool) -> bool {
     is_padded && (is_message || std::str::from_utf8(text).is_ok())
 }
 
-/// A number that is the same for records of the same shape, and another one for most others.
+/// Returns a hash that is the same for records of the same shape, and differs for most others.
 #[inline]
 pub(super) fn hash(words: &[Word], seed: u64) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -1,4 +1,4 @@
-//! Messages that have to be rendered.
+//! Renders messages as text.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use ichnos_model::Event;
 use super::any;
 use crate::log::{Meaning, Message, Record, Role};
 
-/// Writes the message of a record of printf.
+/// Writes the message of a printf record.
 pub(super) fn write_message(event: &Event<'_>, out: &mut dyn fmt::Write) -> fmt::Result {
     match Record::read(event.scopes.bits.data, 0) {
         Ok((record, _)) => write!(out, "{}", record.text().without_pairs()),
@@ -15,8 +15,7 @@ pub(super) fn write_message(event: &Event<'_>, out: &mut dyn fmt::Write) -> fmt:
     }
 }
 
-/// Writes the message of a record of any class, with all else that it says: its class cannot say what
-/// means something.
+/// Writes the message and all other arguments of a record of any class, whose class has no meanings.
 pub(super) fn write_all(event: &Event<'_>, out: &mut dyn fmt::Write) -> fmt::Result {
     let Ok((record, behind)) = Record::read(event.scopes.bits.data, 0) else { return Ok(()) };
     let message = Message::Record { record, behind };

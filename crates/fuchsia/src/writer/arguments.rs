@@ -10,40 +10,39 @@ use super::losses::{Change, ClassNumber, Losses, Place};
 use super::record_hash::ExpectedRecord;
 use crate::log::{MAX_TEXT, Name, Value};
 
-/// What the fields of an event are in.
+/// Enclosing value of a field.
 #[derive(Clone, Copy, Debug)]
 enum Around {
-    /// An optional or a variant, which has the name of what is in it.
+    /// An optional or a variant, which has the name of its content.
     Alone,
-    /// A structure whose name has this length.
+    /// A structure with a name of this length.
     Structure { name: usize, any: bool },
-    /// An array whose name has this length, and the index of the next element.
+    /// An array with a name of this length, and the index of the next element.
     Array { name: usize, next: u64 },
 }
 
-/// What an event says beside its arguments, and what is kept from one event to the next so that nothing is allocated
-/// anew.
+/// Data of an event other than its arguments, and buffers that are reused for the next event.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     pub(super) severity: Option<i64>,
-    /// How many events it says that were dropped or deleted before it.
+    /// Number of events dropped or deleted before this one, by its fields.
     pub(super) dropped: u64,
-    /// What of these the service that keeps the log deleted.
+    /// Number of those that the log service deleted.
     pub(super) rolled_out: Option<u64>,
-    /// The component that it says it is of.
+    /// Component given by the event itself.
     pub(super) own: ComponentParts,
-    /// The one that is known of where it comes from.
+    /// Component given by the resource.
     pub(super) known: ComponentParts,
     has_message: bool,
-    /// True if bytes of messages that are no UTF-8 are replaced.
+    /// `true` to replace message bytes that are not UTF-8.
     replaces_invalid: bool,
-    /// The name of the argument that comes next.
+    /// Name of the next argument.
     path: String,
     around: Vec<Around>,
     text: Vec<u8>,
 }
 
-/// What is said of a component.
+/// Description of a component.
 #[derive(Debug, Default)]
 pub(super) struct ComponentParts {
     moniker: String,
@@ -68,19 +67,19 @@ impl ComponentParts {
         &self.url
     }
 
-    /// As a component that tags can stand for.
+    /// Sets a component, to which tags can refer.
     pub(super) fn write(&self, component: &mut Component) {
         component.set(&self.moniker, &self.url);
     }
 }
 
 impl Parts {
-    /// Sets whether bytes of messages that are no UTF-8 become U+FFFD.
+    /// Sets whether message bytes that are not UTF-8 are replaced by U+FFFD.
     pub(super) fn replace_invalid(&mut self, replaces: bool) {
         self.replaces_invalid = replaces;
     }
 
-    /// Forgets what an event said.
+    /// Clears the data of the last event.
     pub(super) fn clear(&mut self) {
         self.severity = None;
         self.dropped = 0;
@@ -91,7 +90,7 @@ impl Parts {
         self.around.clear();
     }
 
-    /// Appends a message that is made now.
+    /// Appends a message rendered by `make`.
     pub(super) fn render(
         &mut self,
         record: &mut ExpectedRecord<'_>,
@@ -101,7 +100,7 @@ impl Parts {
     ) {
         self.text.clear();
         let mut writer = Bounded { text: &mut self.text, is_cut: false };
-        // A text that cannot be made ends there.
+        // If rendering fails, the text ends there.
         let _ = make(&mut writer);
         let is_cut = writer.is_cut;
         self.has_message = true;
@@ -113,7 +112,7 @@ impl Parts {
     }
 }
 
-/// Takes a text, as far as it fits into a record.
+/// Collects text, up to the size of a record.
 struct Bounded<'t> {
     text: &'t mut Vec<u8>,
     is_cut: bool,
@@ -131,7 +130,7 @@ impl Write for Bounded<'_> {
     }
 }
 
-/// Appends a text, or as much of it as there is room for.
+/// Appends a text, cut if it does not fit.
 pub(super) fn push_text(
     record: &mut ExpectedRecord<'_>,
     name: &str,
@@ -166,7 +165,7 @@ pub(super) struct ArgumentWriter<'a, 'e> {
     pub(super) parts: &'a mut Parts,
     pub(super) losses: &'a mut Losses,
     pub(super) class: ClassNumber,
-    /// Whether the record is a control record, which names its component itself.
+    /// `true` for a control record, which names its component itself.
     pub(super) is_control: bool,
 }
 
@@ -225,7 +224,7 @@ impl ArgumentWriter<'_, '_> {
             NumberPart::Thread => "tid",
             NumberPart::Line => "line",
         };
-        // The name is that of the class, not that of the writer.
+        // Use the argument name of the class rather than the writer's.
         let value = match as_unsigned {
             Some(number) => Value::Unsigned(number),
             None => {
@@ -241,7 +240,7 @@ impl ArgumentWriter<'_, '_> {
     fn text_part(&mut self, field: Field<'_>, part: TextPart, text: Text<'_>) {
         let is_kept = text.is_utf8_encoded() && !self.parts.replaces_invalid;
         if part == TextPart::Message && is_kept && !self.parts.has_message {
-            // That of a log may have any bytes, which stay.
+            // A message may contain any bytes, which are kept.
             self.parts.has_message = true;
             return push_text(self.record, "message", text.bytes, self.losses, self.place(field));
         }
@@ -272,7 +271,7 @@ impl ArgumentWriter<'_, '_> {
         self.parts.text = own;
     }
 
-    /// A text in UTF-8, which is written to `own` if it is not valid UTF-8 as it is.
+    /// Returns a text in UTF-8, using `own` if it has to be converted.
     fn utf8<'t>(&mut self, field: Field<'_>, text: Text<'t>, own: &'t mut Vec<u8>) -> &'t [u8] {
         if let Some(text) = text.as_str() {
             return text.as_bytes();
@@ -284,7 +283,7 @@ impl ArgumentWriter<'_, '_> {
         own
     }
 
-    /// Sets the name of the argument that comes next.
+    /// Sets the name of the next argument.
     fn lead(&mut self, field: Field<'_>) {
         let Parts { path, around, .. } = &mut *self.parts;
         match around.last_mut() {
@@ -297,7 +296,7 @@ impl ArgumentWriter<'_, '_> {
                 *any = true;
                 path.truncate(*name);
                 path.push('.');
-                // What does not fit into the record need not be there as a whole.
+                // Names that exceed the record may be cut.
                 let own = field.name().unwrap_or_default();
                 let most = (self.record.words_left() * 8 + 8).saturating_sub(path.len());
                 let end = own.floor_char_boundary(most);
@@ -326,7 +325,7 @@ impl ArgumentWriter<'_, '_> {
         push_text(self.record, &self.parts.path, text, self.losses, place);
     }
 
-    /// Appends a pair whose value is a text that is made now.
+    /// Appends a pair whose value is a text written by `make`.
     fn made_pair(&mut self, field: Field<'_>, make: impl FnOnce(&mut Vec<u8>)) {
         let mut text = std::mem::take(&mut self.parts.text);
         text.clear();
@@ -335,7 +334,7 @@ impl ArgumentWriter<'_, '_> {
         self.parts.text = text;
     }
 
-    /// Appends the names of an integer with `|` between them; false if it has none.
+    /// Appends the names of an integer, separated by `|`; returns `false` if it has no names.
     fn label(&mut self, field: Field<'_>, value: i128) -> bool {
         let mappings = field.class().integer().and_then(|integer| integer.mappings.as_ref());
         let Some(mappings) = mappings else { return false };
@@ -370,7 +369,7 @@ impl ArgumentWriter<'_, '_> {
     }
 }
 
-/// Whether a text is in UTF-8, valid or not.
+/// Encoding of a text: UTF-8, valid or not, or another one.
 trait Encoded {
     fn is_utf8_encoded(&self) -> bool;
 }
@@ -394,7 +393,7 @@ fn push_hex(text: &mut Vec<u8>, bits: u64) {
     let _ = std::io::Write::write_fmt(text, format_args!("{bits:#x}"));
 }
 
-/// More bytes of a BLOB do not fit into a record.
+/// Maximum number of BLOB bytes that can fit into a record.
 const MOST_BLOB: usize = MAX_TEXT / 2 + 1;
 
 impl Visitor for ArgumentWriter<'_, '_> {

@@ -1,4 +1,4 @@
-//! How events of a class become records: what becomes of each field, decided once.
+//! Encoding of event classes as records: the treatment of each field, decided once.
 
 use ichnos_model::lower::{Loss, LossKind, LossTable};
 use ichnos_model::plan::{Node, Plan};
@@ -10,20 +10,20 @@ use ichnos_model::{
 use crate::log::Severity;
 use crate::reader::class::{MONIKER, ROLLED_OUT, SCALE, URL};
 
-/// What becomes of a field.
+/// Treatment of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Treatment {
-    /// It is nothing by itself: what is in it has a treatment of its own.
+    /// No output by itself: its content has its own treatment.
     Through,
     Number(NumberPart),
     Text(TextPart),
-    /// It is a pair, or within one.
+    /// A pair, or within one.
     Pair,
-    /// It is left out.
+    /// Not written.
     Skip,
 }
 
-/// Numbers that mean something.
+/// Numbers with a meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NumberPart {
     Severity,
@@ -34,7 +34,7 @@ pub(super) enum NumberPart {
     RolledOut,
 }
 
-/// Texts that mean something.
+/// Texts with a meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TextPart {
     Message,
@@ -44,43 +44,43 @@ pub(super) enum TextPart {
     ComponentUrl,
 }
 
-/// How the fields of a scope are written.
+/// Encoding of a scope.
 #[derive(Debug)]
 pub(super) struct ScopeEncoding {
     pub(super) scope: Scope,
     /// By index of the node.
     pub(super) treatments: Box<[Treatment]>,
-    /// By index of the node: the name of the argument that a member becomes; empty for what is within members.
+    /// By index of the node: argument name of a member; empty for nodes within members.
     names: Box<[Box<str>]>,
-    /// By index of the node: that of the member that it is or that it is within.
+    /// By index of the node: the node of the member that it is or is within.
     members: Box<[u32]>,
 }
 
-/// How events of a class become records.
+/// Encoding of events of a class as records.
 #[derive(Debug)]
 pub(super) struct ClassEncoding {
-    /// Its name, for losses.
+    /// Name of the class, for losses.
     pub(super) name: String,
-    /// The message of all of its events, if they do not have their own.
+    /// Message of all its events, if they do not have their own.
     pub(super) message: Option<String>,
-    /// The scopes before the payload that something is written of, the resource among them.
+    /// Scopes before the payload with fields to write, including the resource.
     pub(super) contexts: Vec<ScopeEncoding>,
     pub(super) payload: Option<ScopeEncoding>,
-    /// The process and its name, where the environment of the trace knows them and the events do not.
+    /// Process id and name, if they are in the trace's environment but not in the events.
     pub(super) process: Option<u64>,
     pub(super) process_name: Option<String>,
-    /// Events that say nothing but which component there is become control records.
+    /// `true` for events that only name a component, which become control records.
     pub(super) is_control: bool,
 }
 
-/// Names of arguments that mean something, if the value is unsigned.
+/// Argument names with a meaning if the value is unsigned.
 const NUMBER_NAMES: [&str; 7] = ["pid", "tid", "line", "num_dropped", "dropped_logs", ROLLED_OUT, "printf"];
 
-/// The same, if the value is a string.
+/// Argument names with a meaning if the value is a string.
 const TEXT_NAMES: [&str; 5] = ["message", "tag", "file", MONIKER, URL];
 
 impl ClassEncoding {
-    /// That of the class of an event; `table` takes what is lost of all of its events.
+    /// Returns the encoding of an event's class; adds the losses of all its events to `table`.
     pub(super) fn of(event: &Event<'_>, table: &mut LossTable) -> Self {
         match event.class.log.as_deref() {
             Some(role) => Self::of_line(event, role, table),
@@ -89,7 +89,7 @@ impl ClassEncoding {
     }
 }
 
-/// Notes what is lost of the events of a class.
+/// Notes losses of the events of a class.
 struct Noting<'t> {
     table: &'t mut LossTable,
     class: &'t str,
@@ -103,8 +103,8 @@ impl Noting<'_> {
 }
 
 impl ClassEncoding {
-    /// Encoding of events without a severity: their name is the message, all of their fields are pairs, as in the lines
-    /// that other log writers make of them.
+    /// Returns the encoding of events without a severity: their name is the message, all fields are pairs, as
+    /// in the lines of other log writers.
     fn of_other(event: &Event<'_>, table: &mut LossTable) -> Self {
         let mut noting = Noting { table, class: event.name() };
         let mut scope = |scope| ScopeEncoding::of(event, scope, None, false, &mut noting);
@@ -183,7 +183,7 @@ impl ClassEncoding {
     }
 }
 
-/// The number of the severity of an event on the scale of records; `member`: the one that it says.
+/// Returns the severity number of an event on the scale of records; `member` is the event's own number.
 pub(super) fn severity(role: Option<&LogRole>, member: Option<i64>) -> u8 {
     let Some(role) = role else { return Severity::Info.raw() };
     let number = match role.severity {
@@ -207,7 +207,7 @@ pub(super) fn severity(role: Option<&LogRole>, member: Option<i64>) -> u8 {
 }
 
 impl ScopeEncoding {
-    /// None if nothing of the scope is written. Without `meanings`, all of its members are pairs.
+    /// Returns `None` if nothing of the scope is written. Without `meanings`, all members are pairs.
     fn of(
         event: &Event<'_>,
         scope: Scope,
@@ -231,7 +231,7 @@ impl ScopeEncoding {
             let treatment = match meaning {
                 _ if is_hidden => Treatment::Skip,
                 None if meanings.is_none() => Treatment::Pair,
-                // What is outside of events has been noted for all of them.
+                // Data outside of events was noted for all of them.
                 None if matches!(scope, Scope::PacketContext | Scope::EventRecordHeader) => Treatment::Skip,
                 None if scope != Scope::Payload => {
                     noting.lose(LossKind::Dropped, &field, "member of a context, which is no part of a line");
@@ -252,7 +252,7 @@ impl ScopeEncoding {
             }
             let all = treatments.get_mut(range)?;
             let is_part = matches!(treatment, Treatment::Number(_) | Treatment::Text(_));
-            // Of an optional, the part is what is in it.
+            // In an optional, the inner value gets the treatment.
             if is_part && let [optional, inner] = all {
                 (*optional, *inner) = (Treatment::Through, treatment);
                 let name = names.get(begin)?.clone();
@@ -280,14 +280,14 @@ impl ScopeEncoding {
         self.names.get(node).map_or("", |name| name)
     }
 
-    /// The name of the member that a node is or is within.
+    /// Returns the name of the member that a node is or is within.
     pub(super) fn member_name(&self, node: usize) -> &str {
         self.members.get(node).map_or("", |member| self.name(*member as usize))
     }
 }
 
-/// What becomes of a member that means something: `nodes` are its own and those within it. What is not of the right
-/// kind is a pair.
+/// Returns the treatment of a member with a meaning: `nodes` are its own and those within it. Members of
+/// another type are pairs.
 fn treatment_of(
     meaning: Meaning,
     nodes: &[&Node],
@@ -334,7 +334,7 @@ fn treatment_of(
     treatment
 }
 
-/// Notes what is lost of all values of a pair.
+/// Notes losses that apply to all values of a pair.
 fn note_pair(nodes: &[&Node], field: &str, noting: &mut Noting<'_>) {
     let mut noted: Vec<&str> = Vec::new();
     for node in nodes {
@@ -362,7 +362,7 @@ fn note_pair(nodes: &[&Node], field: &str, noting: &mut Noting<'_>) {
     }
 }
 
-/// The name of the argument that a member becomes: no reader must take it for something that it does not mean.
+/// Returns the argument name of a member, changed if readers would give it a meaning that it does not have.
 fn argument_name(own: &str, within: &[&Node]) -> String {
     let kinds = leaf_kinds(within);
     let means = |name: &str| {
@@ -371,7 +371,7 @@ fn argument_name(own: &str, within: &[&Node]) -> String {
             || kinds.text && TEXT_NAMES.contains(&name)
     };
     let mut name = own.to_owned();
-    // Arguments may have the same name.
+    // Duplicate names are valid.
     while means(&name) {
         name.push('_');
     }
@@ -384,7 +384,7 @@ struct LeafKinds {
     text: bool,
 }
 
-/// What the values of arguments can be that have just the name of the member.
+/// Returns the possible types of arguments with exactly the member's name.
 fn leaf_kinds(nodes: &[&Node]) -> LeafKinds {
     let mut kinds = LeafKinds::default();
     let is_compound = |node: &&Node| {
@@ -393,7 +393,7 @@ fn leaf_kinds(nodes: &[&Node]) -> LeafKinds {
             FieldKind::Structure { .. } | FieldKind::Array { .. } | FieldKind::Union { .. }
         )
     };
-    // Its parts have other names.
+    // Its members have other names.
     if nodes.first().is_some_and(is_compound) {
         return kinds;
     }
@@ -418,7 +418,7 @@ fn leaf_kinds(nodes: &[&Node]) -> LeafKinds {
     kinds
 }
 
-/// Whether a field only serves decoding, if all that is in it does.
+/// Returns `true` if a field only serves decoding, provided that everything in it does.
 fn is_hidden(node: &Node) -> bool {
     match &node.class.kind {
         FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => !members.is_empty(),
@@ -429,8 +429,8 @@ fn is_hidden(node: &Node) -> bool {
     }
 }
 
-/// Notes what is lost of what is outside of the events of a data stream: fields of packets and of event record headers
-/// that only serve decoding are none of it.
+/// Notes losses of data outside of the events of a data stream, except for fields of packets and event record
+/// headers that only serve decoding.
 pub(super) fn note_outside(stream: &DataStream, table: &mut LossTable) {
     let plans = stream.plans();
     let scopes = [
@@ -448,7 +448,7 @@ pub(super) fn note_outside(stream: &DataStream, table: &mut LossTable) {
     }
 }
 
-/// The names of the members of a scope that do not only serve decoding.
+/// Returns the names of a scope's members, except those that only serve decoding.
 fn plain_members(plan: &Plan) -> Vec<String> {
     let nodes: Vec<&Node> = plan.nodes().collect();
     let mut names = Vec::new();

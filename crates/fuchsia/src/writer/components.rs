@@ -1,17 +1,17 @@
-//! The tags of records, and the components that they stand for.
+//! Tags of records, and their components.
 
 use std::collections::{HashMap, HashSet};
 
-/// Most tags that are known at once.
+/// Maximum number of tags known at once.
 const MOST_TAGS: usize = 1 << 18;
 
-/// Bytes of the components that tags stand for, at most: as the reader has it.
+/// Maximum size in bytes of the components, as in the reader.
 const MOST_BYTES: usize = 16 << 20;
 
-/// The greatest tag: 31 bits.
+/// Maximum tag: 31 bits.
 const MOST_TAG: u32 = u32::MAX >> 1;
 
-/// A component: its moniker and its URL, with a zero between them.
+/// A component: its moniker and its URL, separated by a zero.
 #[derive(Debug, Default)]
 pub(super) struct Component(String);
 
@@ -20,7 +20,7 @@ impl Component {
         self.0.clear();
     }
 
-    /// Sets it; what is not known of it is empty.
+    /// Sets the component; unknown texts are empty.
     pub(super) fn set(&mut self, moniker: &str, url: &str) {
         self.0.clear();
         self.0.push_str(moniker);
@@ -28,7 +28,7 @@ impl Component {
         self.0.push_str(url);
     }
 
-    /// Whether nothing is known of it.
+    /// Returns `true` if moniker and URL are unknown.
     pub(super) fn is_empty(&self) -> bool {
         self.0.len() < 2
     }
@@ -42,29 +42,29 @@ impl Component {
     }
 }
 
-/// The tags of the records that are written.
+/// Tags of the written records.
 #[derive(Debug, Default)]
 pub(super) struct Tags {
-    /// Whether they are those of the only source.
+    /// `true` to keep the tags of the only source.
     is_same: bool,
     used: HashSet<u32>,
-    /// By key of the data stream and tag there.
+    /// Tag by data stream key and its tag there.
     of_streams: HashMap<(u32, u32), u32>,
     of_components: HashMap<Box<str>, u32>,
     next: u32,
-    /// The components that control records named.
+    /// Components named by control records.
     named: HashMap<u32, Box<str>>,
-    /// Bytes that the components take.
+    /// Size of the components in bytes.
     size: usize,
 }
 
 impl Tags {
-    /// `is_same`: all records come from one log, whose tags stay as they are.
+    /// Creates the tags; `is_same` if all records come from one log, whose tags are kept.
     pub(super) fn new(is_same: bool) -> Self {
         Self { is_same, ..Self::default() }
     }
 
-    /// The tag of what has another one in a data stream; None if there are too many.
+    /// Returns the output tag for a tag of a data stream, or `None` if there are too many.
     pub(super) fn of_stream(&mut self, stream: u32, tag: u32) -> Option<u32> {
         if self.is_same {
             return Some(tag);
@@ -77,7 +77,7 @@ impl Tags {
         Some(own)
     }
 
-    /// The tag that stands for a component; None if there are too many.
+    /// Returns the tag of a component, or `None` if there are too many.
     pub(super) fn of_component(&mut self, component: &Component) -> Option<u32> {
         if let Some(known) = self.of_components.get(&*component.0) {
             return Some(*known);
@@ -92,7 +92,7 @@ impl Tags {
         Some(own)
     }
 
-    /// A tag that is not used, if possible this one.
+    /// Returns an unused tag, `wanted` if possible.
     fn allocate(&mut self, wanted: u32) -> Option<u32> {
         if self.used.len() >= MOST_TAGS {
             return None;
@@ -100,7 +100,7 @@ impl Tags {
         if wanted != 0 && self.used.insert(wanted) {
             return Some(wanted);
         }
-        // There are fewer in use than there are.
+        // Terminates, as the limit is below the number of tags.
         loop {
             self.next = if self.next >= MOST_TAG { 1 } else { self.next + 1 };
             if self.used.insert(self.next) {
@@ -109,12 +109,12 @@ impl Tags {
         }
     }
 
-    /// Whether readers know that a tag stands for a component.
+    /// Returns `true` if readers already know the component of a tag.
     pub(super) fn is_named(&self, tag: u32, component: &Component) -> bool {
         self.named.get(&tag).is_some_and(|known| **known == *component.0)
     }
 
-    /// A control record names the component of a tag from here on; false if there are too many.
+    /// Notes that a control record names the component of a tag; returns `false` if there are too many.
     pub(super) fn name(&mut self, tag: u32, component: &Component) -> bool {
         let before = self.named.get(&tag).map_or(0, |known| known.len());
         let size = self.size - before + component.0.len();

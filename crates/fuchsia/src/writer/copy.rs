@@ -1,4 +1,4 @@
-//! Copies messages that come from a log of Fuchsia.
+//! Copies messages of Fuchsia logs.
 
 use ichnos_model::{Event, Field, Scope, Text, Visitor};
 
@@ -8,21 +8,21 @@ use crate::log::{
     Attribution, CheckOptions, Framing, MAX_RECORD_WORDS, Message, Packet, Record, add_dropped_count,
 };
 
-/// Most bytes of a datagram that readers take.
+/// Maximum size in bytes of a datagram that readers accept.
 const MOST_DATAGRAM: usize = 65_536;
 
-/// A message that is copied, with what changes in it.
+/// A copied message with its changes.
 #[derive(Debug)]
 pub(super) struct Copy {
-    /// The message, behind which there can be what extends it.
+    /// Bytes of the message and its extension, if any.
     pub(super) bytes: Vec<u8>,
-    /// How many of the bytes are the message itself.
+    /// Size in bytes of the message itself.
     pub(super) size: usize,
-    /// The component that a control record has to name before it.
+    /// Component that a control record has to name first.
     pub(super) component: Component,
-    /// The tag of the record, which stands for it.
+    /// Tag of the record, which refers to the component.
     pub(super) tag: u32,
-    /// Number of dropped records that were added to those of the message.
+    /// Number of dropped records that were added to the message's own.
     pub(super) added: u64,
     resource: ResourceReader,
 }
@@ -40,12 +40,12 @@ impl Default for Copy {
     }
 }
 
-/// The name of the class of legacy packets.
+/// Name of the class of legacy packets.
 pub(super) const PACKET: &str = "log_packet";
 
 impl Copy {
-    /// Takes over the message of an event; false if the framing cannot hold it as it is. `pending`: how many events were
-    /// discarded before.
+    /// Copies the message of an event; returns `false` if the framing cannot hold it unchanged. `pending` is
+    /// the number of events discarded before it.
     pub(super) fn take(
         &mut self,
         event: &Event<'_>,
@@ -113,7 +113,7 @@ impl Copy {
             self.set_word(3, (sum << 32 | severity).to_le_bytes());
             self.added = more;
         }
-        // What there is no room for is said later.
+        // The rest is written with a later record.
         *pending = pending.saturating_sub(u64::from(said) + more);
         true
     }
@@ -124,7 +124,7 @@ impl Copy {
         }
     }
 
-    /// Sets the tag to what stands for the same component in the output.
+    /// Sets the tag that refers to the same component in the output.
     fn set_tag(
         &mut self,
         event: &Event<'_>,
@@ -156,7 +156,7 @@ impl Copy {
             self.component.clear();
         } else if event.has_resource() {
             self.resource.clear();
-            // Values can always be visited.
+            // Visiting values cannot fail.
             let _ = event.visit(Scope::Resource, &mut self.resource);
             self.component.set(&self.resource.moniker, &self.resource.url);
             if self.component.is_empty() || tags.is_named(tag, &self.component) {
@@ -165,7 +165,7 @@ impl Copy {
         }
     }
 
-    /// Adds to the number of dropped records; false if there is no room.
+    /// Adds to the number of dropped records; returns `false` if the record is full.
     fn add_dropped(&mut self, count: u64) -> bool {
         self.bytes.resize(self.size + 32, 0);
         match add_dropped_count(&mut self.bytes, self.size, count) {
@@ -180,13 +180,13 @@ impl Copy {
     }
 }
 
-/// The bytes of the message that an event is.
+/// Returns the message bytes of an event.
 pub(super) fn message_bytes<'a>(event: &Event<'a>) -> Option<&'a [u8]> {
     let end = usize::try_from(event.scopes.end / 8).ok().filter(|end| *end > 0)?;
     event.scopes.bits.data.get(..end)
 }
 
-/// Returns `true` if the message that an event is breaks a rule.
+/// Returns `true` if the message of an event breaks a rule.
 pub(super) fn breaks_rule(event: &Event<'_>) -> bool {
     let Some(bytes) = message_bytes(event) else { return false };
     if event.class.name.as_deref() == Some(PACKET) {
@@ -198,7 +198,7 @@ pub(super) fn breaks_rule(event: &Event<'_>) -> bool {
     breaks
 }
 
-/// How many records were dropped or deleted before a record, as it says.
+/// Number of records dropped or deleted before a record, by its arguments.
 fn dropped(record: &Record<'_>, behind: &[u8]) -> u64 {
     let rolled_out = match record.control() {
         Some(control) => control.rolled_out,
@@ -209,7 +209,7 @@ fn dropped(record: &Record<'_>, behind: &[u8]) -> u64 {
     record.known().dropped.saturating_add(rolled_out.unwrap_or(0)).saturating_add(behind)
 }
 
-/// Reads the component of an event from its resource, as the reader of logs has it.
+/// Reads the component of an event from its resource, as the log reader provides it.
 #[derive(Debug, Default)]
 struct ResourceReader {
     moniker: String,

@@ -1,11 +1,11 @@
-//! What is lost of values, counted.
+//! Counts of lost values.
 
 use std::collections::HashMap;
 
 use ichnos_model::Scope;
 use ichnos_model::lower::{Loss, LossKind, LossTable};
 
-/// What can happen to a value.
+/// Kind of loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Change {
     NoRoom,
@@ -48,12 +48,12 @@ impl Change {
     }
 }
 
-/// The class of an event, for losses.
+/// Class of an event, for losses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct ClassNumber {
-    /// Which of the lists of classes.
+    /// Index of the list of classes.
     pub(super) group: u32,
-    /// Which class in it.
+    /// Index of the class in it.
     pub(super) class: u32,
 }
 
@@ -67,19 +67,19 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// The node of what is no field.
+    /// Node index of a whole event.
     pub(super) const WHOLE: u32 = u32::MAX;
 
-    /// An event as a whole.
+    /// Returns the place of a whole event.
     pub(super) fn event(class: ClassNumber) -> Self {
         Self { class, scope: Scope::Payload, node: Self::WHOLE }
     }
 }
 
-/// More places are not counted apart; then they are named and counted in a [`LossTable`], which is bounded.
+/// Maximum number of places counted separately; then they are moved to a [`LossTable`], which is bounded.
 const MOST: usize = 10_000;
 
-/// Counts what is lost, without names.
+/// Counts losses without names.
 #[derive(Debug, Default)]
 pub(super) struct Losses {
     counts: HashMap<(Place, Change), u64>,
@@ -97,13 +97,13 @@ impl Losses {
         *sum = sum.saturating_add(count);
     }
 
-    /// Whether it is time to name what was counted.
+    /// Returns `true` if the counts should be moved to a table.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
         self.counts.len() >= MOST
     }
 
-    /// Moves everything to a table; `name` gives the names of a class and a field.
+    /// Moves all counts to a table; `name` returns the names of a class and a field.
     pub(super) fn move_to(&mut self, table: &mut LossTable, name: impl Fn(Place) -> (String, String)) {
         for ((place, change), count) in self.counts.drain() {
             let (class, field) = name(place);

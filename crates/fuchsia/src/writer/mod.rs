@@ -1,8 +1,8 @@
-//! Writing logs: events of any format become records.
+//! Writes events of any format as log records.
 //!
-//! The [log role](ichnos_model::LogRole) of a class says what is the severity and the message; events without one get
-//! the severity INFO and their name as the message. Messages that come from a log of Fuchsia are copied.
-//! `docs/fuchsia-logs.md` says how everything else becomes arguments.
+//! The [log role](ichnos_model::LogRole) of a class determines severity and message; events without a role
+//! get severity INFO and their name as the message. Messages of Fuchsia logs are copied.
+//! `docs/fuchsia-logs.md` describes how other fields become arguments.
 
 mod arguments;
 mod class_encoding;
@@ -36,8 +36,8 @@ const DIALECTS: &[OptionValue] = &[
     OptionValue::new("datagrams", "datagrams, each with its length before it"),
 ];
 
-/// The framing that a dialect stands for; without a name, that of the sources, or the one that holds all that they
-/// have.
+/// Returns the framing of a dialect; without a dialect, the framing of the sources, or one that can hold all
+/// of them.
 fn framing(name: Option<&str>, sources: &[WriteSource]) -> Result<Framing, CreateError> {
     match name {
         Some("records") => return Ok(Framing::Records),
@@ -55,7 +55,7 @@ fn framing(name: Option<&str>, sources: &[WriteSource]) -> Result<Framing, Creat
     Ok(Framing::Datagrams)
 }
 
-/// Whether a source was read from a log of Fuchsia.
+/// Returns `true` if a source was read from a Fuchsia log.
 fn is_log(source: &WriteSource) -> bool {
     source.format == "fuchsia-log"
 }

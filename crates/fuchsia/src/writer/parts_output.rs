@@ -1,4 +1,4 @@
-//! Parts of traces that are written as logs at once.
+//! Writes several logs at once, one for each part of a trace.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -15,15 +15,15 @@ use super::record_encoder::LogEncoder;
 use super::record_hash::record_hash;
 use super::trace_output::LogRules;
 
-/// Number of bytes that wait to be written, of all parts together.
+/// Maximum number of bytes waiting to be written, for all parts together.
 const WAITING: usize = 32 << 20;
 
-/// Logs that are being written.
+/// Logs being written.
 #[derive(Debug)]
 pub(super) struct LogParts {
     rules: Arc<LogRules>,
     parts: Vec<Part>,
-    /// Room for a record, which the encoders take by turns.
+    /// Buffer for a record, shared by the encoders.
     room: Box<[u8]>,
     waiting: usize,
     options: WriteOptions,

@@ -1,4 +1,4 @@
-//! Makes records of messages.
+//! Encodes messages as records.
 
 use std::io;
 use std::sync::Arc;
@@ -17,38 +17,38 @@ use super::trace_output::LogRules;
 use crate::log::{Encoder, Framing, MAX_RECORD_WORDS, Message as LogMessage, Severity, Value};
 use crate::reader::class::{MONIKER, ROLLED_OUT, URL};
 
-/// What is known of a data stream.
+/// State of a data stream.
 #[derive(Clone, Copy, Debug)]
 struct Stream {
-    /// Which list of classes is that of its class.
+    /// Index of the group with its classes.
     group: usize,
-    /// Whether it was read from a log of Fuchsia.
+    /// `true` if it was read from a Fuchsia log.
     is_log: bool,
-    /// How many of its events were discarded since the last record.
+    /// Number of events discarded since the last record.
     discarded: u64,
 }
 
-/// The classes of a data stream class, by index.
+/// Classes of a data stream class, by index.
 #[derive(Debug)]
 struct Group {
-    /// The address of the trace, and the index of the data stream class in it.
+    /// Address of the trace, and index of the data stream class in it.
     of: (usize, usize),
     classes: Vec<Option<Box<ClassEncoding>>>,
 }
 
-/// The records, as they lie in the output.
+/// Encoded records with their framing.
 #[derive(Debug)]
 struct Framed {
     framing: Framing,
     bytes: Vec<u8>,
-    /// Whether what extends the last record is still to be written, if there is another one.
+    /// `true` if the extension of the last record still has to be written, before the next one.
     lacks_extension: bool,
-    /// Number of the records, and checksums of their times and values.
+    /// Number of records, and checksums of their times and values.
     digest: ClassDigest,
 }
 
 impl Framed {
-    /// Appends a message and what is behind it; `values`: its hash.
+    /// Appends a message and its extension; `values` is its hash.
     fn push(&mut self, message: &[u8], behind: &[u8], time: i64, values: u64) {
         self.digest.add(Some(time as u64), values);
         match self.framing {
@@ -60,7 +60,7 @@ impl Framed {
                 self.lacks_extension = behind.is_empty();
             }
             Framing::Datagrams => {
-                // Records have 12 bits for their size; what is copied was checked.
+                // Records have 12 bits for their size; copies were checked.
                 let size = (message.len() + behind.len()) as u32;
                 self.bytes.extend_from_slice(&size.to_le_bytes());
             }
@@ -70,7 +70,7 @@ impl Framed {
     }
 }
 
-/// Makes records of messages.
+/// Encodes messages as records.
 #[derive(Debug)]
 pub(super) struct LogEncoder {
     rules: Arc<LogRules>,
@@ -86,11 +86,11 @@ pub(super) struct LogEncoder {
     copy: Copy,
     parts: Parts,
     component: Component,
-    /// Room for a record.
+    /// Buffer for a record.
     room: Box<[u8]>,
-    /// What extends the record.
+    /// Extension of the record.
     extension: Vec<u8>,
-    /// Whether all that there is is to be given out.
+    /// `true` to return all remaining bytes.
     is_flushed: bool,
 }
 
@@ -99,12 +99,12 @@ impl LogEncoder {
         Self { room: Self::room(), ..Self::without_room(rules) }
     }
 
-    /// Room for a record.
+    /// Returns a buffer for a record.
     pub(super) fn room() -> Box<[u8]> {
         vec![0; MAX_RECORD_WORDS * 8].into()
     }
 
-    /// One that gets the room of others while it works: there can be many.
+    /// Creates an encoder that borrows the buffer of others while it works: there can be many.
     pub(super) fn without_room(rules: Arc<LogRules>) -> Self {
         let (framing, keeps_tags) = (rules.framing(), rules.keeps_tags());
         let parts = Parts::default();
@@ -131,12 +131,12 @@ impl LogEncoder {
         }
     }
 
-    /// Gives the room for a record in exchange for another one.
+    /// Swaps the buffer for a record.
     pub(super) fn swap_room(&mut self, room: &mut Box<[u8]>) {
         std::mem::swap(&mut self.room, room);
     }
 
-    /// Takes the records that were written and are not counted elsewhere.
+    /// Returns the digest of written records that are not counted elsewhere.
     pub(super) fn take_records(&mut self) -> ClassDigest {
         std::mem::take(&mut self.framed.digest)
     }
@@ -146,7 +146,7 @@ impl LogEncoder {
         self.framed.bytes.len()
     }
 
-    /// What is known of a data stream.
+    /// Returns the state of a data stream.
     fn stream(&mut self, stream: &ichnos_model::DataStream) -> &mut Stream {
         let key = stream.key as usize;
         if self.streams.len() <= key {
@@ -221,7 +221,7 @@ impl LogEncoder {
         Ok(())
     }
 
-    /// Makes a record of an event.
+    /// Encodes an event as a record.
     fn encode(&mut self, event: &Event<'_>, class: ClassNumber, discarded: u64) {
         let Self { groups, parts, losses, room, tags, .. } = self;
         let encoding =
@@ -232,7 +232,7 @@ impl LogEncoder {
         let time = event_time(event, self.last, losses, place);
         self.last = time;
         let mut encoder = Encoder::new(room);
-        // There is room for a record.
+        // The buffer holds any record.
         let Ok(record) = encoder.begin(time, 0) else { return };
         let mut record = ExpectedRecord::new(record, self.rules.is_compared());
         push_fields(event, encoding, &mut record, parts, losses, class);
@@ -242,8 +242,8 @@ impl LogEncoder {
             losses.add_many(place, Change::DroppedCount, more);
         }
 
-        // Where the event comes from: what it says itself is behind it or in its last arguments, what else is known is
-        // what its tag stands for.
+        // Origin of the event: its own component goes into the extension or the last arguments, the one of
+        // the resource into the tag.
         let is_extended = self.framed.framing == Framing::ExtendedRecords;
         self.extension.clear();
         self.component.clear();
@@ -295,7 +295,7 @@ impl LogEncoder {
         self.events += 1;
     }
 
-    /// Writes a control record that says that a tag stands for the component from here on.
+    /// Writes a control record that names the component of a tag from here on.
     #[cold]
     fn name_component(&mut self, tag: u32, time: i64, class: ClassNumber) {
         let place = Place::event(class);
@@ -329,7 +329,7 @@ impl LogEncoder {
         }
     }
 
-    /// Gives the losses that were counted their names.
+    /// Adds names to the counted losses.
     #[cold]
     fn name_losses(&mut self) {
         let Self { rules: output, groups, losses, .. } = self;
@@ -337,7 +337,7 @@ impl LogEncoder {
     }
 }
 
-/// The names of a class and of a field of it.
+/// Returns the names of a class and its field.
 fn names_of(groups: &[Group], place: Place) -> (String, String) {
     let ClassNumber { group, class } = place.class;
     let classes = groups.get(group as usize).map(|group| &group.classes);
@@ -352,7 +352,7 @@ fn names_of(groups: &[Group], place: Place) -> (String, String) {
     (encoding.name.clone(), field.unwrap_or_default())
 }
 
-/// The time of an event as records have it; `last`: that of the record before.
+/// Returns the time of an event on the clock of records; `last` is the time of the record before.
 fn event_time(event: &Event<'_>, last: i64, losses: &mut Losses, place: Place) -> i64 {
     let Some(clock) = event.clock else {
         losses.add(place, Change::NoTime);
@@ -364,7 +364,7 @@ fn event_time(event: &Event<'_>, last: i64, losses: &mut Losses, place: Place) -
     })
 }
 
-/// Appends what an event says: contexts, then the message if it has to be made, then the payload.
+/// Appends the fields of an event: contexts, a rendered message if needed, then the payload.
 fn push_fields(
     event: &Event<'_>,
     encoding: &ClassEncoding,
@@ -406,7 +406,7 @@ fn push_fields(
     }
 }
 
-/// Appends what an event says itself of where it comes from, as the archivist does.
+/// Appends the event's own origin, as the archivist does.
 fn push_appended(record: &mut ExpectedRecord<'_>, parts: &Parts, losses: &mut Losses, place: Place) {
     if let Some(count) = parts.rolled_out
         && record.argument(ROLLED_OUT, count).is_err()
@@ -420,7 +420,7 @@ fn push_appended(record: &mut ExpectedRecord<'_>, parts: &Parts, losses: &mut Lo
     }
 }
 
-/// Writes what extends a record.
+/// Writes an extension.
 fn push_extension(
     out: &mut Vec<u8>,
     rolled_out: u64,
@@ -453,12 +453,12 @@ fn push_extension(
     }
 }
 
-/// As much of a text as can be behind a record.
+/// Cuts a text to the maximum length in an extension.
 fn fitting(text: &str) -> &str {
     text.get(..text.floor_char_boundary(crate::log::MAX_TEXT)).unwrap_or_default()
 }
 
-/// Whether an event of a log of Fuchsia has bytes behind it that do not belong there.
+/// Returns `true` if unexpected bytes follow the record of a Fuchsia log event.
 fn has_trailing(event: &Event<'_>, bytes: &[u8]) -> bool {
     event.class.name.as_deref() != Some("log_packet")
         && matches!(LogMessage::read(bytes, 0), Ok(message @ LogMessage::Record { behind: [_, ..], .. })
@@ -475,7 +475,7 @@ impl TraceEncoder for LogEncoder {
                 let what = format!("damaged data: {}", damage.kind);
                 self.lose(LossKind::Dropped, &what, 1);
                 if damage.skipped == 0 {
-                    // Copies of records keep what is wrong in them.
+                    // Copies of records keep their errors.
                     self.rules.add_damage();
                 }
             }

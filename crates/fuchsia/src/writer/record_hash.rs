@@ -1,7 +1,7 @@
-//! Hashes of records, to compare what is written with what is read from the output.
+//! Hashes of records, to compare the written records with those read back.
 //!
-//! [`record_hash`] is the hash of a record that was read. The writer makes the same of what it asks the encoder to
-//! write ([`ExpectedRecord`]), or of the message that it copies ([`copied_hash`]).
+//! [`record_hash`] is the hash of a record that was read. The writer computes the same hash from its calls to
+//! the encoder ([`ExpectedRecord`]) or from the copied message ([`copied_hash`]).
 
 use ichnos_model::{Event, Field, Real, Scope, Text, ValueHash, Visitor};
 
@@ -9,15 +9,15 @@ use super::copy::{PACKET, message_bytes};
 use crate::log::{EncodeError, Name, Record, RecordEncoder, Value};
 use crate::reader::class::{MONIKER, ROLLED_OUT, URL};
 
-/// The argument for the number of records that were dropped before one.
+/// Argument with the number of records dropped before this one.
 const DROPPED: &str = "num_dropped";
 
 /// Hash of a record: its severity, its tag, and its arguments with their names.
 #[derive(Debug)]
 pub(super) struct RecordHash {
     arguments: ValueHash,
-    /// Hash of the arguments about the component and of what extends the record. They are the same to readers, and a
-    /// record can be extended by nothing but zeros.
+    /// Hash of the arguments about the component and of the extension. Readers do not distinguish them, and
+    /// an extension may be all zeros.
     attribution: ValueHash,
     tag: u32,
     severity: i64,
@@ -68,11 +68,11 @@ impl RecordHash {
     }
 }
 
-/// A record that is being written, and the hash of what the encoder was asked to write.
+/// A record being written, and the hash of the calls to the encoder.
 #[derive(Debug)]
 pub(super) struct ExpectedRecord<'e> {
     record: RecordEncoder<'e>,
-    /// None: the output is not compared.
+    /// `None` if the output is not compared.
     hash: Option<RecordHash>,
 }
 
@@ -100,7 +100,7 @@ impl<'e> ExpectedRecord<'e> {
         self.record.words_left()
     }
 
-    /// Appends an argument, if there is room for it.
+    /// Appends an argument if it fits.
     #[inline]
     pub(super) fn argument<'n, 'v>(
         &mut self,
@@ -115,24 +115,24 @@ impl<'e> ExpectedRecord<'e> {
         Ok(())
     }
 
-    /// The hash, for what is written after the record.
+    /// Returns the hash, for data written after the record.
     pub(super) fn hash(&mut self) -> Option<&mut RecordHash> {
         self.hash.as_mut()
     }
 
-    /// Ends the record. Returns its hash; 0 if the output is not compared.
+    /// Ends the record. Returns its hash, or 0 if the output is not compared.
     pub(super) fn finish(self) -> u64 {
         self.record.finish();
         self.hash.map_or(0, RecordHash::finish)
     }
 }
 
-/// Hash of a record that was read.
+/// Returns the hash of a record that was read.
 pub(super) fn record_hash(event: &Event<'_>) -> u64 {
     RecordReader::read(event, 0).hash.finish()
 }
 
-/// Hash of the record that a copy of a message is: with another tag, and with a number added to that of dropped records.
+/// Returns the hash of a copied message with another tag and an increased number of dropped records.
 pub(super) fn copied_hash(event: &Event<'_>, tag: u32, dropped: u64) -> u64 {
     let mut reader = RecordReader::read(event, dropped);
     if reader.more_dropped > 0 {
@@ -142,15 +142,15 @@ pub(super) fn copied_hash(event: &Event<'_>, tag: u32, dropped: u64) -> u64 {
     reader.hash.finish()
 }
 
-/// Makes the hash of a record that was read.
+/// Computes the hash of a record that was read.
 #[derive(Debug, Default)]
 struct RecordReader {
     hash: RecordHash,
     is_packet: bool,
-    /// True if the fields of the header are visited.
+    /// `true` while the fields of the header are visited.
     is_header: bool,
-    /// The name of the next argument, if records are arrays of names and values. Readers make such classes when there
-    /// are too many others.
+    /// Name of the next argument, for records that are arrays of names and values, which readers create
+    /// beyond the limit of classes.
     name: Option<String>,
     is_array: bool,
     is_value: bool,
@@ -165,7 +165,7 @@ impl RecordReader {
         let record = message_bytes(event).filter(|_| !is_packet).map(|bytes| Record::read(bytes, 0));
         reader.hash.is_control = matches!(record, Some(Ok((record, _))) if record.is_control());
         reader.is_header = !is_packet;
-        // Readers deliver only events that can be decoded.
+        // Readers only deliver events that can be decoded.
         let _ = event.visit(Scope::SpecificContext, &mut reader);
         reader.is_header = false;
         let _ = event.visit(Scope::Payload, &mut reader);
@@ -245,7 +245,7 @@ mod tests {
     use super::*;
     use crate::log::Encoder;
 
-    /// A hash of a record with an argument.
+    /// Returns the hash of a record with an argument.
     fn hash(name: &str, value: Value<'_>, change: impl FnOnce(&mut ExpectedRecord<'_>)) -> u64 {
         let mut room = [0; 256];
         let mut encoder = Encoder::new(&mut room);
@@ -275,7 +275,7 @@ mod tests {
         for (index, hash) in hashes.iter().enumerate() {
             assert!(!hashes[..index].contains(hash), "{index}");
         }
-        // A record that nothing but zeros extend.
+        // An extension of zeros.
         assert_eq!(hash("a", Value::Unsigned(1), |record| record.argument(URL, "").unwrap()), hashes[0]);
     }
 }

@@ -1,4 +1,4 @@
-//! The file that is written.
+//! The output file.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -18,10 +18,10 @@ use super::record_hash::record_hash;
 use crate::log::Framing;
 use crate::reader::class::framing_of;
 
-/// What is given out at once, in bytes, if the options do not say it.
+/// Default block size in bytes.
 const BLOCK: usize = 256 << 10;
 
-/// Where records go.
+/// Destination of records.
 #[derive(Debug)]
 enum Target {
     Nowhere,
@@ -29,21 +29,21 @@ enum Target {
     Live { file: File, path: PathBuf },
 }
 
-/// A log that is being written.
+/// A log being written.
 #[derive(Debug)]
 pub(super) struct LogOutput {
     rules: Arc<LogRules>,
     target: Mutex<(Target, WriteReport)>,
-    /// Data streams that were added. They are kept, since encoders know traces by their addresses.
+    /// Data streams added so far, kept because encoders identify traces by their addresses.
     added: Mutex<Vec<Arc<DataStream>>>,
     verify: Option<Verify>,
 }
 
-/// What all encoders of a log have in common.
+/// Rules shared by all encoders of a log.
 #[derive(Debug)]
 pub(super) struct LogRules {
     framing: Framing,
-    /// Of each source, the address of its trace and whether it is a log of Fuchsia. The traces stay where they are.
+    /// Trace of each source, kept at its address, and whether it is a Fuchsia log.
     sources: Vec<(Arc<Trace>, bool)>,
     keeps_tags: bool,
     repairs: bool,
@@ -64,7 +64,7 @@ impl LogOutput {
             WriteTarget::Nowhere => Target::Nowhere,
             WriteTarget::Complete(path) => {
                 let output = ichnos_io::create(Some(path), options.existing).map_err(|error| {
-                    // It names the path already, which is said once.
+                    // The path is already in the text and should not be repeated.
                     let text = error.to_string();
                     let text = text.strip_prefix(&format!("{}: ", path.display())).unwrap_or(&text);
                     with_path(path, io::Error::new(error.kind(), text))
@@ -116,42 +116,42 @@ impl LogRules {
         self.framing
     }
 
-    /// Returns `true` if messages that break a rule are encoded anew.
+    /// Returns `true` if messages that break a rule are encoded again.
     pub(super) fn repairs(&self) -> bool {
         self.repairs
     }
 
-    /// Returns `true` if the output is compared with what was written.
+    /// Returns `true` if the output is compared with the input.
     pub(super) fn is_compared(&self) -> bool {
         self.is_compared
     }
 
-    /// How many bytes are given out at once, if there are as many.
+    /// Number of bytes returned at once, if available.
     pub(super) fn block_bytes(&self) -> usize {
         self.block_bytes
     }
 
-    /// Whether all comes from one log of Fuchsia whose messages are copied.
+    /// Returns `true` if all records come from one Fuchsia log whose messages are copied.
     pub(super) fn keeps_tags(&self) -> bool {
         self.keeps_tags
     }
 
-    /// Whether the trace at an address is a log of Fuchsia.
+    /// Returns `true` if the trace at an address is a Fuchsia log.
     pub(super) fn is_log(&self, address: usize) -> bool {
         self.sources.iter().any(|(trace, is_log)| *is_log && Arc::as_ptr(trace).addr() == address)
     }
 
-    /// Adds a wrong value of a source, which can be in the output, too.
+    /// Counts an invalid value of a source that can also be in the output.
     pub(super) fn add_damage(&self) {
         self.digest.lock().unwrap_or_else(PoisonError::into_inner).damages += 1;
     }
 
-    /// Returns the number of wrong values that can be in the output.
+    /// Returns the number of invalid values that can be in the output.
     pub(super) fn damages(&self) -> u64 {
         self.digest.lock().unwrap_or_else(PoisonError::into_inner).damages
     }
 
-    /// Adds records that were written.
+    /// Adds written records to the digest.
     pub(super) fn add_records(&self, records: ClassDigest) {
         self.digest.lock().unwrap_or_else(PoisonError::into_inner).add_class("", records);
     }
@@ -176,7 +176,7 @@ fn create_live(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Whether all messages of a log can be copied.
+/// Returns `true` if all messages of a log can be copied.
 fn is_copied(source: &WriteSource, framing: Framing) -> bool {
     framing == Framing::Datagrams || framing_of(&source.trace.class.dialect) == Some(framing)
 }
@@ -185,12 +185,12 @@ fn loss(kind: LossKind, field: &str, what: &str) -> Loss {
     Loss { kind, class: String::new(), field: field.to_owned(), what: what.to_owned() }
 }
 
-/// Notes what is lost of a trace as a whole.
+/// Notes losses of a whole trace.
 fn note_trace(source: &WriteSource, losses: &mut LossTable) {
     let class = &source.trace.class;
     let mut lose = |kind, field: &str, what: &str| losses.add(loss(kind, field, what), 1);
     for (name, _) in &class.environment {
-        // Lines show these.
+        // Shown in lines.
         if !matches!(name.as_str(), "vpid" | "procname") {
             lose(LossKind::Dropped, &format!("environment.{name}"), "entry of the environment");
         }
@@ -206,7 +206,7 @@ fn note_trace(source: &WriteSource, losses: &mut LossTable) {
     }
 }
 
-/// Notes what is lost of a clock: records do not say by which clock they were written.
+/// Notes losses of a clock, which is not stored in records.
 fn note_clock(clock: &ClockClass, lose: &mut impl FnMut(LossKind, &str, &str)) {
     let field = format!("clock.{}", clock.id);
     match &clock.origin {

@@ -1,4 +1,4 @@
-//! Writing: order of arguments, limits, and that a buffer stays as it was if something does not fit.
+//! Writing: order of arguments, limits, and unchanged buffers after errors.
 
 use ichnos_fuchsia::log::{EncodeError, Encoder, Event, Record, RecordEncoder, Value, add_dropped_count};
 
@@ -75,7 +75,7 @@ fn what_does_not_fit_changes_nothing() {
         assert!(encoder.written().is_empty());
         assert!(buffer.iter().all(|byte| *byte == 0xee), "{length}");
     }
-    // An argument that does not fit leaves the record as it was.
+    // An argument that does not fit leaves the record unchanged.
     let mut buffer = [0xee; 16 + 24 + 8];
     let mut encoder = Encoder::new(&mut buffer);
     let mut record = encoder.begin(1, 0x30).unwrap();
@@ -197,7 +197,7 @@ fn texts_are_made_at_their_place() {
     }
     let expected = record_of(0xee, |record| record.argument("n", "so far").unwrap());
     assert_eq!(record_of(0xdd, |record| record.formatted("n", format_args!("{Failing}")).unwrap()), expected);
-    // What does not fit leaves the record as it was.
+    // A text that does not fit leaves the record unchanged.
     for length in [65, 72, 32_767, 32_768, 100_000] {
         let expected = record_of(0xee, |record| record.argument("n", 1u64).unwrap());
         let made = record_of(0xdd, |record| {

@@ -1,4 +1,4 @@
-//! Finding messages in files and streams, and going on after damage.
+//! Finding messages in files and streams, also after damage.
 
 use ichnos_fuchsia::log::{
     Damage, Encoder, Event, Framing, Message, Messages, Record, Rule, Splitter, Value,
@@ -194,7 +194,7 @@ fn neighbours_that_cannot_be_read_are_told_one_by_one() {
     }
 }
 
-/// What looks like a record within one that is broken: an argument that is a boolean.
+/// A boolean argument within a broken record looks like a record.
 #[test]
 fn arguments_are_not_taken_for_records() {
     let mut buffer = [0; 256];

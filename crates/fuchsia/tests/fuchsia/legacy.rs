@@ -92,7 +92,7 @@ fn packets_and_records_are_told_apart() {
     bytes[..8].copy_from_slice(&0x29u64.to_le_bytes());
     let Ok(Message::Legacy(packet)) = Message::read(&bytes, 0) else { panic!() };
     assert_eq!((packet.pid(), packet.message().to_string()), (0x29, "a message".to_owned()));
-    // What has a severity where no koid has bits is a broken record.
+    // A severity in bits that no koid has makes it a broken record.
     bytes[7] = 0x30;
     let Ok(Message::Record { behind, .. }) = Message::read(&bytes, 0) else { panic!() };
     assert!(!behind.is_empty());

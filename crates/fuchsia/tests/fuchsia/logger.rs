@@ -33,7 +33,7 @@ impl Kept {
     }
 }
 
-/// A record without what is another one each time: `SEVERITY name:type=value...`.
+/// Formats a record without its variable parts: `SEVERITY name:type=value...`.
 fn show(bytes: &[u8]) -> String {
     let (record, rest) = Record::read(bytes, 0).unwrap();
     assert!(rest.is_empty() && record.timestamp() > 0);
@@ -249,7 +249,7 @@ fn threads_write_whole_records() {
     assert_eq!(next.into_values().collect::<Vec<_>>(), [500; 4]);
 }
 
-/// What the messages of a file say.
+/// Returns the messages of a file.
 fn messages(path: impl AsRef<std::path::Path>) -> Vec<String> {
     let bytes = fs::read(path).unwrap();
     // A record alone could be an extended one.
@@ -279,7 +279,7 @@ fn files_rotate() {
     assert_eq!(messages(old(2)), numbers(8..12));
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 3);
 
-    // What is there is continued, also behind a record that was cut short.
+    // An existing file is continued, even after a truncated record.
     drop(logger);
     let mut bytes = fs::read(&path).unwrap();
     bytes.truncate(bytes.len() - 5);

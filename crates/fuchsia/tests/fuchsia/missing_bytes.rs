@@ -13,7 +13,7 @@ use crate::properties::split;
 struct File {
     bytes: Vec<u8>,
     framing: Framing,
-    /// Where each message begins, and the end.
+    /// Beginnings of all messages, and the end.
     ends: Vec<usize>,
 }
 
@@ -95,7 +95,7 @@ impl Change {
 /// Applies changes that are in order, and checks what is read then.
 fn check(file: &File, changes: &[Change], what: &str) {
     let (mut bytes, mut at) = (Vec::new(), 0);
-    // What is whole in the changed file, and where something that is not begins.
+    // Whole messages of the changed file, and beginnings of other bytes.
     let mut touched = vec![false; file.ends.len() - 1];
     for change in changes {
         bytes.extend(&file.bytes[at..change.at]);
@@ -136,7 +136,7 @@ fn check(file: &File, changes: &[Change], what: &str) {
     let lost: Vec<usize> = (0..whole.len()).filter(|number| known.binary_search(number).is_err()).collect();
     let first = &lost[..lost.len().min(9)];
     assert!(lost.is_empty(), "{what}: lost {} of {}, {first:?}", lost.len(), whole.len());
-    // What was changed may be a message still.
+    // A changed message may still be one.
     let invented: Vec<_> = found.iter().filter(|message| !numbers.contains_key(*message)).collect();
     assert!(invented.len() <= changes.len(), "{what}: there were none of {invented:x?}");
 }
@@ -259,8 +259,8 @@ fn records_within_a_string_are_text() {
     }
 }
 
-/// Where each place looks like the beginning of a long record that turns out at its end to be none, the time
-/// is in proportion to the size all the same.
+/// If each position looks like the beginning of a long record whose end is wrong, the time is still
+/// proportional to the size.
 #[test]
 fn time_is_in_proportion_to_the_size_of_hostile_input() {
     let repeat = |words: &[u64]| -> Vec<u8> {

@@ -1,4 +1,4 @@
-//! What Fuchsia's own readers and writers do beyond the document.
+//! Behaviour of Fuchsia's own readers and writers beyond the document.
 
 use ichnos_fuchsia::log::{
     ARCHIVIST_URL, Attribution, CheckOptions, Encoder, Message, Record, Rule, Severity, Value,

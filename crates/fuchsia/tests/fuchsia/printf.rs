@@ -1,4 +1,4 @@
-//! Messages of printf: what C's printf makes of them, and what it has no answer to.
+//! Messages of printf, compared with C's printf, and cases without an answer.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -182,7 +182,7 @@ fn hex(bytes: &[u8]) -> String {
     text
 }
 
-/// What is known of the C library.
+/// Properties of the C library.
 #[derive(Clone, Copy)]
 struct Library {
     is_glibc: bool,
@@ -201,7 +201,7 @@ fn case(random: &mut Random, library: Library) -> Case {
         b'o' | b'x' | b'X' | b'b' | b'B' => {
             (flags, modifiers) = (b"-0#", &["", "hh", "h", "l", "ll", "j", "z", "t"])
         }
-        // Those of the C library of x86 write a long double in another way.
+        // The C library of x86 writes a long double in another way.
         b'a' | b'A' => (flags, modifiers) = (b"-+ 0#", &["", "l"]),
         b's' => flags = b"-",
         b'c' | b'p' => (flags, has_precision) = (b"-", false),
@@ -224,7 +224,7 @@ fn case(random: &mut Random, library: Library) -> Case {
         }
     };
     if random.below(2) == 0 {
-        // What is not 0: that would be a flag.
+        // Not 0, which would be a flag.
         let before = format.len();
         count(random, &mut format, 40);
         if format[before..].starts_with('0') {
@@ -271,8 +271,8 @@ fn case(random: &mut Random, library: Library) -> Case {
         _ => {
             let mut value = float(random);
             if letter.eq_ignore_ascii_case(&b'g') && format.contains('#') {
-                // Where rounding gives one more digit before the point, the C library of GNU loses the
-                // zeros that `#` is there for: of 999999.5, it makes 1.e+06. So such numbers are left out.
+                // If rounding adds a digit before the point, glibc loses the zeros of `#`: of 999999.5, it
+                // makes 1.e+06. Skip such numbers.
                 let leading = format!("{:e}", value.abs());
                 if leading.starts_with('9') {
                     value = 1.5;

@@ -30,7 +30,7 @@ impl Owned {
     }
 }
 
-/// What a record is made of.
+/// Contents of a record.
 #[derive(Clone, Debug)]
 pub struct Parts {
     timestamp: i64,
@@ -111,7 +111,7 @@ fn visit(message: &Message<'_>) {
     }
 }
 
-/// What a splitter makes of input in pieces.
+/// Returns the results of a splitter for input in pieces.
 pub fn split(input: &[u8], framing: Framing, pieces: impl Iterator<Item = usize>) -> Vec<String> {
     let mut splitter = Splitter::new(framing);
     let mut found = Vec::new();

@@ -81,14 +81,14 @@ impl Visitor for Values {
 }
 
 impl Values {
-    /// Whether the field is of an array of arguments: those have types before their names.
+    /// Returns `true` for a field in an array of arguments, whose types come before their names.
     fn is_in_array(&self, field: Field<'_>) -> bool {
         matches!(&field.class().kind, FieldKind::String { length: ichnos_model::StringLength::Prefixed { length, .. }, .. }
             if length.length == 16)
     }
 }
 
-/// What the reader gives.
+/// Returns the results of the reader.
 fn read(trace: &LogTrace) -> Vec<String> {
     let found = moved_through(trace);
     let mut counts = EventCounts::default();
@@ -114,7 +114,7 @@ fn read(trace: &LogTrace) -> Vec<String> {
     found
 }
 
-/// Whether messages of this kind are reported below, but for events.
+/// Returns `true` for reported messages other than events.
 fn is_reported(kind: MessageKind) -> bool {
     matches!(kind, MessageKind::DiscardedEvents | MessageKind::Damage)
 }
@@ -158,7 +158,7 @@ fn moved_through(trace: &LogTrace) -> Vec<String> {
     found
 }
 
-/// What the codec gives.
+/// Returns the results of the codec.
 fn expected(bytes: &[u8], framing: Framing) -> Vec<String> {
     let mut found = Vec::new();
     for message in Messages::new(bytes, framing) {
@@ -497,7 +497,7 @@ fn a_tag_stands_for_the_component_that_a_control_record_named() {
             }
         }
     }
-    // What is known of a control record is in itself.
+    // The component of a control record is in the record itself.
     let (foo, bar, other) = ("core/foo", "core/bar", "core/other");
     assert_eq!(found, ["", "", foo, "", foo, "", "", "", other, bar]);
 }
@@ -597,7 +597,7 @@ fn other_files_are_left_alone() {
     assert_eq!(streams.iter().map(|stream| &*stream.stream.name).collect::<Vec<_>>(), ["f/b/x"]);
 }
 
-/// What a program is made of may look like packets: lengths that fit, zeros, and anything behind them.
+/// Programs may contain bytes that look like packets: matching lengths, zeros, and anything after them.
 #[test]
 fn programs_are_no_logs() {
     let packet = [&[0; 32][..], b"\0@\x80\0"].concat();

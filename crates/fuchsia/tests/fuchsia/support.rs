@@ -1,4 +1,4 @@
-//! What the tests share: where recorded bytes are, and bytes by hand.
+//! Helpers of the tests: recorded bytes, and hand-written ones.
 
 use std::path::PathBuf;
 

@@ -22,7 +22,7 @@ fn value(value: Value<'_>) -> (&'static str, Json) {
     }
 }
 
-/// What the reference calls breaking such a rule.
+/// Returns the reference's error for a broken rule.
 fn error_name(error: &LogError) -> &'static str {
     match error.rule {
         Rule::ArgumentTypeReserved | Rule::NameRefReserved | Rule::ValueRefReserved => "Unsupported",
@@ -39,7 +39,7 @@ fn error_name(error: &LogError) -> &'static str {
     }
 }
 
-/// What there is for a key of an expected record.
+/// Returns the value for a key of an expected record.
 fn record_fact(key: &str, bytes: &[u8]) -> Json {
     let message = Message::read(bytes, 0).unwrap();
     let Message::Record { record, .. } = message else { panic!("no record") };

@@ -1,4 +1,4 @@
-//! What is written as a log is read back: messages of logs as they are, other events with all that a log shows.
+//! Written logs are read back: messages of logs unchanged, other events with everything that a log shows.
 
 use std::path::Path;
 
@@ -184,7 +184,7 @@ fn a_log_stays_the_same() {
     let done = cases(600, |random| {
         let framing = random.pick(&[Framing::Records, Framing::ExtendedRecords, Framing::Datagrams]);
         let bytes = random_file(random, framing);
-        // What looks like another framing is read as that.
+        // Skip bytes that look like another framing.
         if Framing::recognise(&bytes, true) != Some(framing)
             || Messages::new(&bytes, framing).any(|message| message.is_err())
         {
@@ -263,7 +263,7 @@ fn values_that_are_written_wrong_are_found() {
     }
 }
 
-/// What a record says that is the same in all framings.
+/// Returns the contents of records that are the same in all framings.
 fn said(bytes: &[u8]) -> Vec<String> {
     let framing = Framing::recognise(bytes, true).unwrap();
     let mut said = Vec::new();
@@ -323,7 +323,7 @@ fn messages_say_the_same_in_another_dialect() {
         let mut found = said(&bytes);
         if dialect == "extended-records" {
             for (line, is_plain) in found.iter_mut().zip([true, false, true]) {
-                // Where nothing is known, it says so.
+                // Without information, it is explicit.
                 let empty = r#" Some(Attribution { moniker: Some(""), url: Some(""), rolled_out: 0 })"#;
                 if is_plain && line.ends_with(empty) {
                     *line = line.replace(empty, " None");
@@ -579,7 +579,7 @@ fn random_events_are_written_and_read_back() {
             let found = arguments(&record);
             assert_eq!(found.len(), list.len(), "{found:?} {list:?}");
             for ((found_name, found), (name, value)) in found.iter().zip(list) {
-                // What would mean something has another name.
+                // A name with a meaning is changed.
                 let plain = |name: &str| name.replace('_', "");
                 let is_renamed = plain(found_name) == plain(name);
                 assert!(found == value && is_renamed, "{found_name}={found}, {name}={value}");

@@ -1,4 +1,4 @@
-//! Parts of traces: what is read is written as several traces, in one pass.
+//! Splits the input into several traces, in one pass.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -16,40 +16,40 @@ use crate::{OutputKind, Reader};
 pub enum SplitBy<'s> {
     /// Content of a time range.
     Times {
-        /// Begin times of all parts but the first one, in order, in nanoseconds from the origin. Number `n` ends before
-        /// the
-        /// `n`th of them; what is in data streams without a clock is in the part behind the last one.
+        /// Begin times of all parts but the first one, in order, in nanoseconds from the origin. Part `n` ends before
+        /// the `n`th time; data streams without a clock are in the part after the last one.
         begins: &'s [i128],
-        /// True if there is an event or a loss in it, by number.
+        /// `true` for each part with an event or a loss, by number.
         are_there: &'s [bool],
     },
-    /// A data stream, by its index among those that are read.
+    /// One part per data stream, by its index among the read ones.
     Streams,
     /// Result of a function for each event.
     Events {
-        /// The number of the part that an event is in. None: there are too many parts, and nothing is written.
+        /// Returns the part of an event, or `None` if there are too many parts: then nothing is written.
         part_of: &'s mut dyn FnMut(&Event<'_>) -> Option<usize>,
-        /// The number of the part that says what was lost of data streams of which no event is read.
+        /// Returns the part that reports losses of data streams without read events.
         rest: &'s mut dyn FnMut() -> usize,
     },
 }
 
 /// Options for writing parts.
 pub struct SplitTargets<'s> {
-    /// The path of the part of a number; None: nothing is written.
+    /// Returns the path of a part, or `None` to write nothing.
     pub path: &'s mut dyn FnMut(usize) -> Option<PathBuf>,
-    /// Property that the events of a part of [`SplitBy::Events`] have in common: each part is a trace of its own.
+    /// Returns the property that the events of a part of [`SplitBy::Events`] have in common: each part is a trace of
+    /// its own.
     pub selected_by: &'s dyn Fn(usize) -> Option<String>,
-    /// Takes the number of a part that is complete, and how many events it has.
+    /// Receives the number of a completed part, and its report.
     pub finished: &'s mut dyn FnMut(usize, &WriteReport),
 }
 
 impl Reader<'_> {
-    /// Writes what is read as several traces of a format. Each event and each loss is in exactly one of them, and parts
-    /// without any do not exist.
+    /// Splits the input into several traces of a format. Each event and each loss is in exactly one of them, and
+    /// empty parts are not written.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the traces cannot be written.
     pub fn split(
         &self,
         writer: &dyn TraceWriter,
@@ -123,7 +123,7 @@ fn check_strict(output: &dyn PartsOutput, options: &ConvertOptions<'_>) -> Resul
     if losses.is_empty() { Ok(()) } else { Err(ConvertError::Losses(losses)) }
 }
 
-/// Something that was lost, of which it is not known yet which part says so.
+/// A loss whose part is not known yet.
 #[derive(Clone, Copy)]
 struct Pending {
     are_packets: bool,
@@ -158,13 +158,13 @@ impl Pending {
 /// Position of the splitter in a data stream.
 struct InStream {
     stream: Arc<DataStream>,
-    /// Its index among those that are read.
+    /// Index of the data stream among the read ones.
     number: usize,
     has_packets: bool,
     pending: Vec<Pending>,
-    /// The part that the last event is in.
+    /// Part of the last event.
     last: Option<usize>,
-    /// By time: the part that has the packet open.
+    /// With times: the part in which the packet is open.
     time_part: usize,
 }
 
@@ -181,12 +181,12 @@ struct Splitter<'r, 'o, 'c, 'b, 't> {
     targets: SplitTargets<'t>,
     window: Window,
     output: Box<dyn PartsOutput>,
-    /// Numbers of parts in the output, by their numbers.
+    /// Indexes in the output, by number of the part.
     parts: HashMap<usize, usize>,
-    /// Their numbers, in the order of the output, and how many events they were given.
+    /// Numbers of the parts, in the order of the output, and their numbers of events.
     numbers: Vec<usize>,
     events: Vec<u64>,
-    /// True if there are too many parts.
+    /// `true` if there are too many parts.
     is_refused: bool,
     select: Option<Select<'c>>,
 }
@@ -196,7 +196,7 @@ impl Splitter<'_, '_, '_, '_, '_> {
         self.is_refused || self.options.is_stopped()
     }
 
-    /// The number in the output of a part, which is added if it is new.
+    /// Returns the index of a part in the output, added if it is new.
     fn part(&mut self, number: usize) -> Result<usize, ConvertError> {
         if let Some(known) = self.parts.get(&number) {
             return Ok(*known);
@@ -224,12 +224,12 @@ impl Splitter<'_, '_, '_, '_, '_> {
         Ok(part)
     }
 
-    /// The number of the part that a time is in.
+    /// Returns the number of the part that contains a time.
     fn at_time(begins: &[i128], time: i128) -> usize {
         begins.partition_point(|begin| *begin <= time)
     }
 
-    /// The number of the part that an event is in; None: no more is wanted.
+    /// Returns the part of an event, or `None` if there are too many parts.
     fn part_of(&mut self, event: &Event<'_>, at: &InStream) -> Option<usize> {
         match &mut self.by {
             SplitBy::Streams => Some(at.number),
@@ -246,7 +246,7 @@ impl Splitter<'_, '_, '_, '_, '_> {
         }
     }
 
-    /// Gives a part what was lost before.
+    /// Sends pending losses to a part.
     fn deliver(&mut self, part: usize, at: &mut InStream) -> Result<(), ConvertError> {
         for pending in std::mem::take(&mut at.pending) {
             self.output.message(part, &pending.message(&at.stream))?;
@@ -273,7 +273,7 @@ impl Splitter<'_, '_, '_, '_, '_> {
         Ok(self.output.message(part, &Message::Event(*event))?)
     }
 
-    /// By time: has the part of a number have the packet open, and those in between have it without events.
+    /// With times: opens the packet in the part with this number, and without events in parts before it.
     fn go_to(&mut self, number: usize, at: &mut InStream) -> Result<(), ConvertError> {
         let SplitBy::Times { are_there, .. } = self.by else { return Ok(()) };
         if number == at.time_part {
@@ -299,7 +299,7 @@ impl Splitter<'_, '_, '_, '_, '_> {
         Ok(())
     }
 
-    /// Takes the beginning of a packet; gives the part of the output into which it was copied as a whole.
+    /// Begins a packet. Returns the part of the output into which it was copied as a whole.
     fn begin_packet(
         &mut self,
         packet: &Packet<'_>,
@@ -389,7 +389,7 @@ impl Splitter<'_, '_, '_, '_, '_> {
         Ok(())
     }
 
-    /// Has a part say what was lost at the end of a data stream.
+    /// Writes losses at the end of a data stream to a part.
     fn finish_stream(&mut self, at: &mut InStream) -> Result<(), ConvertError> {
         if at.pending.is_empty() {
             return Ok(());
@@ -413,7 +413,7 @@ impl Splitter<'_, '_, '_, '_, '_> {
         self.options.progress.iter().for_each(|show| show(self.output.written()));
     }
 
-    /// Returns `true` if there is an event or a loss in a data stream.
+    /// Returns `true` if a data stream contains an event or a loss.
     fn has_content(&mut self, source: usize, stream: usize) -> bool {
         let Some((trace, _, window)) = self.reader.wanted().nth(source) else { return false };
         let Some(cursor) = trace.cursor(stream, window) else { return false };
@@ -432,7 +432,7 @@ impl Splitter<'_, '_, '_, '_, '_> {
         has_some
     }
 
-    /// Data stream after data stream.
+    /// Splits one data stream after the other.
     fn streams(&mut self) -> Result<(), ConvertError> {
         let mut number = 0;
         let reader = self.reader;
@@ -508,7 +508,7 @@ impl Splitter<'_, '_, '_, '_, '_> {
         self.finish_stream(&mut at)
     }
 
-    /// All data streams, merged by time.
+    /// Splits all data streams merged by time.
     fn merged(&mut self) -> Result<(), ConvertError> {
         let mut streams: HashMap<u32, InStream> = HashMap::new();
         for (number, stream) in self.reader.data_streams().into_iter().enumerate() {

@@ -1,24 +1,25 @@
-//! The order in which several threads write the parts of data streams.
+//! Order in which several threads write the parts of data streams.
 
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Whose turn it is, by data stream: parts of each are written one after the other, those of several at the same time.
+/// The turns of threads, by data stream: parts of a data stream are written one after the other, those of different
+/// data streams concurrently.
 ///
-/// Parts must be begun in their order, so that the one whose turn it is never has to wait.
+/// Parts must begin in their order, so that the one whose turn it is never has to wait.
 pub(super) struct Turns {
     state: Mutex<State>,
     changed: Condvar,
 }
 
 struct State {
-    /// By data stream, the number of the part that is written now.
+    /// By data stream: number of the part that is written now.
     next: Vec<usize>,
     is_over: bool,
 }
 
 impl Turns {
-    /// For this many data streams.
+    /// Makes turns for a number of data streams.
     pub(super) fn new(streams: usize) -> Self {
         let state = State { next: vec![0; streams], is_over: false };
         Self { state: Mutex::new(state), changed: Condvar::new() }
@@ -28,19 +29,19 @@ impl Turns {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Nothing more is written, and nothing is waited for.
+    /// Ends writing and waiting.
     pub(super) fn end(&self) {
         self.lock().is_over = true;
         self.changed.notify_all();
     }
 
-    /// Whether nothing more is written.
+    /// `true` after [`Turns::end`].
     pub(super) fn is_over(&self) -> bool {
         self.lock().is_over
     }
 }
 
-/// What a thread writes of a part: items wait here until it is its turn.
+/// A part of a data stream, whose items wait until it is its turn.
 pub(super) struct Part<'t, T> {
     turns: &'t Turns,
     stream: usize,
@@ -49,24 +50,24 @@ pub(super) struct Part<'t, T> {
 }
 
 impl<'t, T> Part<'t, T> {
-    /// How many items wait at most.
+    /// Maximum number of waiting items.
     const ROOM: usize = 4;
 
-    /// The part of this number, from 0 on, of a data stream.
+    /// Begins a part of a data stream; numbers begin at 0.
     pub(super) fn new(turns: &'t Turns, stream: usize, number: usize) -> Self {
         Self { turns, stream, number, waiting: Vec::new() }
     }
 
-    /// Writes an item by `write`, or keeps it; false if nothing more is written.
+    /// Writes an item by `write`, or keeps it. Returns `false` if writing has ended.
     ///
     /// # Errors
-    /// Those of `write`.
+    /// Errors of `write`.
     pub(super) fn put(&mut self, item: T, write: &mut dyn FnMut(T) -> io::Result<()>) -> io::Result<bool> {
         self.waiting.push(item);
         self.advance(self.waiting.len() > Self::ROOM, write)
     }
 
-    /// Writes what is kept, if it is the turn of the part, which is waited for if `waits` is set.
+    /// Writes the waiting items if it is the turn of the part; waits for the turn if `waits` is set.
     fn advance(&mut self, waits: bool, write: &mut dyn FnMut(T) -> io::Result<()>) -> io::Result<bool> {
         let mut state = self.turns.lock();
         let is_due = |state: &State| state.next.get(self.stream) == Some(&self.number);
@@ -84,10 +85,10 @@ impl<'t, T> Part<'t, T> {
         Ok(true)
     }
 
-    /// Writes the rest; then it is the turn of the next part.
+    /// Writes the rest, and passes the turn to the next part.
     ///
     /// # Errors
-    /// Those of `write`.
+    /// Errors of `write`.
     pub(super) fn finish(mut self, write: &mut dyn FnMut(T) -> io::Result<()>) -> io::Result<()> {
         if self.advance(true, write)? {
             if let Some(next) = self.turns.lock().next.get_mut(self.stream) {
@@ -100,7 +101,7 @@ impl<'t, T> Part<'t, T> {
 }
 
 impl<T> Drop for Part<'_, T> {
-    /// A part that is never finished is not waited for.
+    /// Ends waiting for a part whose thread panicked.
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.turns.end();
@@ -114,7 +115,7 @@ mod tests {
 
     use super::*;
 
-    /// Two data streams with eight parts each, of ten items.
+    /// Two data streams with eight parts of ten items each.
     #[test]
     fn parts_are_written_in_order() {
         let (turns, taken) = (Turns::new(2), AtomicUsize::new(0));

@@ -8,7 +8,7 @@ use super::{StreamWriter, WriteError, lock};
 
 /// Writes events of one class to a data stream.
 ///
-/// Each event is made of the values that were set since the last one was written; all members need one.
+/// Each event consists of the values set since the last one was written; all members need a value.
 #[derive(Debug)]
 pub struct EventWriter {
     stream: StreamWriter,
@@ -20,12 +20,12 @@ impl EventWriter {
         Self { stream, builder }
     }
 
-    /// Sets the value of a member, by its name; `ctx.NAME` is a member of a context if the payload has one of that
-    /// name, too. An integer can be given with or without a sign, and a member that is optional is there unless it is
-    /// set to [`FieldValue::Null`]. Whether the value fits is found out by [`Self::write`].
+    /// Sets the value of a member by its name; `ctx.NAME` is a member of a context if the payload has a member with
+    /// that name, too. Integers can be given with or without a sign, and an optional member is present unless it is
+    /// set to [`FieldValue::Null`]. [`Self::write`] checks that the value fits.
     ///
     /// # Errors
-    /// If there is no such member.
+    /// If the member does not exist.
     pub fn set<'v>(&mut self, name: &str, value: impl Into<FieldValue<'v>>) -> Result<&mut Self, WriteError> {
         let member = self.builder.member(name).ok_or_else(|| BuildError::NoMember(name.to_owned()))?;
         let value = value.into();
@@ -48,10 +48,10 @@ impl EventWriter {
         Ok(self)
     }
 
-    /// Sets the value of a member that has others in it - a structure, an array, a variant - to what `write` appends.
+    /// Sets the value of a member that contains others (a structure, an array, a variant) to the output of `write`.
     ///
     /// # Errors
-    /// If there is no such member.
+    /// If the member does not exist.
     pub fn set_with(
         &mut self,
         name: &str,
@@ -62,12 +62,12 @@ impl EventWriter {
         Ok(self)
     }
 
-    /// Writes an event of the values that were set, with its time in cycles of the data stream's clock; None if that
-    /// has none. The values are gone then, also if the event is refused.
+    /// Writes an event with the values set before, and its time in cycles of the data stream's clock, or `None`
+    /// without a clock. This clears the values, even if the event is refused.
     ///
     /// # Errors
-    /// If a member has no value, or one that does not fit; if the time does not fit, or is before that of the last
-    /// event of the data stream: then nothing is written. If a packet cannot be written.
+    /// If a member has no value or one that does not fit, or if the time does not fit or is before the last event of
+    /// the data stream: then nothing is written. If a packet cannot be written.
     pub fn write(&mut self, time: impl Into<Option<u64>>) -> Result<(), WriteError> {
         let result = self.write_set(time.into());
         self.builder.clear();
@@ -84,14 +84,14 @@ impl EventWriter {
         self.stream.write(&mut state, event)
     }
 
-    /// The data stream.
+    /// Returns the data stream.
     #[must_use]
     pub fn stream(&self) -> &StreamWriter {
         &self.stream
     }
 }
 
-/// A number as its class has it, where it is the same number.
+/// Converts a number to the representation of its class, if the number does not change.
 fn fitting<'v>(class: &FieldClass, value: FieldValue<'v>) -> FieldValue<'v> {
     let signed = match &class.kind {
         FieldKind::Integer { integer, .. }
@@ -107,7 +107,7 @@ fn fitting<'v>(class: &FieldClass, value: FieldValue<'v>) -> FieldValue<'v> {
         }
         FieldKind::Float(bits) => {
             return match value {
-                // The nearest number that the class has.
+                // The nearest number of the class.
                 FieldValue::Real(Real::Double(number)) if bits.length == 32 => {
                     FieldValue::Real(Real::Single(number as f32))
                 }

@@ -1,4 +1,4 @@
-//! Blocks of text, on their way from the sink of a chunk to the output.
+//! Blocks of text on their way from the sink of a chunk to the output.
 
 use std::cell::OnceCell;
 use std::collections::VecDeque;
@@ -11,8 +11,8 @@ use ichnos_flow::ChunkSender;
 
 use super::{Fixups, Item, take_fixups};
 
-/// Buffers that were written and can be filled again: new memory costs more than what is done with it, and
-/// so does what another processor has in its cache.
+/// Written buffers for reuse: allocating memory, or using memory in another processor's cache, costs more than
+/// filling it.
 #[derive(Debug)]
 pub(super) struct Pool {
     size: usize,
@@ -21,12 +21,12 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// A pool of at most `most` buffers that hold `size` bytes.
+    /// Makes a pool of at most `most` buffers of `size` bytes.
     pub(super) fn new(size: usize, most: usize) -> Arc<Self> {
         Arc::new(Self { size, most, free: Mutex::default() })
     }
 
-    /// That of this thread, of the size that was asked for first.
+    /// Returns the pool of this thread, with the size of the first request.
     pub(super) fn of_thread(size: usize, most: usize) -> Arc<Self> {
         thread_local! {
             static POOL: OnceCell<Arc<Pool>> = const { OnceCell::new() };
@@ -45,7 +45,7 @@ impl Pool {
     }
 }
 
-/// A block of text, in a buffer that goes back to its pool.
+/// A block of text, whose buffer returns to its pool.
 #[derive(Debug)]
 pub(super) struct Block {
     pub(super) bytes: Vec<u8>,
@@ -57,17 +57,17 @@ impl Drop for Block {
         let mut buffer = std::mem::take(&mut self.bytes);
         buffer.clear();
         let mut free = self.pool.free.lock().unwrap_or_else(PoisonError::into_inner);
-        // Long lines make long blocks, and the first one of a chunk is short.
+        // Long lines make long blocks, and the first block of a chunk is short.
         if free.len() < self.pool.most && (self.pool.size..=2 * self.pool.size).contains(&buffer.capacity()) {
             free.push(buffer);
         }
     }
 }
 
-/// Items that wait on the thread that takes them.
+/// Items for the thread that created them.
 #[derive(Debug)]
 pub(super) struct LocalItems<I> {
-    /// Whether there are items: asked for after each message.
+    /// `true` if there are items; checked after each message.
     are_there: AtomicBool,
     items: Mutex<VecDeque<I>>,
 }
@@ -100,12 +100,12 @@ impl<I> LocalItems<I> {
     }
 }
 
-/// Where the items of a chunk go.
+/// Destination of a chunk's items.
 #[derive(Debug)]
 pub(super) enum ItemSender<I> {
-    /// To the thread that takes the chunks.
+    /// The thread that takes the chunks.
     Chunk(ChunkSender<I>),
-    /// This is that thread.
+    /// The current thread, which takes the chunks.
     Local(Arc<LocalItems<I>>),
 }
 
@@ -119,7 +119,7 @@ impl<I> Clone for ItemSender<I> {
 }
 
 impl<I> ItemSender<I> {
-    /// False: no more is wanted.
+    /// Sends an item. Returns `false` if no more are needed.
     pub(super) fn send(&self, item: I) -> bool {
         match self {
             Self::Chunk(sender) => sender.send(item),
@@ -131,14 +131,14 @@ impl<I> ItemSender<I> {
     }
 }
 
-/// Writes the text of a chunk: what the sinks that [`RenderJob::sink`](super::RenderJob::sink) makes write
-/// to. Blocks are the buffers that the sink has filled, and are not copied.
+/// Writer of a chunk's text, for the sinks that [`RenderJob::sink`](super::RenderJob::sink) makes. Blocks are the
+/// buffers that the sink has filled, without copies.
 pub struct ChunkWriter<N, S: SinkState, O> {
     sender: ItemSender<Item<N, S, O>>,
     pool: Arc<Pool>,
-    /// The last block, of a chunk that is written on another thread: fixups in it have to be sent before.
+    /// Last block of a chunk that is written on another thread: its fixups have to be sent first.
     last: Option<Vec<u8>>,
-    /// Those in what was written and not sent.
+    /// Fixups in text that was not sent yet.
     fixups: Fixups<S>,
 }
 
@@ -175,7 +175,7 @@ impl<N, S: SinkState, O> TextWriter for ChunkWriter<N, S, O> {
         if text.is_empty() {
             return Ok(());
         }
-        // What is written before its buffer is full is the last block of a chunk, which needs no other buffer.
+        // A block written before its buffer is full is the last one of a chunk, which needs no other buffer.
         let is_last = self.last.is_some() && text.len() < self.pool.size.min(text.capacity()) / 4 * 3;
         let next = if is_last { Vec::new() } else { self.pool.take()? };
         self.send(std::mem::replace(text, next))
@@ -188,7 +188,7 @@ impl<N, S: SinkState, O> TextWriter for ChunkWriter<N, S, O> {
 
 impl<N, S: SinkState, O> Drop for ChunkWriter<N, S, O> {
     fn drop(&mut self) {
-        // If it is not wanted any more, it is not missed.
+        // The block is not needed if the receiver is gone.
         let _ = self.send(Vec::new());
     }
 }

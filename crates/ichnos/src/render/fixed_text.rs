@@ -1,4 +1,4 @@
-//! The text of a chunk with its fixups resolved.
+//! Resolves the fixups in the text of a chunk.
 
 use std::collections::VecDeque;
 use std::io;
@@ -7,11 +7,11 @@ use ichnos_export::{Fixup, Resolution, SinkState};
 
 /// The text of a chunk, with its fixups resolved.
 pub(super) struct FixedText<C> {
-    /// Those that are not resolved yet.
+    /// Unresolved fixups.
     fixups: VecDeque<Fixup<C>>,
-    /// How many bytes of the chunk have come.
+    /// Number of bytes of the chunk received.
     position: u64,
-    /// What lies before this offset is left out or was written.
+    /// Offset before which all text was removed or written.
     next: u64,
     inserted: Vec<u8>,
 }
@@ -23,12 +23,12 @@ impl<C> Default for FixedText<C> {
 }
 
 impl<C> FixedText<C> {
-    /// Adds fixups, before the text that they are in.
+    /// Adds fixups before the text that they are in.
     pub(super) fn add(&mut self, fixups: Vec<Fixup<C>>) {
         self.fixups.extend(fixups);
     }
 
-    /// Writes the next block of text; false if the chunk has to be written again.
+    /// Writes the next block of text. Returns `false` if the chunk has to be written again.
     pub(super) fn write(
         &mut self,
         block: &[u8],
@@ -60,7 +60,7 @@ impl<C> FixedText<C> {
         Ok(true)
     }
 
-    /// Resolves what is at the end of the text; false if the chunk has to be written again.
+    /// Resolves the fixups at the end of the text. Returns `false` if the chunk has to be written again.
     pub(super) fn resolve_rest(&mut self, state: &mut impl SinkState<Cause = C>) -> bool {
         let mut rest = self.fixups.drain(..);
         rest.all(|fixup| state.resolve(&fixup.cause, &mut self.inserted) != Resolution::Rewrite)
@@ -71,7 +71,7 @@ impl<C> FixedText<C> {
 mod tests {
     use super::*;
 
-    /// Each cause says what is to be done, and what to insert.
+    /// A state whose causes contain the resolution and the inserted text.
     #[derive(Clone, Default)]
     struct Script;
 

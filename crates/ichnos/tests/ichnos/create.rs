@@ -1,4 +1,4 @@
-//! Traces that are written from values and from events.
+//! Traces written from values and from events.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +11,7 @@ use ichnos::prelude::*;
 
 use crate::examples::run;
 
-/// The events of a trace - name, time, number - in order, and how much could not be read.
+/// Returns the events of a trace (name, time, number) in order, and the number of damages.
 pub(crate) fn read(path: &Path) -> (Vec<(String, i128, u64)>, u64) {
     let session = ichnos::open([path], &OpenOptions::default()).unwrap_or_else(|error| panic!("{error}"));
     let mut events = session.events().unwrap();
@@ -97,7 +97,7 @@ fn classes_and_streams_are_declared_while_it_is_written() {
         let mut options = CreateOptions::default();
         options.dialect = Some(dialect.to_owned());
         let trace = create(&path, &options).unwrap();
-        // It can be read from the beginning on.
+        // The trace can be read from the beginning on.
         assert_eq!(read(&path), (Vec::new(), 0));
         let wall = clock(&trace);
         let mut expected = Vec::new();
@@ -133,7 +133,7 @@ fn what_does_not_fit_is_refused() {
     let trace = create(&path, &options).unwrap();
     let wall = clock(&trace);
     let same = trace.clock(ClockClass::since_unix_epoch("wall")).unwrap_err();
-    assert_eq!(same.to_string(), "there is a clock `wall` already");
+    assert_eq!(same.to_string(), "duplicate clock `wall`");
     let stream = trace.stream("s", Some(&wall)).unwrap();
     let members = [
         Member::new("i", FieldClass::signed(8)),
@@ -153,9 +153,9 @@ fn what_does_not_fit_is_refused() {
     assert_eq!(error(set(128, 0, "x", Some(11))), "payload member `i`: expected at most 8 bits, found 128");
     let negative = "payload member `u`: expected an unsigned integer, found a signed integer";
     assert_eq!(error(set(0, -1, "x", Some(11))), negative);
-    let zero = "payload member `s`: expected a string without U+0000, found one that has it";
+    let zero = "payload member `s`: expected a string without U+0000, found one that contains it";
     assert_eq!(error(set(0, 0, "a\0", Some(11))), zero);
-    let before = "the time 9 is before 10, that of the last event of the data stream";
+    let before = "time 9 is before 10, the time of the last event of the data stream";
     assert_eq!(error(set(0, 0, "x", Some(9))), before);
     assert_eq!(error(set(0, 0, "x", None)), "the event has no time, but its data stream has a clock");
     set(127, 0, "y", Some(10)).unwrap();
@@ -171,7 +171,7 @@ fn what_does_not_fit_is_refused() {
     assert!(report.losses.is_empty(), "{:?}", report.losses);
     assert!(matches!(own.set("n", 1u64).unwrap().write(None), Err(WriteError::Finished)));
     assert!(matches!(timeless.flush(), Err(WriteError::Finished)));
-    // What is there is not written over.
+    // Existing traces are not overwritten.
     assert!(matches!(create(&path, &options), Err(WriteError::Create(_))));
     assert_eq!(read(&path).0.len(), 3);
 }
@@ -213,7 +213,7 @@ fn packets_close_by_size_and_by_age() {
     for n in 0..1000u64 {
         event.set("n", n).unwrap().write(None).unwrap();
     }
-    // All but the open packet can be read.
+    // All events except those of the open packet can be read.
     let (events, damages) = read(&path);
     assert!((900..1000).contains(&events.len()) && damages == 0, "{}", events.len());
     assert!(trace.finish().unwrap().packets > 15);
@@ -229,7 +229,7 @@ fn packets_close_by_size_and_by_age() {
     }
     trace.flush().unwrap();
     assert_eq!(read(&path).0.len(), 10);
-    // A live trace is completed by dropping it, too; another one does not appear.
+    // Dropping completes a live trace, too; other traces do not appear.
     event.set("n", 10u64).unwrap().write(None).unwrap();
     drop(trace);
     assert_eq!(read(&path).0.len(), 11);
@@ -244,7 +244,7 @@ fn packets_close_by_size_and_by_age() {
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
 }
 
-/// Events of a trace that is read, as they were but for their packets.
+/// Read events are written unchanged, except for their packets.
 #[test]
 fn events_that_are_read_are_written() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -273,7 +273,7 @@ fn events_that_are_read_are_written() {
         }
         let report = trace.finish().unwrap();
         assert!(report.losses.is_empty(), "{:?}", report.losses);
-        // What packets have besides is not of the events.
+        // Other content of packets does not belong to events.
         let own = |text: String| {
             let without = |line: &str| line.replace("{ cpu_id = 0 }, ", "").replace("{ cpu_id = 1 }, ", "");
             text.lines().map(without).collect::<Vec<_>>()
@@ -282,7 +282,7 @@ fn events_that_are_read_are_written() {
     }
 }
 
-/// Of an event that has no time nothing is written, like of one that gets none.
+/// An event without a time is not written, like one that gets no time.
 #[cfg(feature = "jsonl")]
 #[test]
 fn events_that_are_read_have_a_time_if_there_is_a_clock() {
@@ -307,7 +307,7 @@ fn events_that_are_read_have_a_time_if_there_is_a_clock() {
     assert_eq!(text(&path).lines().count(), 2);
 }
 
-/// At any instant the trace can be opened, and what was flushed before is in it.
+/// The trace can be opened at any instant, with everything flushed before.
 #[test]
 fn a_reader_can_open_it_at_any_instant() {
     let directory = tempfile::tempdir().unwrap();
@@ -359,7 +359,7 @@ fn indexes_that_are_written_are_believed() {
     let written = std::fs::read(&file).unwrap();
     let session = ichnos::open([&path], &OpenOptions::default()).unwrap();
     assert!(session.traces()[0].diagnostics().is_empty());
-    // It is the one that is made of the packets.
+    // It equals the index made from the packets.
     let report = ichnos::index::index(&path, &OpenOptions::default()).unwrap();
     assert_eq!((report.written.len(), report.unchanged), (0, 1));
     std::fs::remove_dir_all(path.join("index")).unwrap();

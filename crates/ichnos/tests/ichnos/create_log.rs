@@ -1,4 +1,4 @@
-//! Logs that are written event by event.
+//! Logs written event by event.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use ichnos::prelude::*;
 const SCALE: LevelScale =
     LevelScale(&[LevelStep::new(10, LogLevel::Info), LevelStep::new(20, LogLevel::Error)]);
 
-/// The class of lines of this severity: a message and a number.
+/// Class of log lines with this severity: a message and a number.
 fn line(severity: i64) -> EventRecordClass {
     let members = [Member::new("text", FieldClass::string()), Member::new("n", FieldClass::unsigned(16))];
     let mut class = EventRecordClass::new("line", members);
@@ -35,7 +35,7 @@ fn stream(trace: &Writer, name: &str, clock: &str) -> StreamWriter {
     trace.stream(name, Some(&clock)).unwrap()
 }
 
-/// The log lines of a file.
+/// Returns the log lines of a file.
 fn lines(path: &Path) -> String {
     let session = ichnos::open([path], &OpenOptions::default()).unwrap_or_else(|error| panic!("{error}"));
     let mut out = Vec::new();
@@ -56,10 +56,10 @@ fn lines_of_several_data_streams() {
         let mut error = b.event(&b.class().event_class_of(line(20)).unwrap()).unwrap();
         info.set("text", "warm").unwrap().set("n", 1).unwrap().write(1_000_000_000).unwrap();
         error.set("text", "hot").unwrap().set("n", 2).unwrap().write(2_000_000_000).unwrap();
-        // All events are in one order, whatever their data stream.
+        // All events share one order, independent of their data stream.
         info.set("text", "cold").unwrap().set("n", 3).unwrap();
         let early = info.write(1_500_000_000).unwrap_err().to_string();
-        assert_eq!(early, "the time 1500000000 is before 2000000000, that of the last event");
+        assert_eq!(early, "time 1500000000 is before 2000000000, the time of the last event");
         assert_eq!(path.exists(), live);
         let written = trace.finish().unwrap();
         assert_eq!((written.events, &written.paths[..]), (2, &[path.clone()][..]));
@@ -91,7 +91,7 @@ fn events_without_a_severity_are_lines() {
     assert_eq!(lines(&path), "[00000.000000][][][] INFO: other n=1\n[00000.000000][][][] INFO: x n=1\n");
 }
 
-/// What was flushed can be read while the log is written.
+/// Flushed events can be read while the log is written.
 #[test]
 fn what_was_flushed_is_there() {
     let directory = tempfile::tempdir().unwrap();
@@ -112,7 +112,7 @@ fn what_was_flushed_is_there() {
     assert_eq!(lines(&path).lines().count(), 5);
 }
 
-/// Events of another format that are lines of a log.
+/// Log records of another format.
 #[cfg(feature = "ctf")]
 #[test]
 fn events_that_are_read_become_lines() {

@@ -1,4 +1,4 @@
-//! Damaged files on several threads: what is wrong is reported once, at the same place, whichever thread finds it.
+//! Damaged files on several threads: damage is reported once, at the same place, by any thread.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,14 +13,14 @@ use serde_json::Value;
 use crate::render::eventpipe::{Bytes, Event, File, Form, Metadata, field};
 use crate::render::text;
 
-/// A recorded file, unpacked.
+/// Returns a recorded file, unpacked.
 fn recorded() -> Vec<u8> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/hello-dotnet/hello.nettrace.zst");
     let tree = Tree::open(&path, &IoLimits::default()).unwrap();
     tree.entries[0].read().unwrap().to_vec()
 }
 
-/// A file with twelve sequence points at which threads can begin to read.
+/// Makes a file with twelve sequence points at which threads can begin to read.
 fn made(form: Form) -> Vec<u8> {
     let mut file = File::new(form);
     file.metadata(&[Metadata::new(1, "Number", [field(form, 9, "number"), field(form, 18, "text")])]);
@@ -43,7 +43,7 @@ fn made(form: Form) -> Vec<u8> {
     file.end()
 }
 
-/// Changes, removes or adds bytes, often near a place where something begins.
+/// Changes, removes or adds bytes, often near structure boundaries.
 fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
     for _ in 0..=random.index(4) {
         let at = 60 + random.index(bytes.len() - 100);
@@ -57,7 +57,8 @@ fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
-/// How many chunks a file has, and the lines about damage, if it can be opened: the same for one and two threads.
+/// Returns the number of chunks of a file and its lines about damage, if it can be opened; the same for one and two
+/// threads.
 fn damage_of(bytes: &[u8], check: bool) -> Option<(usize, Vec<Value>)> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("file.nettrace");

@@ -1,11 +1,11 @@
-//! The examples of the library do what they say.
+//! The examples of the library work as described.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Runs an example on a trace that comes with the project.
+/// Runs an example on a trace of the project.
 pub(crate) fn run(example: &str, arguments: &[&str]) -> String {
-    // Beside the directory of this test.
+    // Next to the directory of this test.
     let test = std::env::current_exe().unwrap();
     let directory = test.parent().and_then(Path::parent).unwrap().join("examples");
     let program: PathBuf = directory.join(example).with_extension(std::env::consts::EXE_EXTENSION);
@@ -57,7 +57,7 @@ fn events_are_counted_by_name() {
 
 #[test]
 fn latencies_are_found_by_key() {
-    // The numbers are those that a script finds in the text of Debian's `babeltrace2`.
+    // The numbers were computed by a script from the text of Debian's `babeltrace2`.
     let out = run("latency", &["examples/hello-lttng", "hello:tick", "hello:greeting", "ctx.vtid"]);
     assert_eq!(out, "42 pairs, 3 begun and not ended\nleast 170 ns, median 231 ns, greatest 771 ns\n");
 }

@@ -1,10 +1,10 @@
-//! What the library reads with each choice of features.
+//! Formats of the library for each choice of features.
 
 use std::path::Path;
 
 use ichnos::{FORMATS, OpenError, OpenOptions};
 
-/// The formats that there can be, whether they were chosen, and a trace of each that comes with the project.
+/// All possible formats, with `true` if enabled, and a trace of each in the project.
 const ALL: &[(&str, bool, &str)] = &[
     ("ctf", cfg!(feature = "ctf"), "hello-lttng"),
     ("fuchsia-log", cfg!(feature = "fuchsia-log"), "hello-fuchsia"),

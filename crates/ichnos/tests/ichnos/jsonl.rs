@@ -1,4 +1,4 @@
-//! JSON Lines are read back as what they were written of, and lines of any program as a trace.
+//! JSON Lines are read back with their original content, and lines of any program as a trace.
 
 use ichnos::FORMATS;
 use ichnos::export::{
@@ -13,7 +13,7 @@ fn format() -> &'static dyn Format {
     *FORMATS.iter().find(|format| format.name() == "jsonl").unwrap()
 }
 
-/// The trace of a text.
+/// Opens a text as a trace.
 fn open(text: &[u8]) -> OpenedTraces {
     let entries = vec![Entry::of_bytes("a.jsonl", text.to_vec())];
     let tree = Tree { name: "a.jsonl".to_owned(), entries, problems: Vec::new() };
@@ -46,12 +46,12 @@ fn pretty(opened: &OpenedTraces) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// What is written of the lines of a text.
+/// Reads the lines of a text and writes them again.
 pub(crate) fn written_again(text: &str) -> String {
     jsonl(&open(text.as_bytes()), JsonLinesOptions::default())
 }
 
-/// All forms of integers and times, with packets and without.
+/// Options for all forms of integers and times, with packets and without.
 fn all_options() -> Vec<JsonLinesOptions> {
     let mut all = Vec::new();
     for integers in [Integers::Number, Integers::Auto, Integers::String] {
@@ -115,7 +115,7 @@ fn examples_are_read_back_in_all_forms() {
     }
 }
 
-/// The example of the document, and what it shows of it.
+/// The example in the document, and its output there.
 #[test]
 fn the_example_of_the_document_is_a_trace() {
     let document =
@@ -187,7 +187,7 @@ fn a_line_that_cannot_be_read_is_damage() {
         assert_eq!(damage["skipped_bits"], 8 * bad.len(), "{bad}");
         assert!(damage["message"].as_str().unwrap().contains(", found "), "{bad}: {damage}");
         assert_eq!(written.matches("\"type\":\"event\",").count(), 2, "{bad}");
-        // What was reported once is reported in what is written of it.
+        // Reported damage is reported again when the output is read.
         assert_eq!(written_again(&written), written, "{bad}");
     }
 }
@@ -209,8 +209,7 @@ fn a_window_is_kept() {
     assert_eq!(times, [3, 4, 5]);
 }
 
-/// Bytes of lines are changed: whatever comes of it is read to its end, and what is written of it is read as what it
-/// is.
+/// Changed bytes of lines: all lines are read to the end, and the output can be read back.
 #[test]
 fn changed_lines_are_read_to_their_end() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/hello-ctf2/trace");
@@ -263,13 +262,13 @@ fn changed_lines_are_read_to_their_end() {
     });
 }
 
-/// Events of a text as they are written, without what comes before their id.
+/// Returns the written events of a text, without the text before their id.
 fn events_of(text: &str) -> Vec<&str> {
     let events = text.lines().filter(|line| line.starts_with("{\"type\":\"event\","));
     events.map(|line| &line[line.find("\"id\":").unwrap()..]).collect()
 }
 
-/// The lines of classes in a text, by id: each id once in each data stream.
+/// Returns the lines of classes in a text, by id: each id once in each data stream.
 fn class_ids(text: &str) -> Vec<(u64, u64)> {
     let of = |line: &str| {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -284,8 +283,7 @@ fn class_ids(text: &str) -> Vec<(u64, u64)> {
     ids
 }
 
-/// Events of one id that look different are of several classes, with an id each: what is written of them is read as what
-/// it is.
+/// Events of one id with different members have several classes, with an id each, and can be read back.
 #[test]
 fn events_of_one_id_that_look_different_have_ids_of_their_own() {
     let lines = [
@@ -304,7 +302,7 @@ fn events_of_one_id_that_look_different_have_ids_of_their_own() {
     let once = jsonl(&opened, JsonLinesOptions::default());
     let ids = class_ids(&once);
     assert_eq!(ids.len(), 8, "{once}");
-    // The class of the first event of an id keeps it.
+    // The class of the first event with an id keeps it.
     assert_eq!((ids[0], ids[7]), ((0, 7), (0, 8)));
     assert!(ids[1..7].iter().all(|(_, id)| *id > 8));
     let events = events_of(&once);
@@ -315,11 +313,11 @@ fn events_of_one_id_that_look_different_have_ids_of_their_own() {
             assert_eq!(line[member], event[member], "{event}");
         }
     }
-    // Those that look alike have the same one.
+    // Events with the same members have the same id.
     let id = |event: usize| events[event].split(',').next().unwrap();
     assert_eq!((id(0), id(1)), (id(7), id(8)));
     assert_eq!(written_again(&once), once);
-    // Ids do not depend on what is read before.
+    // Ids do not depend on the events read before.
     for begin in 2..=10 {
         let mut out = Vec::new();
         let window = Window { begin: Some(begin), end: None };
@@ -335,7 +333,7 @@ fn events_of_one_id_that_look_different_have_ids_of_their_own() {
     }
 }
 
-/// The same where a line describes the class without its fields, and in several data streams.
+/// The same if a line describes the class without its fields, and in several data streams.
 #[test]
 fn classes_without_fields_have_ids_of_their_own() {
     let text = r#"{"type":"event-class","stream":0,"id":7,"name":"a","meanings":{"payload":{"pid":"process"}}}
@@ -361,7 +359,7 @@ fn classes_without_fields_have_ids_of_their_own() {
     assert_eq!(written_again(&once), once);
 }
 
-/// Of two lines that describe a class of one id, the first one counts, and the other one is damage where it lies.
+/// If two lines describe a class with the same id, the first is used and the second is damage at its position.
 #[test]
 fn a_class_that_is_described_twice_is_damage() {
     let class = |kind: &str| {
@@ -384,7 +382,7 @@ fn a_class_that_is_described_twice_is_damage() {
     assert_eq!(damage.skipped, 8 * class("guid").len() as u64);
 }
 
-/// Each value is that of its line, whatever the lines before look like.
+/// Each value comes from its own line, independent of earlier lines.
 #[test]
 fn values_do_not_depend_on_the_line_before() {
     let values = [
@@ -437,7 +435,7 @@ fn values_do_not_depend_on_the_line_before() {
     });
 }
 
-/// What lines of any program can have in them: all of it is read, or damage.
+/// Unusual lines are read completely, or reported as damage.
 #[test]
 fn unusual_lines() {
     let long = format!(r#"{{"ts":3,"name":"{}"}}"#, "a".repeat(16 << 20));
@@ -483,14 +481,14 @@ fn unusual_lines() {
     assert_eq!(written_again(&written), written);
 }
 
-/// The members of an object are found in any order, also if they are many.
+/// The members of an object are found in any order, even if there are many.
 #[test]
 fn members_in_any_order() {
     for count in [3, 40] {
         let members = |of: &dyn Fn(usize) -> String, order: &[usize]| -> String {
             order.iter().map(|member| of(*member)).collect::<Vec<_>>().join(",")
         };
-        // Two of them have the same name.
+        // Two of them share a name.
         let name = |member: usize| if member == 1 { 0 } else { member };
         let class = |member: usize| {
             format!(r#"{{"name":"m{}","class":{{"type":"integer","length":8}}}}"#, name(member))
@@ -498,7 +496,7 @@ fn members_in_any_order() {
         let value = |member: usize| format!(r#""m{}":{}"#, name(member), member);
         let forth: Vec<usize> = (0..count).collect();
         let mut back: Vec<usize> = (0..count).rev().collect();
-        // Those of one name are in order.
+        // Members with the same name stay in order.
         back.swap(count - 1, count - 2);
         let text = format!(
             "{{\"type\":\"event-class\",\"id\":1,\"fields\":{{\"payload\":{{\"type\":\"structure\",\"members\":[{}]}}}}}}\n\

@@ -1,4 +1,4 @@
-//! Programs that are killed while they write a trace, or whose disk is full: what was flushed stays readable.
+//! Programs that are killed while they write a trace, or whose disk is full: flushed events stay readable.
 
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Write};
@@ -12,11 +12,11 @@ use ichnos_testing::Random;
 
 use crate::create::read;
 
-/// Names the path at which [`writes_until_it_is_killed`] is to write.
+/// Environment variable with the path for [`writes_until_it_is_killed`].
 const PATH: &str = "ICHNOS_TEST_WRITES_TO";
 
-/// No test, but the program that the tests below start: writes events, declares classes, clocks and data streams
-/// while it does, and prints how many events were flushed.
+/// Not a test, but the program started by the tests below: writes events, declares classes, clocks and data streams
+/// at the same time, and prints the number of flushed events.
 #[test]
 #[ignore = "a program that other tests start"]
 fn writes_until_it_is_killed() {
@@ -38,7 +38,7 @@ fn writes_until_it_is_killed() {
                     n += 1;
                 }
                 trace.flush()?;
-                // The harness writes to the standard output as well: lines of ours begin with a word.
+                // The test harness also writes to the standard output, so our lines begin with a word.
                 println!("\nflushed {n}");
             }
         }
@@ -49,7 +49,7 @@ fn writes_until_it_is_killed() {
     let _ = std::io::stdout().flush();
 }
 
-/// Starts the program, by a shell command that gets it as `$0` and its arguments as `$@`.
+/// Starts the program by a shell command that receives it as `$0` and its arguments as `$@`.
 fn start(path: &Path, shell: &str) -> Child {
     let program = std::env::current_exe().unwrap();
     Command::new("sh")
@@ -69,7 +69,7 @@ fn start(path: &Path, shell: &str) -> Child {
         .unwrap()
 }
 
-/// Whether the first events of a trace, this many, can be read.
+/// Checks that the first `flushed` events of a trace can be read.
 fn check(path: &Path, flushed: u64, what: &str) {
     if flushed == 0 && !path.exists() {
         return;
@@ -93,7 +93,7 @@ fn what_was_flushed_outlives_the_process() {
         let mut child = start(&path, "exec \"$0\" \"$@\"");
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let flushed_in = |line: &str| line.strip_prefix("flushed ")?.parse::<u64>().ok();
-        // Every tenth one is killed at once, perhaps before there is a trace.
+        // Every tenth program is killed immediately, possibly before the trace exists.
         let mut flushed = 0;
         if run % 10 > 0 {
             let mut reports = lines.by_ref().filter_map(|line| flushed_in(&line.unwrap()));
@@ -102,7 +102,7 @@ fn what_was_flushed_outlives_the_process() {
         std::thread::sleep(Duration::from_micros(random.below(4000)));
         child.kill().unwrap();
         child.wait().unwrap();
-        // What it had written to the pipe before.
+        // Output that was written to the pipe before.
         for line in lines.map_while(Result::ok) {
             flushed = flushed_in(&line).unwrap_or(flushed);
         }
@@ -115,7 +115,7 @@ fn what_was_flushed_outlives_the_process() {
     assert!(some >= 50, "{some}");
 }
 
-/// A file cannot get larger than a limit, as if the disk was full.
+/// A limit of the file size, like a full disk.
 #[test]
 fn what_was_flushed_outlives_a_full_disk() {
     let directory = tempfile::tempdir().unwrap();
@@ -131,7 +131,7 @@ fn what_was_flushed_outlives_a_full_disk() {
         assert!(error.contains(&shown) && error.contains("File too large"), "{blocks}: {error}");
         check(&path, flushed, &format!("limit {blocks}"));
         if path.exists() {
-            // There is no damage, and no litter.
+            // There is no damage, and no leftover file.
             assert_eq!(read(&path).1, 0);
             let names = std::fs::read_dir(&path).unwrap().map(|item| item.unwrap().file_name());
             assert!(names.into_iter().all(|name| !name.to_string_lossy().starts_with('.')));

@@ -24,7 +24,7 @@ where
     String::from_utf8(text).unwrap()
 }
 
-/// Writes files of EventPipe for tests.
+/// Builder of EventPipe files for tests.
 #[cfg(feature = "nettrace")]
 #[allow(dead_code)]
 #[path = "../../../nettrace/tests/nettrace/builder.rs"]
@@ -37,7 +37,7 @@ stream { packet.context := struct { time timestamp_begin; time timestamp_end; in
 content_size; }; event.header := struct { integer { size = 8; align = 8; } id; time timestamp; }; }; \
 event { name = even; id = 0; }; event { name = odd; id = 1; };";
 
-/// Two data streams of packets with three events each.
+/// Makes two data streams of packets with three events each.
 fn trace() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("metadata"), METADATA).unwrap();
@@ -76,7 +76,7 @@ fn any_number_of_threads_writes_the_same() {
     }
 }
 
-/// Files of EventPipe can be read from sequence points on: what is before them, and what was lost, is known there.
+/// EventPipe files can be read from any sequence point on, which contains the state and losses up to there.
 #[cfg(feature = "nettrace")]
 #[test]
 fn any_number_of_threads_writes_the_same_of_eventpipe() {

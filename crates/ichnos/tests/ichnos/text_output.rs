@@ -1,6 +1,5 @@
-//! The text sinks against what the widely used reader of CTF printed, over the real traces that lie
-//! beside the project: in the directory `ICHNOS_TRACES`, or `../shared/traces` from the project's
-//! root. Without it the tests say so and do nothing.
+//! Compares the text sinks with the output of babeltrace2 for real traces outside of the project: in the directory
+//! `ICHNOS_TRACES`, or `../shared/traces` from the project's root. Skipped without it.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -9,7 +8,7 @@ use ichnos::export::{Details, DetailsOptions, Pretty, PrettyOptions};
 use ichnos::prelude::*;
 use serde_json::Value;
 
-/// Outputs that differ, and why.
+/// Outputs that differ, with the reason.
 const DIFFERENT: &[(&str, &str, &str)] =
     &[("pretty", "tracecompass/bug446190", STALE), ("pretty", "tracecompass/many-threads", STALE)];
 
@@ -31,7 +30,7 @@ pub(crate) fn traces() -> Option<PathBuf> {
 fn print(path: &Path, kind: &str) -> Vec<u8> {
     let mut out = Vec::new();
     let mut options = OpenOptions::default();
-    // Times of clocks that are not of 1 GHz are rounded in binary64 there.
+    // Times of clocks with other frequencies than 1 GHz are rounded in binary64 there.
     options.read.clock_arithmetic = ichnos::model::ClockArithmetic::Double;
     let session = ichnos::open([path], &options).unwrap();
     let mut cursor = session.cursor(Window::default()).unwrap();
@@ -49,7 +48,7 @@ fn print(path: &Path, kind: &str) -> Vec<u8> {
     out
 }
 
-/// Says at which line two outputs part, if the expected one lies there.
+/// Returns the first line in which two outputs differ, if the expected one is available.
 fn first_difference(directory: &Path, expected: &Value, actual: &[u8]) -> String {
     let Some(file) = expected["file"].as_str() else {
         return format!("{} lines, {} expected", lines(actual), expected["lines"]);

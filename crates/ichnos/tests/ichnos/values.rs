@@ -1,4 +1,4 @@
-//! Events whose scopes are values are written by every sink as those whose scopes are bits.
+//! Sinks write events with scopes of values like events with scopes of bits.
 
 use std::cell::Cell;
 use std::io;
@@ -18,7 +18,7 @@ use ichnos::model::{
 };
 use proptest::prelude::*;
 
-/// Hands messages on with the scopes of events as values.
+/// Passes messages on with the scopes of events as values.
 struct AsValues<S> {
     sink: S,
     values: EventValues,
@@ -46,10 +46,10 @@ impl<S: Sink> Sink for AsValues<S> {
     }
 }
 
-/// The kinds of output.
+/// Kinds of output.
 const OUTPUTS: [&str; 6] = ["pretty", "details", "jsonl", "log", "log-json", "null"];
 
-/// What a sink writes of what `feed` gives it; as values if asked for.
+/// Returns the output of a sink for the messages of `feed`, converted to values if requested.
 fn write(output: &str, as_values: bool, feed: &mut dyn FnMut(&mut dyn Sink)) -> Vec<u8> {
     let mut out = Vec::new();
     let run = |feed: &mut dyn FnMut(&mut dyn Sink), sink: &mut dyn Sink| {
@@ -98,7 +98,7 @@ fn recorded_traces_are_written_alike() {
         let path = directory.join("real").join(entry["trace"].as_str().unwrap());
         let Ok(session) = ichnos::open([&path], &OpenOptions::default()) else { continue };
         if session.traces().iter().flat_map(|trace| trace.streams()).any(|stream| stream.bytes > 256 << 10) {
-            // Slow without optimisation, and no other classes.
+            // Slow without optimisation, and without further classes.
             continue;
         }
         for output in OUTPUTS {
@@ -118,7 +118,7 @@ fn recorded_traces_are_written_alike() {
     assert!(compared > 1_000_000, "{compared}");
 }
 
-/// A field: its class, its bytes, its value.
+/// A field: its class, bytes and value.
 #[derive(Clone, Debug)]
 pub(crate) struct Sample {
     pub(crate) members: Vec<(String, Arc<FieldClass>)>,
@@ -126,7 +126,7 @@ pub(crate) struct Sample {
     pub(crate) value: Vec<Push>,
 }
 
-/// How a value is written.
+/// A step of writing a value.
 #[derive(Clone, Debug)]
 pub(crate) enum Push {
     Null,
@@ -149,7 +149,7 @@ pub(crate) enum Push {
 }
 
 impl Push {
-    /// How a field of this value is shown when it is looked up.
+    /// Returns the displayed value of a field.
     fn shown(&self) -> String {
         let value = match self {
             Self::Null => FieldValue::Null,
@@ -219,12 +219,12 @@ fn mappings() -> Mappings {
     Mappings::from_iter([("few", range(0, 40)), ("many", range(30, 200))])
 }
 
-/// A sample that is one field.
+/// Makes a sample of one field.
 fn one(class: Arc<FieldClass>, bytes: Vec<u8>, value: Vec<Push>) -> Sample {
     Sample { members: vec![("m".to_owned(), class)], bytes, value }
 }
 
-/// Fields without fields in them.
+/// Fields without nested fields.
 pub(crate) fn leaf() -> impl Strategy<Value = Sample> {
     let width = prop::sample::select(vec![8u64, 16, 32, 64]);
     let number =
@@ -298,7 +298,7 @@ pub(crate) fn leaf() -> impl Strategy<Value = Sample> {
         1 => double, 3 => text, 2 => wide_text, 1 => blob, 1 => guid, 1 => date, 1 => null]
 }
 
-/// Where a member that says something about the next one is: beside it.
+/// Location of an adjacent member that determines the next one.
 fn beside(name: &str) -> Box<FieldLocation> {
     Box::new(FieldLocation { origin: None, ..FieldLocation::absolute(Scope::Payload, [name.to_owned()]) })
 }
@@ -312,7 +312,7 @@ pub(crate) fn sample() -> impl Strategy<Value = Sample> {
             one(class, bytes, value)
         });
         let array = (inner.clone(), 0usize..4, any::<bool>()).prop_map(|(sample, count, is_dynamic)| {
-            // Elements are structures, so that members which belong together stay so.
+            // Elements are structures, so that related members stay together.
             let (element, bytes, pushes) = structure_of(&[sample]);
             let element_value = [vec![Push::BeginStructure], pushes, vec![Push::End]].concat();
             let mut value = vec![Push::BeginArray];
@@ -361,13 +361,13 @@ pub(crate) fn sample() -> impl Strategy<Value = Sample> {
     })
 }
 
-/// The structure of these samples: its class, its bytes, the values of its members.
+/// Returns the structure of these samples: class, bytes and the values of its members.
 pub(crate) fn structure_of(samples: &[Sample]) -> (Arc<FieldClass>, Vec<u8>, Vec<Push>) {
     let mut members: Vec<Member> = Vec::new();
     for (i, sample) in samples.iter().enumerate() {
         for (name, class) in &sample.members {
             let mut class = FieldClass::clone(class);
-            // What is beside it has the number of the sample, too.
+            // Related members have the number of the sample, too.
             let numbered = || beside(&format!("n{i}"));
             match &mut class.kind {
                 FieldKind::Array { length: Length::Dynamic(place), .. }
@@ -387,7 +387,7 @@ pub(crate) fn structure_of(samples: &[Sample]) -> (Arc<FieldClass>, Vec<u8>, Vec
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// One reader that makes bits, and one that makes values, of the same events.
+    /// Compares a reader that makes bits with one that makes values, for the same events.
     #[test]
     fn bits_and_values_are_written_alike(
         context in prop::collection::vec(leaf(), 0..3),
@@ -437,7 +437,7 @@ proptest! {
         mixed.begin(Scope::CommonContext);
         context_pushes.iter().for_each(|push| push.to(&mut mixed));
 
-        // What is known of the resource is not among what these sinks show of events.
+        // These sinks do not show the resource of events.
         let mut resource = mixed.clone();
         resource.begin(Scope::Resource);
         resource.push("north");

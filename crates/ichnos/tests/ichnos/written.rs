@@ -1,4 +1,4 @@
-//! Events of random classes and values are written as CTF in every dialect, and are the same when they are read.
+//! Events of random classes and values are written as CTF in every dialect, and read back unchanged.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::values::{Push, Sample, leaf, sample, structure_of};
 
-/// The same class, where nothing but the values says how long something is, whether it is there, and which option it is.
+/// Returns the same class, with lengths, presence and selected options in the values only.
 fn of_values(class: &FieldClass) -> Arc<FieldClass> {
     let mut class = class.clone();
     let inner = |class: &mut Arc<FieldClass>| *class = of_values(class);
@@ -53,11 +53,11 @@ fn events_of(lines: &[u8]) -> Vec<Value> {
     all.filter(|line| line["type"] == "event").collect()
 }
 
-/// A value without what a dialect may show in another way: what is absent, or has no bits, is null.
+/// Removes differences between dialects from a value: absent and empty fields become null.
 fn canonical(value: &Value) -> Value {
     match value {
         Value::Object(object) if object.is_empty() => Value::Null,
-        // Text that is not valid in its encoding is replaced where it must have another one.
+        // Invalid text is replaced if it has to be converted to another encoding.
         Value::Object(object) if object.contains_key("$bytes") => Value::from("text that is not valid"),
         Value::String(text) if text.contains('\u{fffd}') => Value::from("text that is not valid"),
         Value::Object(object) => {
@@ -69,7 +69,7 @@ fn canonical(value: &Value) -> Value {
     }
 }
 
-/// One of some events: how its values are written, or its bits.
+/// An event as values, or as bits.
 struct Made<'a> {
     values: &'a EventValues,
     bits: Option<Scopes<'a>>,
@@ -86,7 +86,7 @@ impl Made<'_> {
     }
 }
 
-/// Passes messages to what it is given.
+/// Passes messages to a receiver.
 type Feed<'f> = dyn FnMut(&mut dyn FnMut(&Message<'_>)) + 'f;
 
 fn json(feed: &mut Feed<'_>) -> Vec<Value> {
@@ -97,7 +97,7 @@ fn json(feed: &mut Feed<'_>) -> Vec<Value> {
     events_of(&out)
 }
 
-/// Writes events in all dialects and compares what is read.
+/// Writes events in all dialects and compares them with the read ones.
 fn assert_written(stream: &Arc<DataStream>, events: &[Made<'_>], packet_size: Option<u64>) {
     let expected = json(&mut |take| {
         take(&Message::StreamBegin(stream));
@@ -192,7 +192,7 @@ fn check(context: &[Sample], payload: &[Sample], times: &[u64], packet_size: Opt
     let (context_class, context_bytes, context_pushes) = structure_of(context);
     let (payload_class, payload_bytes, payload_pushes) = structure_of(payload);
     let values = values_of(&context_pushes, &payload_pushes);
-    // Lanes are read merged: times are in order, so that events come in the order in which they were written.
+    // Lanes are read merged: times are sorted, so that events keep their order.
     let mut times = times.to_vec();
     times.sort_unstable();
 
@@ -205,7 +205,7 @@ fn check(context: &[Sample], payload: &[Sample], times: &[u64], packet_size: Opt
     let bits = Scopes::new(PacketBits::whole(&data), &begins, &slots, &limits);
     let events = |bits| times.iter().map(move |cycles| (bits, *cycles));
     let made = |(bits, cycles)| Made { values: &values, bits, cycles };
-    // Bits and values in turns.
+    // Bits and values alternate.
     let mixed: Vec<Made<'_>> = events(Some(bits)).chain(events(None)).map(made).collect();
     let mut mixed = mixed;
     mixed.sort_by_key(|event| event.cycles);

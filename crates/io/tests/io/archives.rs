@@ -1,5 +1,4 @@
-//! Archives: where their members are kept, which links are followed, and what is said of those that
-//! are cut off.
+//! Archives: storage of their members, followed links, and reports of truncated archives.
 
 use std::io::{Cursor, Write};
 use std::sync::{Arc, Mutex};
@@ -9,12 +8,12 @@ use ichnos_testing::Random;
 use tempfile::TempDir;
 use zip::CompressionMethod;
 
-/// What is wrong with a tree.
+/// Problems of a tree.
 fn messages(tree: &Tree) -> Vec<&str> {
     tree.problems.iter().map(|problem| problem.message.as_str()).collect()
 }
 
-/// Bytes that hardly become smaller.
+/// Bytes that hardly compress.
 fn noise(len: usize) -> Vec<u8> {
     Random::new(1).bytes(len)
 }
@@ -60,7 +59,7 @@ fn is_empty(directory: &TempDir) -> bool {
     std::fs::read_dir(directory.path()).unwrap().next().is_none()
 }
 
-/// Keeps no more than a MiB in memory.
+/// Options to keep no more than a MiB in memory.
 fn little_memory(directory: &TempDir) -> TreeOptions {
     let mut options = TreeOptions::default();
     options.memory_bytes = 1 << 20;
@@ -72,7 +71,7 @@ fn read(tree: &Tree) -> Vec<(&str, Vec<u8>)> {
     tree.entries.iter().map(|entry| (&*entry.path, entry.read().unwrap().to_vec())).collect()
 }
 
-/// How the bytes of an entry are kept.
+/// Storage of an entry's bytes.
 fn kind(tree: &Tree, entry: usize) -> String {
     format!("{:?}", tree.entries[entry].read().unwrap())
 }
@@ -90,7 +89,7 @@ fn much_is_kept_in_a_temporary_file() {
         assert_eq!(tree.problems, []);
         assert!(read(&tree) == expected);
         assert!(kind(&tree, 0).contains("mapped"), "{}", kind(&tree, 0));
-        // It has no name, so that nothing is left behind however the process ends.
+        // The file has no name, so that it disappears however the process ends.
         assert!(is_empty(&directory));
         let tree = Tree::from_reader("-", &bytes[..], &IoLimits::default()).unwrap();
         assert!(kind(&tree, 0).contains("owned"), "{}", kind(&tree, 0));
@@ -108,11 +107,11 @@ fn stored_members_are_read_where_they_lie() {
         assert_eq!(read(&tree), [("a", large.clone()), ("b", b"small".to_vec())]);
         assert!((0..2).all(|entry| kind(&tree, entry).contains("mapped")));
     }
-    // A damaged one is read as it is, and that is said.
+    // A damaged one is read unchanged, and reported.
     let mut damaged = zip(&files, CompressionMethod::Stored);
     damaged[1000] ^= 1;
     let tree = Tree::from_reader("-", &damaged[..], &IoLimits::default()).unwrap();
-    assert_eq!(messages(&tree), ["the checksum of the member \"a\" is wrong: it is damaged"]);
+    assert_eq!(messages(&tree), ["the member \"a\" is damaged: wrong checksum"]);
     assert_eq!(tree.entries[0].len, Some(200_000));
 }
 
@@ -128,7 +127,7 @@ fn a_temporary_directory_that_cannot_be_used_is_named() {
         "{error}"
     );
     assert!(error.to_string().contains("/missing: "), "{error}");
-    // Nothing is written where a limit is reached first.
+    // Nothing is written if a limit is reached first.
     options.limits.decompressed_bytes = 1 << 20;
     let error = Tree::from_reader_with("-", &packed[..], &options).unwrap_err();
     assert!(matches!(error, IoError::Limit { .. }), "{error}");
@@ -139,7 +138,7 @@ fn what_is_truncated_is_said_to_be() {
     let large = noise(300_000);
     let files = [("t/metadata", &b"text"[..]), ("t/stream", &large[..]), ("t/z", &large[..])];
     let tar = tar(&files);
-    let within = "within the member \"t/stream\", of which";
+    let within = "within the member \"t/stream\": ";
     let truncated = |bytes: &[u8], problems: &[&str]| {
         let tree = Tree::from_reader("-", bytes, &IoLimits::default()).unwrap();
         assert_eq!(tree.problems.len(), problems.len(), "{:?}", tree.problems);
@@ -152,33 +151,33 @@ fn what_is_truncated_is_said_to_be() {
         let read = tree.entries[1].read().unwrap();
         assert!(read.len() > 50_000 && large.starts_with(&read), "{}", read.len());
     };
-    truncated(&tar[..200_000], &["it ends at byte 200000, within the member \"t/stream\""]);
+    truncated(&tar[..200_000], &["truncated at byte 200000, within the member \"t/stream\""]);
     for packed in [gzip(&tar), xz(&tar), zstd(&tar)] {
-        truncated(&packed[..packed.len() / 3], &["the file is truncated: it ends at byte", within]);
+        truncated(&packed[..packed.len() / 3], &["the file is truncated at byte", within]);
     }
     let deflated = zip(&files, CompressionMethod::Deflated);
-    truncated(&deflated[..deflated.len() / 3], &["it ends at byte"]);
+    truncated(&deflated[..deflated.len() / 3], &["truncated at byte"]);
     let stored = zip(&files, CompressionMethod::Stored);
-    truncated(&stored[..stored.len() / 3], &["it ends at byte 2"]);
+    truncated(&stored[..stored.len() / 3], &["truncated at byte 2"]);
     // Between two members, and within a header.
     let (between, header) = (1024, 1024 + 300);
     let of =
         |bytes: &[u8]| messages(&Tree::from_reader("-", bytes, &IoLimits::default()).unwrap()).join("; ");
     assert!(
-        of(&tar[..between]).contains("no end mark behind the member \"t/metadata\""),
+        of(&tar[..between]).contains("no end mark after the member \"t/metadata\""),
         "{}",
         of(&tar[..between])
     );
-    assert!(of(&tar[..header]).contains("ends at byte 1324, within the header"), "{}", of(&tar[..header]));
+    assert!(
+        of(&tar[..header]).contains("truncated at byte 1324, within the header"),
+        "{}",
+        of(&tar[..header])
+    );
     assert_eq!(of(&tar), "");
     // A single file.
     for packed in [gzip(&large), xz(&large), zstd(&large)] {
         let tree = Tree::from_reader("x.gz", &packed[..packed.len() / 2], &IoLimits::default()).unwrap();
-        assert!(
-            tree.problems[0].message.starts_with("the file is truncated: it ends at byte"),
-            "{:?}",
-            tree.problems
-        );
+        assert!(tree.problems[0].message.starts_with("the file is truncated at byte"), "{:?}", tree.problems);
         assert!(tree.entries[0].cut_off().is_some());
     }
     let error = Tree::from_reader("-", &stored[..20], &IoLimits::default()).unwrap_err();
@@ -222,7 +221,7 @@ fn symbolic_links_of_archives_are_followed() {
     assert_eq!(read(&tree), [("real/chan_0", b"zero".to_vec()), ("t/chan_0", b"zero".to_vec())]);
 }
 
-/// Headers are kept in memory, whatever else is in a file.
+/// Headers are kept in memory, so their size is limited.
 #[test]
 fn a_long_name_is_no_way_to_much_memory() {
     let mut header = tar::Header::new_gnu();
@@ -254,7 +253,7 @@ fn unpacking_reports_how_far_it_is() {
     assert!(read > 2 << 20 && read <= packed.len() as u64, "{read}");
 }
 
-/// What is kept of an archive if only the beginnings are wanted.
+/// Content kept of an archive if only the beginnings are wanted.
 #[test]
 fn beginnings_are_read_where_no_more_is_wanted() {
     let directory = tempfile::tempdir().unwrap();
@@ -263,7 +262,7 @@ fn beginnings_are_read_where_no_more_is_wanted() {
     let mut options = TreeOptions::default();
     options.beginning = Some(1000);
     let tar = tar(&files);
-    // As other programs write it: then it is not known that there is no small file at the end.
+    // Padding, as other programs write it, could hide a small file at the end.
     let padded = [&tar[..], &[0; 8000]].concat();
     let archives =
         [gzip(&tar), gzip(&padded), zstd(&tar), xz(&tar), zip(&files, CompressionMethod::Deflated)];
@@ -276,7 +275,7 @@ fn beginnings_are_read_where_no_more_is_wanted() {
             assert_eq!(entry.path, path);
             assert_eq!(&*entry.read().unwrap(), &content[..content.len().min(1000)]);
         }
-        // Damaged ones are looked at as a whole.
+        // Damaged archives are read as a whole.
         std::fs::write(directory.path().join("archive"), &bytes[..bytes.len() * 2 / 3]).unwrap();
         let tree = Tree::open_with(&directory.path().join("archive"), &options).unwrap();
         assert!(!tree.problems.is_empty(), "{i}: {:?}", tree.entries);
@@ -288,7 +287,7 @@ fn beginnings_are_read_where_no_more_is_wanted() {
     assert_eq!((tree.entries[0].goes_on(), tree.entries[0].len), (false, Some(500_000)));
 }
 
-/// Whatever is wrong with an archive, wanting its beginnings gives no more than wanting all of it.
+/// For any damage of an archive, requesting its beginnings yields no more than requesting all of it.
 #[test]
 fn beginnings_survive_any_damage() {
     let directory = tempfile::tempdir().unwrap();
@@ -318,7 +317,7 @@ fn beginnings_survive_any_damage() {
     }
 }
 
-/// Members that lie on top of each other are no way around the limits.
+/// Overlapping members do not circumvent the limits.
 #[test]
 fn stored_members_count_if_they_overlap() {
     let content = noise(100_000);

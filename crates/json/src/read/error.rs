@@ -23,9 +23,9 @@ pub enum ErrorKind {
     UnclosedString,
     /// A string is not valid UTF-8.
     InvalidUtf8,
-    /// An escape is half of a surrogate pair, without the other half.
+    /// An escape is an unpaired surrogate.
     LoneSurrogate(u16),
-    /// A number begins with needless zeros.
+    /// A number has needless leading zeros.
     LeadingZero,
     /// Arrays and objects nest too deeply.
     Depth,
@@ -42,8 +42,8 @@ impl ErrorKind {
             Self::ControlCharacter(_) => "an escaped control character",
             Self::UnclosedString => "a closing quote",
             Self::InvalidUtf8 => "UTF-8",
-            Self::LoneSurrogate(_) => "both halves of a surrogate pair",
-            Self::LeadingZero => "a number without needless zeros",
+            Self::LoneSurrogate(_) => "a surrogate pair",
+            Self::LeadingZero => "a number without leading zeros",
             Self::Depth => "fewer nested values",
             Self::Values => "fewer values",
         }

@@ -117,7 +117,7 @@ fn accepts_and_reads_what_another_library_does() {
         match (found, other) {
             (Ok(found), Ok(other)) => {
                 accepted += 1;
-                // The other one keeps the last of members of one name, and writes exponents in its own way.
+                // The other one keeps the last of duplicate members, and writes exponents in its own way.
                 let is_simple = !text.contains("\"b\":") && !text.contains(['e', 'E']);
                 assert!(!is_simple || found == expected(&other), "{text:?}: {found}");
             }

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-/// The digits of the numbers below 100.
+/// Digits of the numbers below 100.
 static PAIRS: [[u8; 2]; 100] = {
     let mut pairs = [[0; 2]; 100];
     let mut number = 0;
@@ -13,17 +13,17 @@ static PAIRS: [[u8; 2]; 100] = {
     pairs
 };
 
-/// The two digits of a number below 100.
+/// Returns the two digits of a number below 100.
 #[inline(always)]
 fn pair(number: u32) -> [u8; 2] {
     PAIRS.get(number as usize).copied().unwrap_or_default()
 }
 
-/// The digits of a number below 100,000,000, the first one in the lowest byte.
+/// Returns the digits of a number below 100,000,000, the first one in the lowest byte.
 #[inline(always)]
 fn eight_values(number: u32) -> u64 {
-    // Halves, quarters and eighths of the word are divided at once: by multiplying with the reciprocal of
-    // the divisor, which is exact for numbers so small.
+    // Halves, quarters and eighths of the word are divided at once, by multiplication with the divisor's
+    // reciprocal, which is exact for numbers this small.
     let fours = u64::from(number / 10_000) | u64::from(number % 10_000) << 32;
     let hundreds = ((fours * 10_486) >> 20) & 0x7f_0000_007f;
     let twos = hundreds | (fours - 100 * hundreds) << 16;
@@ -33,7 +33,7 @@ fn eight_values(number: u32) -> u64 {
 
 const ZEROS: u64 = u64::from_le_bytes(*b"00000000");
 
-/// The eight digits of a number below 100,000,000.
+/// Returns the eight digits of a number below 100,000,000.
 #[inline(always)]
 #[must_use]
 pub fn eight_digits(number: u32) -> [u8; 8] {
@@ -74,13 +74,12 @@ fn push_large(out: &mut Vec<u8>, value: u64) {
 #[inline(always)]
 fn push_up_to_eight(out: &mut Vec<u8>, value: u32) {
     let values = eight_values(value);
-    // Known before the digits are, for whatever is appended next waits for it: a decimal digit is about
-    // 3.32 bits.
+    // Computed before the digits, since the next append waits for the length. A decimal digit has about 3.32 bits.
     const POWERS: [u32; 16] =
         [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 0, 0, 0, 0, 0, 0, 0];
     let digits = ((32 - (value | 1).leading_zeros()) * 1233) >> 12;
     let leading = 7 + u32::from(value | 1 < POWERS[digits as usize & 15]) - digits;
-    // As one block of a fixed size, of which what is too much is taken away again.
+    // Append a block of fixed size and truncate it.
     let end = out.len() + 8 - leading as usize;
     out.extend_from_slice(&((values | ZEROS) >> (leading * 8)).to_le_bytes());
     out.truncate(end);

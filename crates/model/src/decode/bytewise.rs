@@ -1,5 +1,4 @@
-//! Runs steps that are made of whole bytes, as nearly all steps of nearly all traces are: these need no
-//! more than to be loaded.
+//! Runs steps of whole bytes, as nearly all steps of nearly all traces are: their values only need to be loaded.
 
 use super::scalar::{guid_of, real, visit_bits};
 use super::slots::{Slots, is_known};
@@ -8,9 +7,9 @@ use crate::plan::steps::{BlockField, ElementKind, Elements, FixedBlock, Load, No
 use crate::visitor::{Field, Visitor};
 use crate::{StringEncoding, Text};
 
-/// Where the nodes of steps are.
+/// Access to the nodes of steps.
 pub(crate) trait Plans<'a>: Copy {
-    /// The plan that has the nodes of steps which name this number.
+    /// Returns the plan of the nodes in steps with this number.
     fn get(self, plan: u8) -> &'a Plan;
 }
 
@@ -22,17 +21,17 @@ impl<'a> Plans<'a> for &'a Plan {
     }
 }
 
-/// What it takes to get from step to step.
+/// State shared by all steps.
 #[derive(Clone, Copy)]
 pub(super) struct Bytewise<'a, P> {
-    /// The whole bytes of the content that are there, from the beginning of the packet on.
+    /// Available whole bytes of the content, from the beginning of the packet on.
     pub(super) bytes: &'a [u8],
     pub(super) slots: &'a Slots,
     pub(super) plans: P,
 }
 
 impl<'a, P: Plans<'a>> Bytewise<'a, P> {
-    /// Visits the fields of steps from byte `at` on. False: they do not fit; then some were visited.
+    /// Visits the fields of steps from byte `at` on. Returns `false` if they do not fit, after visiting some of them.
     #[inline(always)]
     pub(super) fn steps<V: Visitor>(&self, visitor: &mut V, steps: &'a [Step], mut at: usize) -> bool {
         for step in steps {
@@ -44,8 +43,8 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
         true
     }
 
-    /// A step that begins at byte `at` or behind it, if it is made of bytes that are all there; gives
-    /// the byte behind it. None: nothing was done.
+    /// Runs a step at byte `at` or after it, if it consists of available whole bytes, and returns the end
+    /// byte. `None` if nothing was done.
     #[inline(always)]
     pub(super) fn step<V: Visitor>(&self, visitor: &mut V, step: &'a Step, at: usize) -> Option<usize> {
         match step {
@@ -103,8 +102,8 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
         }
     }
 
-    /// A string of code units of two bytes that ends with a zero, and begins at byte `at`; gives the byte behind it.
-    // Within the function above, it costs those that have no such strings: log-null +2 %.
+    /// Visits a zero-terminated string of two-byte code units at byte `at` and returns the byte after it.
+    // Not inlined, because that slows down traces without such strings: log-null +2 %.
     #[inline(never)]
     fn utf16_text<V: Visitor>(
         &self,
@@ -122,27 +121,27 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
         Some(at + length + 2)
     }
 
-    /// The field of a step that begins at a byte.
+    /// Field of a step that begins at a byte.
     #[inline(always)]
     fn field(&self, node: NodeRef, at: usize) -> Field<'a> {
         Field::new(self.plans.get(node.plan), node.id, at as u64 * 8, 0)
     }
 
-    /// The field of a block that begins at bit `begin`.
+    /// Field of a block that begins at bit `begin`.
     #[inline(always)]
     pub(super) fn block_field(&self, field: &BlockField, begin: u64) -> Field<'a> {
         Field::new(self.plans.get(field.plan), field.node, begin + field.offset(), field.word.length())
     }
 
-    /// A length that is in a slot, if it is one that can be.
+    /// Valid length in a slot.
     #[inline(always)]
     fn length(&self, slot: u16) -> Option<usize> {
         let value = self.slots.get(usize::from(slot))?.get();
         if is_known(value) { usize::try_from(value).ok() } else { None }
     }
 
-    /// Visits the plain integers that the rest of a block begins with, which begins at bit `begin`, where
-    /// `bytes` begin; gives what is behind them.
+    /// Visits the leading plain integers of the rest of a block, which begins at bit `begin` with `bytes`,
+    /// and returns the fields after them.
     #[inline(always)]
     pub(super) fn plain_fields<'f, V: Visitor>(
         &self,
@@ -177,8 +176,8 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
         fields
     }
 
-    /// A field, but for [`Load::Any`], of a block that begins at bit `begin`, where `bytes` begin; all
-    /// of the block is there.
+    /// Visits a field, except for [`Load::Any`], of a block that begins at bit `begin` with `bytes` and is
+    /// available completely.
     #[inline(always)]
     pub(super) fn other_field<V: Visitor>(
         &self,
@@ -188,7 +187,7 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
         begin: u64,
         bytes: &'a [u8],
     ) {
-        // A comparison is better foreseen than a jump, and lengths are most of what is left.
+        // A comparison is better predicted than a jump, and lengths are most of the other fields.
         if field.load == Load::Saved {
             let value = field.word.unsigned(bytes, field.byte as usize);
             if let Some(cell) = self.slots.get(field.more as usize) {
@@ -200,12 +199,12 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
         } else if V::WANTS_VALUES {
             self.visit_field(visitor, block, field, begin, bytes);
         } else {
-            // A saved value that takes more than to be loaded.
+            // A saved value that takes more than a load.
             bits(visitor, self.slots, self.block_field(field, begin), bytes, field.offset());
         }
     }
 
-    /// A field of a block that is no plain integer.
+    /// Visits a field of a block that is no plain integer.
     #[inline(always)]
     fn visit_field<V: Visitor>(
         &self,
@@ -232,13 +231,13 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
                 let field = self.block_field(field, begin).with_length(0);
                 array_of(visitor, field, array.length, array.elements, bytes);
             }
-            // A list of all others would be compiled into a table, which takes longer.
+            // A list of all others would be compiled into a slower jump table.
             _ => bits(visitor, self.slots, self.block_field(field, begin), bytes, field.offset()),
         }
     }
 }
 
-/// Bits or a GUID of a block, from bit `bit` of `bytes` on: they are there, and their byte order was looked at.
+/// Visits bits or a GUID of a block, at bit `bit` of `bytes`: they are available, and their byte order was checked.
 #[inline(never)]
 fn bits<V: Visitor>(visitor: &mut V, slots: &Slots, field: Field<'_>, bytes: &[u8], bit: u64) {
     let Op::Bits(bits) = field.node().op else {
@@ -250,8 +249,8 @@ fn bits<V: Visitor>(visitor: &mut V, slots: &Slots, field: Field<'_>, bytes: &[u
     visit_bits(visitor, slots, field.with_length(bits.length), bits, value);
 }
 
-/// Visits an array: `bytes` is all of it.
-// What most visitors do with an element takes much longer than this call.
+/// Visits an array that consists of `bytes`.
+// Not inlined: most visitors spend much longer on an element than this call takes.
 #[inline(never)]
 fn array_of<V: Visitor>(visitor: &mut V, array: Field<'_>, length: u64, elements: Elements, bytes: &[u8]) {
     visitor.begin_array(array, length);
@@ -259,8 +258,7 @@ fn array_of<V: Visitor>(visitor: &mut V, array: Field<'_>, length: u64, elements
     visitor.end_array(array.with_offset(array.offset + bytes.len() as u64 * 8));
 }
 
-/// Visits the elements of an array one after the other: `bytes` is all of them, from the offset of
-/// `array` on.
+/// Visits the elements of an array in order: `bytes` are all of them, from the offset of `array` on.
 #[inline(always)]
 pub(super) fn visit_elements<V: Visitor>(
     visitor: &mut V,
@@ -288,7 +286,7 @@ pub(super) fn visit_elements<V: Visitor>(
         ElementKind::I64 => each!(signed, i64),
         ElementKind::Bits => {
             for element in bytes.chunks_exact(usize::from(elements.size.max(1))) {
-                // Their values are not needed, so no slot has to be there.
+                // Their values are not needed, so no slot is needed.
                 bits(visitor, &[], field, element, 0);
                 field.offset += field.length;
             }
@@ -296,13 +294,13 @@ pub(super) fn visit_elements<V: Visitor>(
     }
 }
 
-/// This many bytes from `at` on.
+/// Returns `N` bytes from `at` on.
 #[inline(always)]
 fn bytes_at<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..at.checked_add(N)?)?.try_into().ok()
 }
 
-/// A text of code units of one byte, which ends with the first zero if there is one.
+/// Text of one-byte code units, which ends with the first zero if there is one.
 #[inline(always)]
 fn static_text(raw: &[u8]) -> Text<'_> {
     let length = first_zero(raw).unwrap_or(raw.len());

@@ -1,4 +1,4 @@
-//! Where decoding is, and what all fields take: alignment, bytes, lengths, errors.
+//! State of decoding, and the common operations: alignment, bytes, lengths, errors.
 
 use std::cell::Cell;
 
@@ -16,9 +16,9 @@ use crate::visitor::{Field, Visitor};
 pub(super) struct Decoder<'a, V> {
     pub(super) plan: &'a Plan,
     pub(super) data: &'a [u8],
-    /// The whole bytes of the content that are there.
+    /// Available whole bytes of the content.
     pub(super) bytes: &'a [u8],
-    /// Where reading must end.
+    /// End of the readable bits.
     pub(super) end: u64,
     pub(super) bits: PacketBits<'a>,
     pub(super) at: Position,
@@ -43,7 +43,7 @@ impl<'a, V: Visitor> Decoder<'a, V> {
         Err(DecodeError { bit: self.at.bit, kind })
     }
 
-    /// The error of a field of `needed` bits that does not fit.
+    /// Error of a field of `needed` bits that does not fit.
     #[cold]
     pub(super) fn beyond<T>(&self, needed: u64) -> Result<T, DecodeError> {
         let data = self.data.len() as u64 * 8;
@@ -74,7 +74,7 @@ impl<'a, V: Visitor> Decoder<'a, V> {
         Ok(())
     }
 
-    /// Takes `count` whole bytes; the position is at a byte.
+    /// Takes `count` whole bytes at a byte position.
     pub(super) fn take(&mut self, count: u64) -> Result<&'a [u8], DecodeError> {
         let begin = self.at.bit / 8;
         let Some(size) = count.checked_mul(8) else {
@@ -82,7 +82,7 @@ impl<'a, V: Visitor> Decoder<'a, V> {
         };
         if size > self.end.saturating_sub(self.at.bit) {
             if self.bits.content > self.end {
-                // The bytes that are there belong to the field; the next one is missing.
+                // The available bytes belong to the field; the next one is missing.
                 self.at.bit = self.end / 8 * 8;
                 return self.beyond(8);
             }
@@ -104,7 +104,7 @@ impl<'a, V: Visitor> Decoder<'a, V> {
         save(self.slots, slots, value);
     }
 
-    /// For steps that are made of whole bytes.
+    /// Runner for steps of whole bytes.
     #[inline(always)]
     pub(super) fn bytewise(&self) -> Bytewise<'a, &'a Plan> {
         Bytewise { bytes: self.bytes, slots: self.slots, plans: self.plan }
@@ -115,7 +115,7 @@ impl<'a, V: Visitor> Decoder<'a, V> {
         Field::new(self.plan, id, offset, 0)
     }
 
-    /// The length that a field says.
+    /// Length in another field.
     pub(super) fn length(&self, slot: Slot) -> Result<u64, DecodeError> {
         match self.slot(slot)? {
             length @ ..0 => self.error(DecodeErrorKind::NegativeLength(length)),
@@ -123,7 +123,7 @@ impl<'a, V: Visitor> Decoder<'a, V> {
         }
     }
 
-    /// The error of a length that another field says, if the content has no room for it.
+    /// Checks that the content has room for the length in another field.
     pub(super) fn check_length(&self, bytes: u64) -> Result<(), DecodeError> {
         if bytes <= self.bits.content.saturating_sub(self.at.bit) / 8 {
             return Ok(());
@@ -132,8 +132,8 @@ impl<'a, V: Visitor> Decoder<'a, V> {
         self.error(DecodeErrorKind::LengthBeyond { length: bytes, unit: "bytes", left })
     }
 
-    /// Takes `count` bytes from within a byte on, which only PROP-1.0 allows: in the byte order of the
-    /// field before, as byte order never changes within a byte.
+    /// Takes `count` bytes from a position within a byte, which only PROP-1.0 allows: in the byte order of
+    /// the previous field, as byte order never changes within a byte.
     #[cold]
     pub(super) fn take_within_byte(&mut self, count: u64) -> Result<Vec<u8>, DecodeError> {
         let left = self.end.saturating_sub(self.at.bit);

@@ -1,18 +1,18 @@
-//! Why bits do not fit their field class.
+//! Errors of decoding fields.
 
 use crate::ByteOrder;
 
-/// Why a field cannot be decoded.
+/// Reason why a field cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{kind}")]
 pub struct DecodeError {
     /// Offset in bits from the beginning of the packet.
     pub bit: u64,
-    /// What is wrong there.
+    /// Kind of the error.
     pub kind: DecodeErrorKind,
 }
 
-/// What can be wrong with a field.
+/// Kinds of errors of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeErrorKind {
@@ -21,7 +21,7 @@ pub enum DecodeErrorKind {
     BeyondContent {
         /// Bits that the field needs.
         needed: u64,
-        /// Bits of content that are left.
+        /// Remaining bits of content.
         left: u64,
     },
     /// The data ends within the packet.
@@ -29,7 +29,7 @@ pub enum DecodeErrorKind {
     BeyondData {
         /// Bits that the field needs.
         needed: u64,
-        /// Bits of data that are left.
+        /// Remaining bits of data.
         left: u64,
     },
     /// Byte order changes within a byte.
@@ -46,56 +46,55 @@ pub enum DecodeErrorKind {
     /// No option of a variant has this value of the selector.
     #[error("{0} selects no option of the variant")]
     InvalidSelector(i128),
-    /// The field that says a length or selects was not decoded before: it is in an optional that
-    /// is absent or an option that is not selected.
+    /// The length or selector field was not decoded before: it is in an absent optional or an unselected
+    /// option.
     #[error("the length or selector field of this field is absent")]
     MissingSelector,
     /// The length of a string is no multiple of the size of its code units.
-    #[error("a string of {0} bytes cannot consist of code units of {1} bytes")]
+    #[error("a string of {0} bytes is not a multiple of its {1}-byte code units")]
     BrokenCodeUnit(u64, u64),
     /// A text that begins with its length begins within a byte.
     #[error("a string begins within a byte")]
     TextWithinByte,
-    /// A string that a zero ends has none in the content of its packet.
+    /// A zero-terminated string has no zero in the content of its packet.
     #[error("the string is not terminated within its packet")]
     EndlessString,
-    /// Another field gives a text, a BLOB or an array a length that the content of the packet has
-    /// no room for.
+    /// A length in another field, of a text, a BLOB or an array, exceeds the content of the packet.
     #[error("a length of {length} {unit} does not fit in the {left} bits left")]
     LengthBeyond {
-        /// The length.
+        /// Length.
         length: u64,
         /// "elements" or "bytes".
         unit: &'static str,
-        /// Bits of content that are left where the field begins.
+        /// Remaining bits of content at the beginning of the field.
         left: u64,
     },
-    /// A field that says a length, and that may be signed in PROP-1.0, is below 0.
-    #[error("a length cannot be {0}")]
+    /// A length field, which may be signed in PROP-1.0, is negative.
+    #[error("invalid length {0}")]
     NegativeLength(i128),
     /// Arrays have too many elements without any bits.
-    #[error("a packet has more than {0} array elements of zero size, and one for each bit before")]
+    #[error("more than {0} array elements of zero size in a packet, in addition to one for each bit before")]
     TooManyEmptyElements(u64),
     /// The members of a union differ in size (PROP-1.0, "Encode a value as a union field").
-    #[error("the members of a union take {0} and {1} bits")]
+    #[error("the members of a union have different sizes: {0} and {1} bits")]
     UnionSizes(u64, u64),
-    /// A value is not of the kind that the class of its field asks for. Only of fields that are values
-    /// rather than bits.
+    /// The kind of a value differs from the class of its field. Only for fields that are values rather than
+    /// bits.
     #[error("expected {expected}, found {found}")]
     Mismatch {
-        /// What the class asks for.
+        /// Kind that the class requires.
         expected: &'static str,
-        /// What the value is.
+        /// Kind of the value.
         found: &'static str,
     },
     /// The size of a field overflows.
-    #[error("a field is larger than any packet can be")]
+    #[error("a field is larger than the largest possible packet")]
     Overflow,
 }
 
 impl DecodeErrorKind {
-    /// The name of the limit that was reached, a member of [`Limits`](crate::Limits), if that is what is
-    /// wrong.
+    /// Returns the name of the limit that was reached, a member of [`Limits`](crate::Limits), for errors of
+    /// that kind.
     #[must_use]
     pub const fn limit(self) -> Option<&'static str> {
         match self {

@@ -1,13 +1,13 @@
 //! Runs decode plans on the bits of a packet.
 //!
 //! The steps of a [plan](crate::plan) are run in four modes:
-//! - *visit* (`visit.rs`): all fields go to a [`Visitor`](crate::Visitor), or with one that wants no values,
-//!   their ends are found. This mode knows every class, and says what is wrong where;
-//! - *bytewise* (`bytewise.rs`): the same for steps that are made of whole bytes, which all are there;
-//! - *skip* (`skip.rs`): to the end of a structure, of which only lengths are read;
-//! - *one field* (`one_field.rs`): an integer whose offset is the same in all events.
+//! - *visit* (`visit.rs`): passes all fields to a [`Visitor`](crate::Visitor), or only finds their ends for a
+//!   visitor that wants no values. This mode supports every class and reports errors with their positions;
+//! - *bytewise* (`bytewise.rs`): the same for steps of available whole bytes;
+//! - *skip* (`skip.rs`): moves to the end of a structure, reading only lengths;
+//! - *one field* (`one_field.rs`): reads an integer at the same offset in all events.
 //!
-//! The last three do nothing that the first cannot do, and leave to it whatever takes more.
+//! The last three support a subset of the first one, and leave everything else to it.
 
 mod bytewise;
 mod decoder;

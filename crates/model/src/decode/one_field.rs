@@ -1,24 +1,24 @@
-//! Runs the step of one field, without those before it.
+//! Runs the step of one field without those before it.
 
 use super::bytewise::{Bytewise, Plans};
 use super::position::Position;
 use crate::Visitor;
 use crate::plan::steps::{BlockField, Load, NodeId, Op, Plan, Step};
 
-/// An integer that is at the same offset of its scope in all events of a class: the field of the block that
-/// the scope begins with. Without it: `cargo bench -p ichnos-model -- field/number` takes as long as
-/// `field/code`, which visits the scope, about 20 times as long.
+/// An integer at the same offset of its scope in all events of a class: a field of the scope's first block.
+/// Without it, `cargo bench -p ichnos-model -- field/number` takes as long as `field/code`, which visits the
+/// scope, about 20 times as long.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FixedField {
     /// Alignment of the scope in bytes, minus one.
     mask: usize,
-    /// Bytes of the block.
+    /// Size of the block in bytes.
     size: usize,
     field: BlockField,
 }
 
 impl FixedField {
-    /// The field of a node, if it is such an integer.
+    /// Finds the field of a node, if it is such an integer.
     pub(crate) fn new(plan: &Plan, node: NodeId) -> Option<Self> {
         let Op::Structure { steps, .. } = &plan.root().op else { return None };
         let Some(Step::Block(block) | Step::MixedBlock(block, _)) = steps.first() else { return None };
@@ -34,8 +34,8 @@ impl FixedField {
         })
     }
 
-    /// Visits it in a scope that begins at `begin` or behind it, in a packet that begins with these bytes.
-    /// None: the block does not fit.
+    /// Visits it in a scope that begins at `begin` or after it, in a packet that begins with these bytes.
+    /// `None` if the block does not fit.
     #[inline(always)]
     pub(crate) fn visit<'a, V: Visitor>(
         &self,

@@ -1,28 +1,28 @@
-//! What is decoded, and how much of it.
+//! Input of decoding, and its limits.
 
 /// The bits of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketBits<'a> {
-    /// The bytes from the beginning of the packet on.
+    /// Bytes from the beginning of the packet on.
     pub data: &'a [u8],
-    /// Size of the content in bits; the data may end before (then the packet is truncated).
+    /// Size of the content in bits; the data may end earlier if the packet is truncated.
     pub content: u64,
 }
 
 impl<'a> PacketBits<'a> {
-    /// All of `data` is content.
+    /// Takes all of `data` as content.
     #[must_use]
     pub fn whole(data: &'a [u8]) -> Self {
         Self { data, content: data.len() as u64 * 8 }
     }
 
-    /// Where reading must end: at the end of the content or of the data.
+    /// Returns the end of the readable bits: the end of the content or of the data.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.content.min(self.data.len() as u64 * 8)
     }
 
-    /// The whole bytes up to there.
+    /// Returns the readable whole bytes.
     #[inline]
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
@@ -31,7 +31,7 @@ impl<'a> PacketBits<'a> {
     }
 }
 
-/// Limits that decoding needs.
+/// Limits of decoding.
 #[derive(Clone, Copy, Debug)]
 pub struct DecodeLimits {
     /// See [`Limits::integer_bits`](crate::Limits::integer_bits).

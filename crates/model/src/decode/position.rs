@@ -2,33 +2,33 @@
 
 use crate::ByteOrder;
 
-/// Where decoding is in a packet.
-// Two numbers, which are passed in two registers: with a field for each thing there is to know, a
-// position would be copied through memory, and to load at once what was stored in pieces takes long.
+/// A position of decoding in a packet.
+// Two numbers, passed in two registers: with a field for each part of the state, a position would be copied
+// through memory, and loading at once what was stored in parts is slow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Position {
     /// Offset in bits from the beginning of the packet.
     pub bit: u64,
-    /// The byte order of an open byte in the two lowest bits, above them the number of array elements
-    /// without bits.
+    /// Byte order of an open byte in the two lowest bits, above them the number of array elements without
+    /// bits.
     state: u32,
 }
 
-/// The bits of the state that are the byte order.
+/// Bits of the state that contain the byte order.
 const ORDER: u32 = 3;
 
 impl Position {
-    /// More elements without bits are not counted.
+    /// Maximum count of elements without bits.
     pub(crate) const MOST_EMPTY_ELEMENTS: u32 = u32::MAX >> 2;
 
-    /// At this bit, with nothing before.
+    /// Makes a position at this bit, with nothing before it.
     #[inline]
     #[must_use]
     pub const fn at(bit: u64) -> Self {
         Self { bit, state: 0 }
     }
 
-    /// Byte order of the field before, if this is within a byte: it must not change there.
+    /// Returns the byte order of the previous field, if this is within a byte: it must not change there.
     #[inline]
     #[must_use]
     pub fn open_byte(self) -> Option<ByteOrder> {
@@ -39,14 +39,14 @@ impl Position {
         }
     }
 
-    /// Later, at this bit, with which a byte begins.
+    /// Moves to this bit, which begins a byte.
     #[inline(always)]
     #[must_use]
     pub fn at_byte(self, bit: u64) -> Self {
         Self { bit, state: self.state & !ORDER }
     }
 
-    /// Later, at this bit behind a field of this byte order, if that ends within a byte.
+    /// Moves to this bit after a field, with its byte order if that ends within a byte.
     #[inline(always)]
     #[must_use]
     pub fn behind(self, bit: u64, open_byte: Option<ByteOrder>) -> Self {
@@ -65,8 +65,8 @@ impl Position {
         Self { bit, state: self.state & !ORDER | order }
     }
 
-    /// Counts an array element without bits; gives how many there were since the beginning of the packet,
-    /// which [`Limits::zero_size_elements`](crate::Limits::zero_size_elements) bounds.
+    /// Counts an array element without bits and returns their number since the beginning of the packet, which
+    /// [`Limits::zero_size_elements`](crate::Limits::zero_size_elements) bounds.
     pub(crate) fn add_empty_element(&mut self) -> u32 {
         if self.state >> 2 < Self::MOST_EMPTY_ELEMENTS {
             self.state += ORDER + 1;

@@ -40,12 +40,12 @@ pub(super) fn visit_bits<V: Visitor>(
     }
 }
 
-/// The GUID that the first 16 bytes are; those that are not there are 0.
+/// Makes a GUID of the first 16 bytes; missing ones are 0.
 pub(super) fn guid_of(bytes: &[u8]) -> Uuid {
     Uuid::from_bytes_le(bytes.first_chunk().copied().unwrap_or_default())
 }
 
-/// The number that this many bits are.
+/// Makes a number of this many bits.
 #[inline(always)]
 pub(super) fn real(bits: u64, length: u64) -> Real<'static> {
     match length {

@@ -1,4 +1,4 @@
-//! Skips instances of plans: only what says how long something is is read.
+//! Skips instances of plans by reading only their lengths.
 
 use std::cell::Cell;
 
@@ -7,10 +7,10 @@ use crate::bits::{first_zero, first_zero_pair};
 use crate::plan::steps::{Extent, Plan, SavedWord, SkipStep, SkipSteps, align};
 
 impl Plan {
-    /// The bit behind an instance that begins at bit `begin` or behind it, in the content of which `bytes`
-    /// are the whole bytes, from the beginning of the packet on; a byte begins there. Its values that
-    /// other fields need are then in `slots`. None if that is not easily known: then some of them may be
-    /// there, and [`Plan::decode`] says.
+    /// Returns the end bit of an instance that begins at bit `begin` or after it, which begins a byte.
+    /// `bytes` are the whole bytes of the content, from the beginning of the packet on. Its values that other
+    /// fields need are then in `slots`. `None` if the end is not easily found: then `slots` may contain some
+    /// of them, and [`Plan::decode`] decides.
     #[inline]
     #[must_use]
     pub fn end(&self, bytes: &[u8], begin: u64, slots: &Slots) -> Option<u64> {
@@ -19,10 +19,10 @@ impl Plan {
 }
 
 impl SkipSteps {
-    /// The bit behind an instance that begins at bit `begin` or behind it, in this many bytes; its values
-    /// that others need are then in `slots`. None if it does not fit, or not at a glance: then only some
-    /// of them may be there.
-    // A number rather than a position, which would be handed back through memory.
+    /// Returns the end bit of an instance that begins at bit `begin` or after it, in these bytes; its values
+    /// that other fields need are then in `slots`. `None` if it does not fit or needs more work: then `slots`
+    /// may contain some of them.
+    // A number rather than a position, which would be returned through memory.
     #[inline(never)]
     pub(super) fn end(&self, bytes: &[u8], begin: u64, slots: &Slots) -> Option<u64> {
         let first = align(begin, self.alignment)?;
@@ -52,7 +52,7 @@ impl SkipSteps {
                 SkipStep::PrefixedText(prefix) => prefix.content(bytes, at)?.end,
             };
         }
-        // Without any step, nothing has asked yet.
+        // Without steps, the end was not checked yet.
         (at <= bytes.len()).then_some(at as u64 * 8)
     }
 }

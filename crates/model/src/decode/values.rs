@@ -1,4 +1,4 @@
-//! Fields without fields in them.
+//! Fields without nested fields.
 
 use super::decoder::Decoder;
 use super::error::{DecodeError, DecodeErrorKind};
@@ -10,7 +10,7 @@ use crate::visitor::{Field, Visitor};
 use crate::{ByteOrder, Real, StringEncoding, Text, Wide};
 
 impl<'a, V: Visitor> Decoder<'a, V> {
-    /// Fixed-length bits at the current position.
+    /// Decodes fixed-length bits at the current position.
     pub(super) fn bits(&mut self, field: Field<'a>, bits: Bits) -> Result<(), DecodeError> {
         let field = field.with_length(bits.length);
         if bits.length > self.end.saturating_sub(self.at.bit) {
@@ -37,7 +37,7 @@ impl<'a, V: Visitor> Decoder<'a, V> {
 
     #[cold]
     fn wide_bits(&mut self, field: Field<'a>, bits: Bits) {
-        // So wide a field may allocate: no tracer writes them often.
+        // A field this wide may allocate: no tracer writes them often.
         let count = bits.length.div_ceil(64) as usize;
         let mut words = vec![0u64; count];
         for (i, word) in words.iter_mut().enumerate() {
@@ -98,11 +98,11 @@ impl<'a, V: Visitor> Decoder<'a, V> {
             };
             let group = u64::from(byte & 0x7f);
             let shift = groups * 7;
-            // How many bits of the group carry the value: the rest only repeats zero or the sign.
+            // Number of bits of the group that carry the value: the rest only repeats zero or the sign.
             let used = if byte & 0x80 != 0 {
                 7
             } else if signed {
-                // With the sign bit: the value of the last group in two's complement.
+                // Including the sign bit: the value of the last group in two's complement.
                 let last = ((group << 57) as i64) >> 57;
                 65 - u64::from(if last < 0 { last.leading_ones() } else { last.leading_zeros() })
             } else {
@@ -199,7 +199,7 @@ impl<'a, V: Visitor> Decoder<'a, V> {
                 if self.bits.content <= self.data.len() as u64 * 8 {
                     return self.error(DecodeErrorKind::EndlessString);
                 }
-                // The data ends before the string: what is missing is the next code unit.
+                // The data ends before the string does: the next code unit is missing.
                 self.at.bit += (data.len() / unit * unit * 8) as u64;
                 return self.beyond(unit as u64 * 8);
             }
@@ -245,7 +245,7 @@ impl<'a, V: Visitor> Decoder<'a, V> {
         Ok(())
     }
 
-    /// A text that begins with its length.
+    /// Decodes a text that begins with its length.
     #[inline(never)]
     pub(super) fn prefixed_text(
         &mut self,

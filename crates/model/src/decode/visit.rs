@@ -1,8 +1,8 @@
-//! Visits all fields of an instance of a plan, or gets past them.
+//! Visits all fields of an instance of a plan, or skips them.
 //!
-//! Structures are run step by step. What takes more than [loading bytes](super::bytewise) - a step that does
-//! not fit, to begin with - is left to [`Decoder::node`], which knows every class and says what is wrong
-//! where.
+//! Structures are run step by step. Everything beyond [loading bytes](super::bytewise), beginning with steps
+//! that do not fit, is left to [`Decoder::node`], which supports every class and reports errors with their
+//! positions.
 
 use super::bytewise::{Bytewise, Plans, visit_elements};
 use super::decoder::Decoder;
@@ -15,12 +15,11 @@ use crate::visitor::{Field, Visitor};
 use crate::{ByteOrder, RangeSet, Selectors};
 
 impl Plan {
-    /// Decodes an instance at `position`, passing its fields to `visitor`, and moves `position`
-    /// behind it.
+    /// Decodes an instance at `position`, passes its fields to `visitor`, and moves `position` after it.
     ///
     /// # Errors
-    /// Where the bits do not fit the plan. `position` is then where the trouble is, and the
-    /// visitor was given all fields before it.
+    /// If the bits do not fit the plan. `position` is then at the error, and the visitor has received all
+    /// fields before it.
     pub fn decode<V: Visitor>(
         &self,
         bits: PacketBits<'_>,
@@ -37,12 +36,12 @@ impl Plan {
     }
 }
 
-/// Runs the plans that there are, as [`Plan::decode`] does: the first from `position` on, each
-/// other one from where the one before ended. `begins` receives where each begins, and then where the
-/// last one ended; `position` is there, too, or where the trouble is.
+/// Runs the present plans as [`Plan::decode`] does: the first at `position`, each other one at the end of the
+/// previous one. `begins` receives the beginning of each, and then the end of the last one; `position` is
+/// moved there, or to the error.
 ///
 /// # Errors
-/// Where the bits do not fit the plan.
+/// If the bits do not fit the plan.
 #[inline]
 pub fn decode_all<'a, V: Visitor>(
     plans: [Option<&'a Plan>; 3],
@@ -75,8 +74,8 @@ pub fn decode_all<'a, V: Visitor>(
     Ok(())
 }
 
-/// Runs the [joined](crate::plan::EventRecordPlans) steps of an event record, from byte `begin` of these
-/// on, as [`decode_all`] does with its plans, but does not report the structures that these are. False: they do
+/// Runs the [joined](crate::plan::EventRecordPlans) steps of an event record, from byte `begin` on, as
+/// [`decode_all`] does with its plans, but does not report their root structures. Returns `false` if they do
 /// not fit.
 #[inline(always)]
 pub(crate) fn decode_joined<'a, V: Visitor>(
@@ -90,8 +89,8 @@ pub(crate) fn decode_joined<'a, V: Visitor>(
     Bytewise { bytes, slots, plans }.steps(visitor, steps, begin)
 }
 
-/// The error of [`decode_joined`] of an event that was delivered: as what does not fit is not, something has
-/// changed it since.
+/// Error of [`decode_joined`] for a delivered event: since only events that fit are delivered, the data has
+/// changed.
 #[cold]
 pub(crate) fn changed_since(bits: PacketBits<'_>, begin: u64) -> Result<(), DecodeError> {
     let left = bits.end().saturating_sub(begin);
@@ -99,7 +98,7 @@ pub(crate) fn changed_since(bits: PacketBits<'_>, begin: u64) -> Result<(), Deco
 }
 
 impl<'a, V: Visitor> Decoder<'a, V> {
-    /// Gets past an instance of a plan, if its values are not wanted and there is an easy way.
+    /// Skips an instance of a plan, if its values are not wanted and there is an easy way.
     #[inline(always)]
     fn skip(&mut self, plan: &Plan) -> bool {
         if V::WANTS_VALUES {
@@ -124,7 +123,7 @@ impl<'a, V: Visitor> Decoder<'a, V> {
         false
     }
 
-    /// The root field of the plan.
+    /// Decodes the root field of the plan.
     #[inline(never)]
     fn root(&mut self) -> Result<(), DecodeError> {
         let root = self.plan.root();
@@ -192,7 +191,8 @@ impl<'a, V: Visitor> Decoder<'a, V> {
             self.visitor.begin_structure(field);
         }
         let bytewise = self.bytewise();
-        // The next byte: here, rather than in the decoder, it need not be stored for each step.
+        // Kept in a local variable rather than in the decoder, the next byte need not be stored for each
+        // step.
         let mut at = self.at.bit.div_ceil(8) as usize;
         let mut has_moved = false;
         for step in steps {
@@ -231,7 +231,7 @@ impl<'a, V: Visitor> Decoder<'a, V> {
         }
     }
 
-    /// A block of any kind.
+    /// Runs a block of any kind.
     fn any_block(&mut self, block: &'a FixedBlock, open_byte: Option<ByteOrder>) -> Result<(), DecodeError> {
         let begin = align(self.at.bit, block.alignment).unwrap_or(u64::MAX);
         let after = begin.wrapping_add(block.size);
@@ -240,7 +240,7 @@ impl<'a, V: Visitor> Decoder<'a, V> {
                 self.at = self.at.at_byte(begin);
                 return self.beyond(block.size);
             }
-            // One by one, to say how far the fields fit.
+            // Decode the fields one by one, to report the first one that does not fit.
             for field in &block.fields {
                 self.node(field.node)?;
             }
@@ -295,8 +295,8 @@ impl<'a, V: Visitor> Decoder<'a, V> {
                     return Err(self.element_error(error, field, length, begin, false));
                 }
                 if self.at.bit == before {
-                    // All arrays of a packet together: many small ones are as much work as a large
-                    // one, and nested ones would multiply what each may have.
+                    // Count all arrays of a packet together: many small ones are as much work as a large one,
+                    // and nested ones would multiply a limit for each array.
                     let count = self.at.add_empty_element();
                     let most = self.limits.zero_size_elements.saturating_add(before);
                     if u64::from(count) > most || count == Position::MOST_EMPTY_ELEMENTS {
@@ -386,8 +386,8 @@ impl<'a, V: Visitor> Decoder<'a, V> {
         Ok(())
     }
 
-    /// The error of an element of an array that begins at bit `begin`: if the array has more elements
-    /// than the content has bits, or if all are `plain`, its length is what is wrong.
+    /// Error of an element of an array that begins at bit `begin`: if the array has more elements than the
+    /// content has bits, or if all are `plain`, its length is wrong.
     #[cold]
     fn element_error(
         &self,

@@ -1,10 +1,10 @@
-//! Locations from the root of a scope on.
+//! Locations from the root of a scope.
 
 use crate::plan::Plan;
 use crate::plan::steps::{NodeId, Op};
 use crate::{FieldLocation, LocationStep, Scope};
 
-/// The location from the root on of the field that a field needs, if that is in the same scope.
+/// Converts the location of a needed field in the same scope to one from the root.
 pub(super) fn absolute_location(
     plan: &Plan,
     dependent: NodeId,

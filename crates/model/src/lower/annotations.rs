@@ -1,4 +1,4 @@
-//! What a reader knows of classes beyond what they say, as attributes that travel with them.
+//! Knowledge of a reader about classes beyond their own content, as attributes of the classes.
 
 use std::sync::Arc;
 
@@ -9,19 +9,19 @@ use crate::{
     WallClock,
 };
 
-/// The namespace of the attributes that ichnos writes.
+/// Namespace of the attributes that ichnos writes.
 pub const NAMESPACE: &str = "ichnos";
 
-/// True if the name of an event record class is none of the source.
+/// Marks event record classes whose name is not from the source.
 const UNNAMED: &str = "unnamed";
 
-/// The process of GUIDs that can encode paths of activities.
+/// Process of GUIDs that can encode paths of activities.
 const ACTIVITY_PROCESS: &str = "activity-process";
 
 const SCOPES: [Scope; 3] = [Scope::CommonContext, Scope::SpecificContext, Scope::Payload];
 
-/// Adds an attribute to an event record class that says what its members mean, what its events are to a viewer and
-/// what makes them lines of a log. `stream` is the class of its data streams.
+/// Adds an attribute to an event record class with the meanings of its members, the role of its events on a
+/// timeline and their log role. `stream` is the class of its data streams.
 pub fn annotate(class: &mut EventRecordClass, stream: &DataStreamClass) {
     let mut entries = Vec::new();
     let text = |text: &str| Value::Text(text.to_owned());
@@ -52,7 +52,7 @@ pub fn annotate(class: &mut EventRecordClass, stream: &DataStreamClass) {
     }
 }
 
-/// Notes that an event record class has no name but the one that lowering has given it.
+/// Marks that lowering named an event record class that had no name.
 pub(super) fn annotate_unnamed(attributes: &mut Attributes) {
     let mut entries = match attributes.remove(NAMESPACE) {
         Some(Value::Map(entries)) => entries,
@@ -103,12 +103,12 @@ fn member_name(root: &FieldClass, index: usize) -> Option<&str> {
     }
 }
 
-/// Notes that a field was added by lowering: readers do not report it then.
+/// Marks a field that lowering added: readers do not report it then.
 pub(super) fn annotate_added(what: &str, attributes: &mut Attributes) {
     attributes.set(NAMESPACE, Value::Map(vec![("added".to_owned(), Value::Text(what.to_owned()))]));
 }
 
-/// Notes what a lowered field was, if it was more than its lowered class says; whether that is so.
+/// Notes the source class of a lowered field, if the lowered class does not contain all of it. Returns `true` if noted.
 pub(super) fn annotate_field(source: &FieldClass, attributes: &mut Attributes) -> bool {
     let text = |text: &str| Value::Text(text.to_owned());
     let mut entries = Vec::new();
@@ -155,7 +155,7 @@ pub(super) fn annotate_field(source: &FieldClass, attributes: &mut Attributes) -
     true
 }
 
-/// Takes over what [`annotate`] wrote, where nothing else is known of a class.
+/// Applies the annotations of [`annotate`] to classes about which nothing else is known.
 pub fn apply_annotations(class: &mut TraceClass) {
     for stream in &mut class.data_streams {
         let roots = [&mut stream.packet_context, &mut stream.event_record_header, &mut stream.common_context];
@@ -177,7 +177,7 @@ pub fn apply_annotations(class: &mut TraceClass) {
     }
 }
 
-/// The classes in a class.
+/// Direct inner classes of a class.
 fn inner(class: &FieldClass) -> Vec<&Arc<FieldClass>> {
     match &class.kind {
         FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
@@ -190,7 +190,7 @@ fn inner(class: &FieldClass) -> Vec<&Arc<FieldClass>> {
     }
 }
 
-/// The same, to change them.
+/// Direct inner classes of a class, mutable.
 fn inner_mut(class: &mut FieldClass) -> Vec<&mut Arc<FieldClass>> {
     match &mut class.kind {
         FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
@@ -203,7 +203,7 @@ fn inner_mut(class: &mut FieldClass) -> Vec<&mut Arc<FieldClass>> {
     }
 }
 
-/// Classes are no deeper than [`Limits::depth`](crate::Limits::depth) allows.
+/// Searches recursively: classes are no deeper than [`Limits::depth`](crate::Limits::depth) allows.
 fn has_annotations(class: &FieldClass) -> bool {
     class.attributes.get(NAMESPACE).is_some() || inner(class).into_iter().any(|class| has_annotations(class))
 }
@@ -228,7 +228,7 @@ fn apply_to_fields(class: &mut Arc<FieldClass>) {
     inner_mut(known).into_iter().for_each(apply_to_fields);
 }
 
-/// What a field was before it was lowered, if its bits can be read as that.
+/// Kind of a field before lowering, if its bits can be read as that.
 fn annotated_kind(known: &FieldClass, own: &Value) -> Option<FieldKind> {
     let alignment = known.alignment();
     if own.get("added").is_some() {
@@ -290,7 +290,7 @@ fn annotated_kind(known: &FieldClass, own: &Value) -> Option<FieldKind> {
     }
 }
 
-/// Whether it is a structure without members that is not aligned.
+/// Returns `true` for an unaligned structure without members.
 fn fixed_size_is_zero(class: &FieldClass) -> bool {
     matches!(&class.kind, FieldKind::Structure { members, minimum_alignment: 1 } if members.is_empty())
 }
@@ -310,13 +310,13 @@ fn flags(value: &Value) -> Option<Mappings> {
     Some(flags.finish())
 }
 
-/// Whether it is the class of a byte that begins where the one before ends.
+/// Returns `true` for the class of an unaligned byte.
 fn is_byte(class: &FieldClass) -> bool {
     matches!(&class.kind, FieldKind::Integer { bits, .. } if bits.length == 8 && bits.alignment <= 8)
 }
 
-/// Takes all annotations out of the event record classes of a trace and their fields, for metadata that have no
-/// attributes; None: there are none.
+/// Removes all annotations from the event record classes of a trace and their fields, for metadata without
+/// attributes, and returns them; `None` if there are none.
 pub fn take_annotations(class: &mut TraceClass) -> Option<Value> {
     let mut all = Vec::new();
     for stream in &mut class.data_streams {
@@ -374,7 +374,7 @@ fn take_from_fields(class: &mut Arc<FieldClass>, path: &[Value], take: &mut dyn 
     }
 }
 
-/// Puts annotations back that [`take_annotations`] has taken out.
+/// Restores annotations that [`take_annotations`] removed.
 pub fn put_annotations(class: &mut TraceClass, annotations: &Value) {
     let Value::Array(all) = annotations else { return };
     for entry in all {
@@ -470,7 +470,7 @@ fn log_role(value: &Value) -> Option<LogRole> {
     Some(role)
 }
 
-/// Takes attributes away, but our own; whether there were any.
+/// Removes attributes, except those of ichnos. Returns `true` if there were any.
 pub(super) fn strip(attributes: &mut Attributes) -> bool {
     let own = attributes.get(NAMESPACE).cloned();
     let had_others = attributes.iter().any(|(namespace, _)| namespace != NAMESPACE);

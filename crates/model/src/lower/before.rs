@@ -1,4 +1,4 @@
-//! What has to be said before a field, where the format has no other place for it.
+//! Members added before a field, for data that the format cannot store elsewhere.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -15,14 +15,14 @@ use crate::{
     MappingsBuilder, Member, StringLength, VariantOption,
 };
 
-/// What has to be said before a field.
+/// Data that is added before a field.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Before {
-    /// Its length in bytes or elements.
+    /// Length in bytes or elements.
     Length,
-    /// Whether it is there.
+    /// Presence of the field.
     Presence,
-    /// Which option it is.
+    /// Index of the selected option.
     Tag,
 }
 
@@ -35,7 +35,7 @@ impl Before {
         }
     }
 
-    /// What the added member says, for people.
+    /// Description of the added member, for display.
     const fn what(self) -> &'static str {
         match self {
             Self::Length => "the length of the next member",
@@ -46,13 +46,13 @@ impl Before {
 }
 
 impl<'a> ClassLowerer<'a> {
-    /// The node of this scope that is saved in a slot.
+    /// Returns the node of this scope that is saved in a slot.
     pub(super) fn saved_in(&self, slot: Slot) -> Option<&'a crate::plan::Node> {
         self.plan.nodes().find(|node| node.saves().contains(&slot))
     }
 
-    /// Whether a location cannot be kept: values alone say what it would say, or it leads to what is left out
-    /// or is no unsigned integer.
+    /// Returns `true` if a location cannot be kept: only the values determine it, or it leads to a dropped
+    /// field or one that is no unsigned integer.
     pub(super) fn is_lost(&self, location: &FieldLocation, slot: Option<Slot>) -> bool {
         if location.is_of_values() || self.is_elsewhere(location) {
             return true;
@@ -64,20 +64,20 @@ impl<'a> ClassLowerer<'a> {
             || location.any_option && !self.capabilities.any_option_locations && is_signed()
     }
 
-    /// Returns `true` if the field that is saved in a slot was added when a trace was written, and is left out now.
+    /// Returns `true` if the field saved in a slot was added when a trace was written, and is dropped now.
     fn is_left_out(&self, slot: Slot) -> bool {
         let node = self.saved_in(slot);
         !self.capabilities.padding
             && node.is_some_and(|node| matches!(node.class.kind, FieldKind::Padding(_)))
     }
 
-    /// Returns `true` if a location leads to another scope, where it cannot be kept.
+    /// Returns `true` if a location leads to another scope, but cannot be kept.
     fn is_elsewhere(&self, location: &FieldLocation) -> bool {
         self.separates_scopes && location.origin.is_some_and(|origin| origin != self.scope)
     }
 
-    /// Returns `true` if a field in an array or an optional needs one that is not in the same element or optional,
-    /// where that cannot be.
+    /// Returns `true` if a field in an array or an optional needs one outside of the same element or
+    /// optional, but the format cannot express that.
     fn is_outside(&self, id: NodeId, slot: Option<Slot>) -> bool {
         let Some(slot) = slot.filter(|_| !self.capabilities.outer_locations) else { return false };
         let around =
@@ -92,7 +92,7 @@ impl<'a> ClassLowerer<'a> {
         })
     }
 
-    /// What has to be said before a field that nothing says yet; `is_member`: there can be a member before it.
+    /// Data to add before a field because nothing contains it yet; `is_member` if a member can precede the field.
     pub(super) fn before(&self, id: NodeId, is_member: bool) -> Option<Before> {
         let node = self.plan.node(id);
         let is = |condition: bool, before| condition.then_some(before);
@@ -139,7 +139,7 @@ impl<'a> ClassLowerer<'a> {
         }
     }
 
-    /// Whether options are selected by labels of an enumeration that are their names.
+    /// Returns `true` if options are selected by enumeration labels that are their names.
     pub(super) fn selects_by_labels(&self, slot: Slot, options: &[VariantOption]) -> bool {
         let mappings = self.saved_in(slot).and_then(|node| node.class.integer()?.mappings.as_ref());
         let Some(mappings) = mappings else { return false };
@@ -155,7 +155,7 @@ impl<'a> ClassLowerer<'a> {
         })
     }
 
-    /// The class of the field before a field, and how the field refers to it.
+    /// Makes the member before a field and records the move.
     pub(super) fn extra(&mut self, id: NodeId, before: Before, name: &str) -> Member {
         let node = self.plan.node(id);
         self.note(Fit::Moved);
@@ -178,20 +178,20 @@ impl<'a> ClassLowerer<'a> {
         Member::new(name, class)
     }
 
-    /// Whether an optional field becomes a variant.
+    /// Returns `true` if an optional field becomes a variant.
     pub(super) fn is_variant(&self, id: NodeId) -> bool {
         let capabilities = self.capabilities;
         !capabilities.optionals || !capabilities.lengths_before_optionals && self.hoisted(id).is_some()
     }
 
-    /// The field in an optional field, if its length can be said before the optional field.
+    /// Field in an optional field, if its length can be written before the optional field.
     pub(super) fn hoisted(&self, id: NodeId) -> Option<NodeId> {
         let Op::Optional { field, .. } = &self.plan.node(id).op else { return None };
         (self.before(*field, true) == Some(Before::Length)).then_some(*field)
     }
 }
 
-/// Names of the options of a variant, which differ and are identifiers.
+/// Unique names of a variant's options that are identifiers.
 pub(super) fn option_names(
     options: &[VariantOption],
     is_reserved: fn(&str) -> bool,
@@ -203,7 +203,7 @@ pub(super) fn option_names(
     })
 }
 
-/// An enumeration of these labels from 0 on.
+/// Enumeration of these labels from 0 on.
 fn enumeration<'n>(labels: impl Iterator<Item = Cow<'n, str>>) -> FieldClass {
     let mut mappings = MappingsBuilder::default();
     let mut count = 0u64;

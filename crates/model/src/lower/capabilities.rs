@@ -1,145 +1,144 @@
-//! What a format can hold.
+//! Capabilities of output formats.
 
 use crate::{Role, Scope, StringEncoding};
 
-/// What a format, in one of its dialects, can hold.
+/// The capabilities of a format in one of its dialects.
 ///
-/// A class that has something else is [lowered](super::LoweredTrace): all that is decided by it is decided
-/// once for each class.
+/// A boolean field is `true` if the format supports the feature. Classes that exceed the capabilities are [lowered](super::LoweredTrace): every decision is made once for each class.
 #[derive(Clone, Copy, Debug)]
 pub struct Capabilities {
-    /// What people call the format and its dialect, for instance `CTF 1.8`.
+    /// Name of the format and its dialect, for instance `CTF 1.8`.
     pub target: &'static str,
-    /// Whether there are fields of bits without a meaning.
+    /// Bit arrays.
     pub bit_arrays: bool,
-    /// Whether there are bits with names.
+    /// Bit maps, bits with names.
     pub bit_maps: bool,
-    /// Whether there are such of which no bit has a name.
+    /// Bit maps without any name.
     pub empty_bit_maps: bool,
-    /// Whether there are booleans.
+    /// Booleans.
     pub booleans: bool,
-    /// Whether there are integers of variable length (LEB128).
+    /// Variable-length integers (LEB128).
     pub variable_length_integers: bool,
-    /// Whether there are bit arrays of variable length.
+    /// Variable-length bit arrays.
     pub variable_length_bit_arrays: bool,
-    /// Whether there are booleans of variable length.
+    /// Variable-length booleans.
     pub variable_length_booleans: bool,
     /// Encodings of strings.
     pub encodings: &'static [StringEncoding],
-    /// Whether strings and BLOBs can begin within a byte.
+    /// Strings and BLOBs that begin within a byte.
     pub sub_byte_strings: bool,
-    /// Whether strings and BLOBs can be aligned to more than bytes.
+    /// Strings and BLOBs aligned to more than bytes.
     pub wide_string_alignment: bool,
-    /// Whether the order of bits can differ from that of the bytes.
+    /// Bit order that differs from the byte order.
     pub bit_orders: bool,
-    /// Whether there are BLOBs; otherwise they are arrays of bytes.
+    /// BLOBs; otherwise they are arrays of bytes.
     pub blobs: bool,
-    /// Whether there are GUIDs.
+    /// GUIDs.
     pub guids: bool,
-    /// Whether there are fields without bits.
+    /// Fields without bits.
     pub nulls: bool,
-    /// Whether there are bits that are not reported.
+    /// Bits that are not reported.
     pub padding: bool,
-    /// Whether there are strings that begin with their own length.
+    /// Strings that begin with their own length.
     pub prefixed_strings: bool,
-    /// Whether there are unions.
+    /// Unions.
     pub unions: bool,
-    /// Whether there are optional fields.
+    /// Optional fields.
     pub optionals: bool,
-    /// Whether the length of a field in an optional can be said before the optional.
+    /// Optionals whose inner field has its length before the optional.
     pub lengths_before_optionals: bool,
-    /// True if a field within an array or an optional can need one that is not in the same element or optional.
+    /// Fields within an array or an optional that need one outside of the same element or optional.
     pub outer_locations: bool,
-    /// True if packet headers and event record headers can have fields without a role that no other field needs.
+    /// Fields in packet headers and event record headers that have no role and that no other field needs.
     pub user_header_fields: bool,
-    /// What selects the option of a variant.
+    /// Selection of a variant's option.
     pub variants: VariantSelection,
-    /// Whether lengths can be signed and locations need not fit all options of variants, as in PROP-1.0.
+    /// Signed lengths, and locations that need not fit all options of variants, as in PROP-1.0.
     pub any_option_locations: bool,
-    /// Whether an array can be aligned less than its elements, as in PROP-1.0.
+    /// Arrays with a smaller alignment than their elements, as in PROP-1.0.
     pub loose_array_alignment: bool,
-    /// Whether an array can be aligned more than its elements.
+    /// Arrays with a larger alignment than their elements.
     pub array_alignment: bool,
-    /// Whether fields without members and elements can have attributes of their own.
+    /// Attributes of fields without members and elements.
     pub attributes: bool,
-    /// Whether integers can have a preferred base other than 10.
+    /// Preferred bases of integers other than 10.
     pub display_bases: bool,
-    /// Whether values of an integer can have names that it cannot have.
+    /// Names of values that the integer cannot have.
     pub mappings_beyond_bits: bool,
-    /// Whether an integer can have mappings of which there is none.
+    /// Empty mappings of integers.
     pub empty_mappings: bool,
-    /// Whether integers can count from a known date.
+    /// Integers that count from a known date.
     pub wall_clocks: bool,
-    /// Whether names have to be identifiers of C.
+    /// `true` if names have to be identifiers of C.
     pub identifiers_only: bool,
-    /// Whether a name cannot be used, though it is an identifier.
+    /// Returns `true` for an identifier that cannot be used as a name.
     pub is_reserved: fn(&str) -> bool,
-    /// The names that fields with roles must have in a scope, if roles go by names.
+    /// Required names of fields with roles in a scope, if roles depend on names.
     pub role_name: Option<fn(Role, Scope) -> Option<&'static str>>,
-    /// Whether a data stream can have other clocks than its default clock.
+    /// Data streams with other clocks than their default clock.
     pub several_clocks: bool,
-    /// Whether traces have names.
+    /// Names of traces.
     pub trace_names: bool,
-    /// What the environment can have.
+    /// Content of the environment.
     pub environment: Environment,
-    /// Whether data stream classes have names.
+    /// Names of data stream classes.
     pub stream_names: bool,
-    /// Whether names of data stream classes and event record classes have namespaces.
+    /// Namespaces of the names of data stream classes and event record classes.
     pub namespaces: bool,
-    /// Whether there are unique identifiers beside names.
+    /// Unique identifiers beside names.
     pub uids: bool,
-    /// Whether clocks have namespaces, unique identifiers and an accuracy.
+    /// Namespaces, unique identifiers and accuracies of clocks.
     pub clock_identities: bool,
-    /// Whether clocks have UUIDs.
+    /// UUIDs of clocks.
     pub clock_uuids: bool,
-    /// Whether clocks have descriptions.
+    /// Descriptions of clocks.
     pub clock_descriptions: bool,
-    /// Whether there are call sites.
+    /// Call sites.
     pub call_sites: bool,
-    /// Whether fields outside of packet contexts and event record headers can bring clocks up to date.
+    /// Fields outside of packet contexts and event record headers that update clocks.
     pub timestamps_anywhere: bool,
-    /// Whether a data stream can have a clock that no field brings up to date.
+    /// Data streams with a clock that no field updates.
     pub clocks_without_timestamps: bool,
-    /// Whether clocks can count from a named origin.
+    /// Named origins of clocks.
     pub named_origins: bool,
-    /// Whether UUIDs of UUID roles are BLOBs; otherwise they are arrays of bytes.
+    /// BLOBs for UUID roles; otherwise arrays of bytes.
     pub uuid_blobs: bool,
-    /// True if event record classes can be without a name.
+    /// Event record classes without a name.
     pub unnamed_events: bool,
-    /// True if fields can need others that are in the specific context.
+    /// Fields that need others in the specific context.
     pub context_dependencies: bool,
-    /// Most bits of ids of event record classes that readers tell apart.
+    /// Number of bits of event record class ids that readers distinguish.
     pub class_id_bits: u32,
-    /// Whether there are packets, whose headers and contexts are fields.
+    /// Packets, whose headers and contexts are fields.
     pub packets: bool,
 }
 
-/// What selects the option of a variant.
+/// Selection of a variant's option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VariantSelection {
-    /// There are no variants.
+    /// No variants.
     None,
-    /// The name of the option is a label of an enumeration.
+    /// Enumeration labels that are the names of the options.
     Labels,
     /// Values of an integer.
     Ranges,
 }
 
-/// What the environment of a trace can have.
+/// Content of a trace's environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Environment {
-    /// There is none.
+    /// No environment.
     None,
     /// Strings, and integers from -2^63 to 2^64 - 1, under names that are identifiers.
     Simple,
     /// Strings and integers.
     Scalars,
-    /// Everything.
+    /// Values of any kind.
     Any,
 }
 
 impl Capabilities {
-    /// Everything that there is in the model.
+    /// Returns all capabilities of the model.
     #[must_use]
     pub const fn all(target: &'static str) -> Self {
         use StringEncoding::{Utf8, Utf16Be, Utf16Le, Utf32Be, Utf32Le};

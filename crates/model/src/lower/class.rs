@@ -1,4 +1,4 @@
-//! The rules by which field classes are lowered.
+//! Rules for lowering field classes.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -17,15 +17,15 @@ use crate::{
 };
 
 impl<'a> ClassLowerer<'a> {
-    /// Lowers the class, whose nodes are numbered from `first` on in the lowered plan.
+    /// Lowers the class; nodes are numbered from `first` on in the lowered plan.
     pub(super) fn lower(mut self) -> (Arc<FieldClass>, ScopeMoves) {
         let class = self.class(0, None);
         let class = if self.fit == Fit::Same { Arc::clone(&self.plan.root().class) } else { Arc::new(class) };
         (class, ScopeMoves { moves: self.moves.into(), fit: self.fit, members: self.members })
     }
 
-    /// Lowers the members of the structure that the class is, which become members of another structure:
-    /// behind those of `out`, whose nodes end before `next`, which is moved on.
+    /// Lowers the members of the root structure into members of another structure, after those of `out`,
+    /// whose nodes end before `next`, which is advanced.
     pub(super) fn lower_members_into(mut self, next: &mut NodeId, out: &mut Vec<Member>) -> ScopeMoves {
         self.next = *next;
         self.fit = Fit::Moved;
@@ -39,7 +39,7 @@ impl<'a> ClassLowerer<'a> {
         ScopeMoves { moves: self.moves.into(), fit: self.fit, members: self.members }
     }
 
-    /// Lowers some of the fields of the class, which become members of a structure of another scope: see
+    /// Lowers some of the fields of the class into members of a structure of another scope: see
     /// [`Self::lower_members_into`].
     pub(super) fn lower_some_into(
         mut self,
@@ -60,14 +60,14 @@ impl<'a> ClassLowerer<'a> {
         ScopeMoves { moves: self.moves.into(), fit: self.fit, members: self.members }
     }
 
-    /// The names that members behind these cannot have.
+    /// Names that members after these cannot have.
     fn taken(&mut self, members: &[Member]) -> UniqueNames {
         let mut names = std::mem::take(&mut self.reserved);
         names.extend(members.iter().map(|member| member.name.clone()));
         names
     }
 
-    /// Appends what a member becomes.
+    /// Appends the members that a member is lowered to.
     fn member(&mut self, id: NodeId, out: &mut Vec<Member>, names: &mut UniqueNames) {
         let node = self.plan.node(id);
         let is_top = node.parent == Some(0);
@@ -104,7 +104,7 @@ impl<'a> ClassLowerer<'a> {
         self.path.pop();
     }
 
-    /// The member that a node is of.
+    /// Member of a node.
     fn source_member(&self, id: NodeId) -> Option<&'a Member> {
         let parent = self.plan.node(self.plan.node(id).parent?);
         let (FieldKind::Structure { members, .. }, Op::Structure { members: ids, .. }) =
@@ -121,7 +121,7 @@ impl<'a> ClassLowerer<'a> {
         class.roles.iter().find_map(|role| role_name(role, self.scope))
     }
 
-    /// Whether a field of this name would get a role by it.
+    /// Returns `true` if a field of this name would get a role by it.
     fn is_role_name(&self, name: &str) -> bool {
         let Some(role_name) = self.capabilities.role_name else { return false };
         Role::ALL
@@ -130,7 +130,7 @@ impl<'a> ClassLowerer<'a> {
             .any(|role| role_name(role, self.scope) == Some(name))
     }
 
-    /// What a field becomes that is no member: if something has to be said before it, a structure of both.
+    /// Lowers a field that is no member: with data added before it, to a structure of both.
     fn element(&mut self, id: NodeId) -> FieldClass {
         if let Some(at) = self.hoists.iter().position(|(field, _)| *field == id) {
             let (_, name) = self.hoists.swap_remove(at);
@@ -142,7 +142,7 @@ impl<'a> ClassLowerer<'a> {
         }
         let wrap = self.allocate();
         self.moves[id as usize].wrap = wrap;
-        // The names of members of structures: converted once more, the structure stays the same.
+        // As with members of structures, converting the structure again does not change it.
         let (mut members, mut names) = (Vec::new(), UniqueNames::from_iter(["value".to_owned()]));
         let location = self.say_before(id, false, "value", &mut members, &mut names);
         let class = self.class(id, location);
@@ -150,8 +150,8 @@ impl<'a> ClassLowerer<'a> {
         FieldClass::structure(members)
     }
 
-    /// Adds the members before a field that nothing else says: its presence, its tag, its length. Returns the location
-    /// that the field has then.
+    /// Adds the presence, the tag or the length before a field that nothing else contains. Returns the new
+    /// location for the field.
     fn say_before(
         &mut self,
         id: NodeId,
@@ -176,7 +176,7 @@ impl<'a> ClassLowerer<'a> {
         location
     }
 
-    /// What a field becomes. `location`: where the field before it is, if there is one.
+    /// Lowers a field. `location` is that of the field before it, if there is one.
     fn class(&mut self, id: NodeId, location: Option<FieldLocation>) -> FieldClass {
         let node = self.plan.node(id);
         let source = &*node.class;
@@ -312,7 +312,7 @@ impl<'a> ClassLowerer<'a> {
                 FieldKind::Union { members, alignment: *alignment }
             }
             FieldKind::Union { alignment, .. } => {
-                // Where no size is fixed, nothing is left but that there was something.
+                // Without a fixed size, only the existence of the union is kept.
                 let bits = fixed_bits(self.plan, id);
                 let bytes = bits.map_or(0, |bits| bits.div_ceil(8));
                 let aligned = self.byte_alignment((*alignment).max(8));
@@ -337,7 +337,7 @@ impl<'a> ClassLowerer<'a> {
         self.finish(source, kind)
     }
 
-    /// The class of this kind with what the source says beside its kind.
+    /// Makes a class of this kind with the other properties of the source.
     fn finish(&mut self, source: &FieldClass, kind: FieldKind) -> FieldClass {
         let mut roles = source.roles;
         let mut clock_updates = source.clock_updates.clone();
@@ -345,7 +345,7 @@ impl<'a> ClassLowerer<'a> {
             if clock_updates.take().is_some() {
                 self.note(Fit::SameBits);
                 self.lose(LossKind::Dropped, "updates of further clocks".to_owned());
-                // The mark that there are such goes with them.
+                // Remove the mark of further clocks, too.
                 let clock = roles.clock;
                 roles = roles.iter().collect();
                 roles.clock = clock;
@@ -389,15 +389,15 @@ impl<'a> ClassLowerer<'a> {
             self.note(Fit::SameBits);
         }
         let (hides_absence, declared_at) = (source.hides_absence, source.declared_at);
-        // Of what is no GUID any more, an annotation has it.
+        // For a field that is no GUID any more, an annotation contains it.
         let activity_paths = source.activity_paths.filter(|_| matches!(kind, FieldKind::Guid { .. }));
         FieldClass { kind, roles, clock_updates, attributes, hides_absence, activity_paths, declared_at }
     }
 
-    /// The BLOB that the array of the bytes of a UUID becomes.
+    /// Lowers the byte array of a UUID to a BLOB.
     fn uuid_blob(&mut self, at: usize, source: &FieldClass, alignment: u64) -> FieldClass {
         self.note(Fit::SameBits);
-        // The elements have no node any more: what is moved there comes from the array as a whole.
+        // The elements have no node any more: their values come from the array as a whole.
         let Some(element) = self.next.checked_sub(1) else { return source.clone() };
         self.next = element;
         self.moves[at].inner = NONE;
@@ -442,13 +442,13 @@ impl<'a> ClassLowerer<'a> {
     }
 }
 
-/// The set of one value.
+/// Set of one value.
 fn only(value: usize) -> RangeSet {
     let value = value as i128;
     RangeSet(vec![IntegerRange { lower: value, upper: value }])
 }
 
-/// Size in bits of a field of fixed layout that begins aligned.
+/// Size in bits of an aligned field of fixed layout.
 fn fixed_bits(plan: &Plan, id: NodeId) -> Option<u64> {
     let node = plan.node(id);
     match &node.op {

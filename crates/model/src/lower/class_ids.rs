@@ -1,4 +1,4 @@
-//! Ids of event record classes, where readers do not tell all of them apart.
+//! Ids of event record classes, for readers that do not distinguish all of them.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
@@ -6,10 +6,10 @@ use std::sync::{Mutex, PoisonError};
 use super::loss_table::{Loss, LossKind, LossTable};
 use crate::EventRecordClass;
 
-/// Gives the event record classes of a data stream class ids that readers tell apart.
+/// Assigns the event record classes of a data stream class ids that readers distinguish.
 #[derive(Debug)]
 pub(super) struct ClassIds {
-    /// The largest id.
+    /// Largest id.
     most: u128,
     given: Mutex<Given>,
 }
@@ -17,22 +17,22 @@ pub(super) struct ClassIds {
 #[derive(Debug, Default)]
 struct Given {
     ids: HashSet<u128>,
-    /// No id below it is free.
+    /// Lowest id that may be free.
     next: u128,
 }
 
 impl ClassIds {
-    /// None is given yet; readers look at this many bits.
+    /// Starts without assigned ids; readers use this many bits.
     pub(super) fn new(bits: u32) -> Self {
         Self { most: ones(bits), given: Mutex::default() }
     }
 
-    /// Has ids fit a field of this many bits, too.
+    /// Limits ids to a field of this many bits.
     pub(super) fn limit(&mut self, bits: u64) {
         self.most = self.most.min(ones(u32::try_from(bits).unwrap_or(u32::MAX)));
     }
 
-    /// Gives classes that are all known their ids: their own ones, or their numbers if one of them is too large.
+    /// Assigns ids to known classes: their own ones, or their indexes if an id is too large.
     pub(super) fn number(&mut self, classes: &mut [&mut EventRecordClass], losses: &mut LossTable) {
         let renumbers = classes.iter().any(|class| class.id > self.most);
         let given = self.given.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -43,8 +43,7 @@ impl ClassIds {
         }
     }
 
-    /// Gives a class that is found later an id: its own one, or the first free one if that is too large or the id
-    /// of another class.
+    /// Assigns an id to a class found later: its own one, or the first free one if that is too large or taken.
     pub(super) fn give(&self, class: &mut EventRecordClass, losses: &mut LossTable) {
         let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
         if class.id <= self.most && given.ids.insert(class.id) {
@@ -55,7 +54,7 @@ impl ClassIds {
         }
         let id = given.next;
         if !given.ids.insert(id) {
-            // None is free: it keeps its own one, and its events are not written.
+            // No id is free: the class keeps its own one, and its events are not written.
             return;
         }
         rename(class, id, losses);

@@ -1,4 +1,4 @@
-//! What lowers a class: where it is in it, and what it has lowered up to there.
+//! State of lowering a class: the position in it, and the result so far.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -17,29 +17,29 @@ pub(super) struct ClassLowerer<'a> {
     pub(super) capabilities: &'a Capabilities,
     pub(super) plan: &'a Plan,
     pub(super) scope: Scope,
-    /// The default clock of the data stream.
+    /// Default clock of the data stream.
     pub(super) default_clock: Option<u16>,
-    /// What the class is called in the loss table.
+    /// Name of the class in the loss table.
     pub(super) class_name: &'a str,
     pub(super) losses: &'a mut LossTable,
-    /// Whether to note what a field was beyond its lowered class.
+    /// `true` to annotate properties of fields that their lowered class lacks.
     pub(super) annotates: bool,
-    /// True if fields depend on none of other scopes.
+    /// `true` if fields must not depend on fields of other scopes.
     pub(super) separates_scopes: bool,
     pub(super) moves: Vec<NodeMove>,
     pub(super) members: Vec<Option<usize>>,
     pub(super) next: NodeId,
     pub(super) fit: Fit,
     pub(super) path: Vec<String>,
-    /// Names that members get that come later.
+    /// Names reserved for later members.
     pub(super) reserved: UniqueNames,
-    /// Fields that are left out.
+    /// Dropped fields.
     pub(super) left_out: HashSet<NodeId>,
-    /// True if fields are in another scope than in the source, so that locations begin at the root.
+    /// `true` if fields move to another scope than in the source, so that locations begin at the root.
     pub(super) is_elsewhere: bool,
-    /// True if the specific context is a part of the payload.
+    /// `true` if the specific context becomes a part of the payload.
     pub(super) joins_payload: bool,
-    /// Fields in optional fields whose length a member before the optional field says, with its name.
+    /// Fields in optional fields whose length is in a member before the optional field, with the name of that member.
     pub(super) hoists: Vec<(NodeId, String)>,
 }
 
@@ -99,13 +99,13 @@ impl<'a> ClassLowerer<'a> {
         self.lose(LossKind::Lowered, format!("{} -> {to}", from.describe()));
     }
 
-    /// A name as the format can have it.
+    /// Converts a name to one that the format allows.
     pub(super) fn name<'n>(&self, name: &'n str) -> Cow<'n, str> {
-        // Members that are called as a reserved word can be written with an underscore.
+        // Members named like a reserved word can be written with an underscore.
         if self.capabilities.identifiers_only { identifier(name, |_| false) } else { Cow::Borrowed(name) }
     }
 
-    /// The location that a field has, with names as the format can have them.
+    /// Converts the location of a field to names that the format allows.
     pub(super) fn location(&self, id: NodeId, location: &FieldLocation) -> Box<FieldLocation> {
         let is_relative = self.is_elsewhere && location.origin.is_none();
         let absolute = is_relative.then(|| absolute_location(self.plan, id, self.scope, location)).flatten();
@@ -126,8 +126,7 @@ impl<'a> ClassLowerer<'a> {
         Box::new(location)
     }
 
-    /// The number of structures that lowering adds between a field and the structure from which its location leads to
-    /// members.
+    /// Number of structures that lowering adds between a field and the structure at which its location descends.
     fn added_parents(&self, id: NodeId, location: &FieldLocation) -> usize {
         let mut parents = location.path.iter().take_while(|step| **step == LocationStep::Parent).count();
         let mut added = 0;
@@ -144,7 +143,8 @@ impl<'a> ClassLowerer<'a> {
         added
     }
 
-    /// Where fields have no attributes, annotations are [taken out](super::take_annotations), but not of packet headers.
+    /// Returns `true` if fields can be annotated: without attributes, annotations are [stored
+    /// elsewhere](super::take_annotations), except for packet headers.
     pub(super) fn can_annotate(&self) -> bool {
         self.capabilities.attributes || self.scope != Scope::PacketHeader
     }

@@ -1,4 +1,4 @@
-//! Specific contexts whose members become members of the payload.
+//! Specific contexts whose members move to the payload.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use crate::{
     EventRecordClass, FieldClass, FieldKind, FieldLocation, Length, LocationStep, Scope, StringLength,
 };
 
-/// Returns `true` if the specific context of a class has to become a part of the payload: the format cannot have fields
-/// in it that other fields need.
+/// Returns `true` if the specific context of a class has to become a part of the payload, because other
+/// fields need its fields and the format does not allow that.
 pub(super) fn joins_payload(
     class: &EventRecordClass,
     context: Option<&Plan>,
@@ -31,7 +31,7 @@ pub(super) fn joins_payload(
     if !needs_any(context) && !payload.is_some_and(needs_context) {
         return false;
     }
-    // Members of the same name get other names, but not where a location goes by it.
+    // Members of the same name are renamed, unless a location refers to the name.
     let names = |root: &Option<Arc<FieldClass>>| -> Vec<String> {
         match root.as_deref().map(|root| &root.kind) {
             Some(FieldKind::Structure { members, .. }) => {
@@ -61,7 +61,7 @@ fn needs_field(kind: &FieldKind) -> bool {
         || matches!(kind, FieldKind::String { length: StringLength::Prefixed { .. }, .. })
 }
 
-/// The location of the field that a field of this kind needs.
+/// Location of the field that a field of this kind needs.
 fn location_of(kind: &FieldKind) -> Option<&FieldLocation> {
     match kind {
         FieldKind::String { length: StringLength::Dynamic(location), .. }

@@ -1,4 +1,4 @@
-//! Fields of packet headers and event record headers that are the user's: they move to the context after the header.
+//! User fields of packet headers and event record headers, which move to the context after the header.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,24 +12,24 @@ use crate::plan::Plan;
 use crate::plan::steps::{NodeId, Op};
 use crate::{FieldClass, FieldKind, Role, Scope};
 
-/// A lowered header, and how fields of it move to a context.
+/// A lowered header, and the moves of its fields to a context.
 pub(super) struct Header {
     pub(super) class: Option<Arc<FieldClass>>,
     pub(super) moves: ScopeMoves,
-    /// The fields that are moved.
+    /// Fields that move.
     pub(super) moved: HashSet<NodeId>,
 }
 
-/// A lowered context, and how fields of a header move there.
+/// A lowered context, and the moves of header fields into it.
 pub(super) struct Context {
     pub(super) class: Option<Arc<FieldClass>>,
     pub(super) moves: ScopeMoves,
-    /// Moves of fields of the header before those of the context.
+    /// Moves of header fields, which precede those of the context.
     pub(super) of_header: Option<ScopeMoves>,
 }
 
 impl TraceLowerer<'_> {
-    /// Lowers a header without the fields that the format cannot have there.
+    /// Lowers a header without the fields that the format does not allow in it.
     pub(super) fn header(&mut self, plan: Option<&Plan>, scope: Scope, clock: Option<u16>) -> Header {
         let Some(plan) = plan else {
             return Header { class: None, moves: ScopeMoves::default(), moved: HashSet::new() };
@@ -46,7 +46,7 @@ impl TraceLowerer<'_> {
         Header { class: Some(class), moves, moved }
     }
 
-    /// Lowers the context after a header, with what is moved there.
+    /// Lowers the context after a header, with the fields that move there.
     pub(super) fn context_after(
         &mut self,
         (header, header_scope, header_plan): (&Header, Scope, Option<&Plan>),
@@ -66,7 +66,7 @@ impl TraceLowerer<'_> {
         let capabilities = self.capabilities;
         let mut lowerer =
             ClassLowerer::new(capabilities, header_plan, header_scope, clock, "", self.losses, self.options);
-        // Others may need members of the context, by their names.
+        // Locations may need members of the context by their names.
         lowerer.reserved = plan.map(member_names).unwrap_or_default();
         let of_header = Some(lowerer.lower_some_into(&header.moved, &mut next, &mut members));
         let moves = match plan {
@@ -83,15 +83,14 @@ impl TraceLowerer<'_> {
     }
 }
 
-/// The names of the members of the structure that a plan is of.
+/// Names of the members of a plan's root structure.
 pub(super) fn member_names(plan: &Plan) -> UniqueNames {
     let Op::Structure { members, .. } = &plan.root().op else { return UniqueNames::default() };
     members.iter().filter_map(|id| Some(plan.node(*id).name.as_deref()?.to_owned())).collect()
 }
 
-/// Collects the outermost fields with nothing in them that has a role or that others need, as far as they are there
-/// once in each header.
-/// `only_clock`: the clock that fields can be about, if that is but one.
+/// Collects the outermost fields without roles or needed fields in them, if they occur once in each header.
+/// `only_clock` is the only clock that fields can update, if there is just one.
 fn collect_user_fields(
     plan: &Plan,
     id: NodeId,
@@ -109,7 +108,7 @@ fn collect_user_fields(
     }
 }
 
-/// Returns `true` if a field or one in it has a role, or is needed by others.
+/// Returns `true` if a field or one in it has a role, or others need it.
 fn is_used(plan: &Plan, id: NodeId, only_clock: Option<Option<u16>>) -> bool {
     let node = plan.node(id);
     let mut roles = node.class.roles;
@@ -122,7 +121,7 @@ fn is_used(plan: &Plan, id: NodeId, only_clock: Option<Option<u16>>) -> bool {
         || inner(&node.op).iter().any(|id| is_used(plan, *id, only_clock))
 }
 
-/// Returns `true` if there is more in a field than structures, optionals and variants.
+/// Returns `true` if a field contains more than structures, optionals and variants.
 fn has_fields(plan: &Plan, id: NodeId) -> bool {
     match &plan.node(id).op {
         op @ (Op::Structure { .. } | Op::Optional { .. } | Op::Variant(_)) => {
@@ -132,7 +131,7 @@ fn has_fields(plan: &Plan, id: NodeId) -> bool {
     }
 }
 
-/// The fields right within a field.
+/// Direct children of a field.
 fn inner(op: &Op) -> Vec<NodeId> {
     match op {
         Op::Structure { members, .. } | Op::Union { members } => members.to_vec(),

@@ -1,28 +1,28 @@
-//! What was not carried over as it was.
+//! Items that could not be converted exactly.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What happened to something that the target format cannot hold.
+/// Treatment of an item that the target format cannot represent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LossKind {
-    /// It is held as something simpler: its value is there, what it is may not be.
+    /// Simplified: its value is kept, its class may not be.
     Lowered,
-    /// It has another name.
+    /// Renamed.
     Renamed,
-    /// It is elsewhere.
+    /// Moved to another place.
     Moved,
-    /// Its value is not exactly the same.
+    /// Not exactly the same value.
     Rounded,
-    /// It is gone.
+    /// Dropped.
     Dropped,
 }
 
 impl LossKind {
-    /// All kinds, the least loss first.
+    /// All kinds, the least severe first.
     pub const ALL: [Self; 5] = [Self::Lowered, Self::Renamed, Self::Moved, Self::Rounded, Self::Dropped];
 
-    /// Its name in small letters.
+    /// Returns its name in lower case.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -44,27 +44,27 @@ impl fmt::Display for LossKind {
 /// A line of a [`LossTable`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Loss {
-    /// What happened.
+    /// Kind of the loss.
     pub kind: LossKind,
-    /// The class, for instance the name of the event record class; empty: the trace.
+    /// Class, for instance the name of the event record class; empty for the trace.
     pub class: String,
-    /// The field in it, for instance `payload.flags`; empty: the class itself.
+    /// Field in it, for instance `payload.flags`; empty for the class itself.
     pub field: String,
-    /// What it was and what it is, for instance `boolean -> unsigned integer`.
+    /// Change, for instance `boolean -> unsigned integer`.
     pub what: String,
 }
 
-/// Everything that was lowered, renamed, rounded or dropped: by class and field, with counts.
+/// All losses by class and field, with counts.
 ///
-/// What follows from classes alone counts classes; what depends on data counts values.
+/// Losses that follow from classes count classes; those that depend on data count values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LossTable {
     lines: BTreeMap<Loss, u64>,
-    /// Of lines for which there was no room.
+    /// Counts of lines beyond the maximum.
     omitted: BTreeMap<LossKind, u64>,
 }
 
-/// More lines are not kept: what a trace says decides how many there are.
+/// Maximum number of lines, which depends on the content of the trace.
 const MOST_LINES: usize = 100_000;
 
 impl LossTable {
@@ -79,7 +79,7 @@ impl LossTable {
         *sum = sum.saturating_add(count);
     }
 
-    /// Adds what another table has.
+    /// Adds the losses of another table.
     pub fn merge(&mut self, other: Self) {
         for (loss, count) in other.lines {
             self.add(loss, count);
@@ -90,24 +90,24 @@ impl LossTable {
         }
     }
 
-    /// Whether nothing was lost.
+    /// Returns `true` if there are no losses.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty() && self.omitted.is_empty()
     }
 
-    /// The lines with their counts: by kind, class and field.
+    /// Returns the lines with their counts, by kind, class and field.
     pub fn iter(&self) -> impl Iterator<Item = (&Loss, u64)> {
         self.lines.iter().map(|(loss, count)| (loss, *count))
     }
 
-    /// How much there is of a kind beyond the lines that are kept.
+    /// Returns the count of a kind beyond the kept lines.
     #[must_use]
     pub fn omitted(&self, kind: LossKind) -> u64 {
         self.omitted.get(&kind).copied().unwrap_or(0)
     }
 
-    /// How much there is of a kind.
+    /// Returns the total count of a kind.
     #[must_use]
     pub fn count(&self, kind: LossKind) -> u64 {
         let lines = self.iter().filter(|(loss, _)| loss.kind == kind).map(|(_, count)| count);

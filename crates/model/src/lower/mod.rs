@@ -1,30 +1,30 @@
-//! Lowering: how what a format cannot hold becomes what it can.
+//! Lowering: conversion of classes that a format cannot represent.
 //!
-//! A format declares its [`Capabilities`]. A [`LoweredTrace`] is the class of a trace as that format can have it,
-//! with a plan of how values move there: all of it is decided once for each class, and nothing for an event.
-//! What was not carried over as it was is in the [`LossTable`].
+//! A format declares its [`Capabilities`]. A [`LoweredTrace`] is the class of a trace adapted to the format,
+//! with a plan for moving values to it: every decision is made once for each class, none for an event.
+//! Items that were not converted exactly are in the [`LossTable`].
 //!
-//! | what there is | what it becomes, if the format does not have it |
+//! | source | result, if the format does not support the source |
 //! |---|---|
 //! | bit array, bit map, boolean | unsigned integer of the same bits |
-//! | integer of variable length | integer of 64 bits |
-//! | other things of variable length | the same of 64 bits, or an unsigned integer |
-//! | string in another encoding | string in UTF-8 that ends with a zero |
-//! | string with its length in it | a member with the length, and a string of that length |
+//! | variable-length integer | integer of 64 bits |
+//! | other variable-length field | the same with 64 bits, or an unsigned integer |
+//! | string in another encoding | zero-terminated UTF-8 string |
+//! | string with a length prefix | a member with the length, and a string of that length |
 //! | integer that counts from a known date | integer |
-//! | BLOB, GUID, union | array of its bytes (GUID and union: BLOB, if there is one) |
+//! | BLOB, GUID, union | array of its bytes (GUID and union: BLOB, if supported) |
 //! | null | structure without members |
-//! | optional | variant of two options, after a member that says which; also where what is in it needs a length that has to be in it, too |
-//! | variant that nothing selects in a way that the format has | the same, after a member that says which option |
-//! | length or presence that only the values say, or a field of [another scope](LowerOptions::separates_scopes) | the same, after a member that says it |
+//! | optional | variant of two options, after a member that selects one; also if the inner field needs a length that would have to be in the optional |
+//! | variant without a supported selector | the same, after a member that selects the option |
+//! | length or presence determined only by values, or by a field of [another scope](LowerOptions::separates_scopes) | the same, after a member that contains it |
 //! | member of the [resource](crate::Scope::Resource) | member of the common context |
-//! | a message that is more than a field | a further member of the payload |
-//! | specific context in which fields need others, or are needed | members of the payload, before its own |
-//! | length, presence or selector outside of the array or optional that a field is in | the same, after a member that says it |
-//! | field of a header that has no role and that no other field needs | member of the context after the header |
-//! | id of an event record class that readers do not tell from others | number of the class, or the next free id |
-//! | event record class without a name | one that is called after its id |
-//! | name that is no identifier | identifier like it |
+//! | a message that is not just a field | a further member of the payload |
+//! | specific context with fields that need others, or are needed | members of the payload, before its own |
+//! | length, presence or selector outside of the field's array or optional | the same, after a member that contains it |
+//! | field of a header without a role that no other field needs | member of the context after the header |
+//! | id of an event record class that readers do not distinguish | index of the class, or the next free id |
+//! | event record class without a name | one named after its id |
+//! | name that is no identifier | similar identifier |
 
 pub use self::annotations::{NAMESPACE, annotate, apply_annotations, put_annotations, take_annotations};
 pub use self::capabilities::{Capabilities, Environment, VariantSelection};

@@ -1,13 +1,13 @@
-//! Moves the values of fields to the lowered class, while they are visited.
+//! Moves the values of visited fields to the lowered class.
 
 use super::moves::{MoveKind, NONE, NodeMove};
 use crate::plan::steps::{NodeId, Op, Plan};
 use crate::{Field, FieldKind, Real, StringEncoding, Text, Uuid, Visitor, Wide};
 
-/// What is counted and kept while values are moved: of one scope of one class.
+/// Losses counted while moving values of one scope of one class, and memory for it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ValueLosses {
-    /// Texts of which something was not valid in its encoding and was replaced, by node.
+    /// Texts with invalid parts that were replaced, by node.
     pub(super) replaced: Vec<(NodeId, u64)>,
     /// Texts that were cut at a U+0000, by node.
     pub(super) cut: Vec<(NodeId, u64)>,
@@ -25,7 +25,7 @@ fn count(list: &mut Vec<(NodeId, u64)>, node: usize) {
     }
 }
 
-/// What of the root structure the visitor is to see.
+/// Ends of the root structure that the visitor sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ends {
     pub(super) begin: bool,
@@ -36,17 +36,17 @@ pub(super) struct Ends {
 pub(super) struct Mover<'m, V> {
     pub(super) visitor: &'m mut V,
     pub(super) moves: &'m [NodeMove],
-    /// The plan of the lowered class.
+    /// Plan of the lowered class.
     pub(super) target: &'m Plan,
-    /// The bytes of the packet, for scopes that are bits.
+    /// Bytes of the packet, for scopes of bits.
     pub(super) packet: &'m [u8],
     pub(super) losses: &'m mut ValueLosses,
     pub(super) ends: Ends,
-    /// How many of the fields around are left out.
+    /// Number of enclosing fields that are dropped.
     muted: u32,
-    /// Whether the elements of an array are put together.
+    /// `true` while the elements of an array are joined.
     gathers: bool,
-    /// An optional field that begins once the length of the field in it is known.
+    /// Optional field that begins after the length of its inner field is known.
     pending: Option<(NodeMove, i128)>,
 }
 
@@ -62,7 +62,7 @@ impl<'m, V: Visitor> Mover<'m, V> {
         Self { visitor, moves, target, packet, losses, ends, muted: 0, gathers: false, pending: None }
     }
 
-    /// The field of a node of the lowered class.
+    /// Field of a node of the lowered class.
     fn at(&self, id: NodeId, field: Field<'_>) -> Option<Field<'m>> {
         let node = self.target.nodes.get(id as usize)?;
         let length = match &node.op {
@@ -72,7 +72,7 @@ impl<'m, V: Visitor> Mover<'m, V> {
         Some(Field::new(self.target, id, field.offset, length))
     }
 
-    /// How a field moves, once what comes before it has been passed on; None: it is left out.
+    /// Returns the move of a field, after passing on the data before it; `None` if it is dropped.
     fn enter(&mut self, field: Field<'_>, extra: u64) -> Option<(NodeMove, Field<'m>)> {
         if self.muted > 0 {
             return None;
@@ -93,7 +93,7 @@ impl<'m, V: Visitor> Mover<'m, V> {
         Some((node_move, self.at(node_move.target, field)?))
     }
 
-    /// Passes on what is said before a field, if there is something.
+    /// Passes on the data before a field, if there is any.
     fn say_before(&mut self, id: NodeId, field: Field<'_>, value: u64) {
         if id == NONE {
             return;
@@ -105,7 +105,7 @@ impl<'m, V: Visitor> Mover<'m, V> {
         }
     }
 
-    /// Begins an optional field that is there.
+    /// Begins a present optional field.
     fn begin_present(&mut self, node_move: NodeMove, field: Field<'_>, selector: i128) {
         let Some(target) = self.at(node_move.target, field) else { return };
         match node_move.kind {
@@ -122,7 +122,7 @@ impl<'m, V: Visitor> Mover<'m, V> {
         }
     }
 
-    /// Passes on a field that has nothing in it.
+    /// Passes on a field without nested fields.
     fn pass(&mut self, field: Field<'_>, pass: impl FnOnce(&mut V, Field<'_>, MoveKind)) {
         if let Some((node_move, target)) = self.enter(field, 0) {
             pass(self.visitor, target, node_move.kind);
@@ -130,7 +130,7 @@ impl<'m, V: Visitor> Mover<'m, V> {
         }
     }
 
-    /// The end of a field with others in it: how it moved.
+    /// Returns the move of a field with nested fields at its end.
     fn ended(&self, field: Field<'_>) -> Option<(NodeMove, Field<'m>)> {
         if self.muted > 0 {
             return None;
@@ -159,7 +159,7 @@ impl<'m, V: Visitor> Mover<'m, V> {
         self.leave(node_move, field);
     }
 
-    /// Whether an integer of this many bits fits the field that it is moved to.
+    /// Returns `true` and counts a loss if an integer of this many bits does not fit its target field.
     fn narrows(&mut self, field: Field<'_>, target: Field<'_>, bits: u64) -> bool {
         let narrows = matches!(target.node().op, Op::Bits(_)) && bits > target.length;
         if narrows {
@@ -169,7 +169,7 @@ impl<'m, V: Visitor> Mover<'m, V> {
     }
 }
 
-/// The bytes before the first code unit that is zero.
+/// Bytes before the first code unit that is zero.
 fn before_terminator(bytes: &[u8], encoding: StringEncoding) -> &[u8] {
     crate::bits::terminator(bytes, encoding.unit()).and_then(|end| bytes.get(..end)).unwrap_or(bytes)
 }
@@ -210,7 +210,7 @@ impl<V: Visitor> Visitor for Mover<'_, V> {
             let value = if !self.narrows(field, target, used) {
                 least
             } else {
-                // The nearest value that there is.
+                // Take the nearest value.
                 match (signed, is_negative) {
                     (true, true) => i64::MIN as u64,
                     (true, false) => i64::MAX as u64,
@@ -231,7 +231,7 @@ impl<V: Visitor> Visitor for Mover<'_, V> {
     fn boolean(&mut self, field: Field<'_>, value: bool, bits: u64) {
         self.pass(field, |visitor, target, kind| match kind {
             MoveKind::Unsigned => visitor.unsigned(target, if bits == 0 { u64::from(value) } else { bits }),
-            // From a variable length to a fixed one, bits beyond those would be cut.
+            // From a variable to a fixed length, bits beyond the latter would be cut.
             _ if target.length < 64 && bits >> target.length != 0 => {
                 visitor.boolean(target, value, u64::from(value))
             }
@@ -400,7 +400,7 @@ impl<V: Visitor> Visitor for Mover<'_, V> {
         let mut scratch = std::mem::take(&mut self.losses.scratch);
         scratch.clear();
         scratch.extend(self.packet.get(begin..).unwrap_or_default().iter().take(length.unwrap_or(0)));
-        // Where there are no bits, there is nothing to be had of them.
+        // Without bits, there is no content: fill with zeros.
         scratch.resize(length.unwrap_or(0), 0);
         self.pass_bytes(field, &scratch);
         self.losses.scratch = scratch;
@@ -421,7 +421,7 @@ impl<V: Visitor> Mover<'_, V> {
     fn pass_text(&mut self, field: Field<'_>, value: Text<'_>) {
         let Some(node_move) = self.moves.get(field.index()).copied() else { return };
         let has_length = node_move.extra != NONE;
-        // A text of its own length can have U+0000 in it.
+        // A text with its own length can contain U+0000.
         let bytes = if has_length { value.raw } else { value.bytes };
         let Some((node_move, target)) = self.enter(field, bytes.len() as u64) else { return };
         let mut text = Text { bytes, raw: value.raw, encoding: value.encoding };

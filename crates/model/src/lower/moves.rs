@@ -1,81 +1,80 @@
-//! How values move from a class to what it was lowered to.
+//! Moves of values from a class to its lowered class.
 
 use crate::plan::steps::NodeId;
 
-/// Of nodes that there are none of.
+/// Absent node.
 pub(super) const NONE: NodeId = NodeId::MAX;
 
-/// How a field becomes fields of the lowered class.
+/// Fields of the lowered class that a field becomes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NodeMove {
-    /// The field that its value is moved to.
+    /// Field that receives its value.
     pub(super) target: NodeId,
-    /// A structure around that field and the one before it, where there is no other structure.
+    /// Structure around that field and the one before it, if there is no other structure.
     pub(super) wrap: NodeId,
-    /// The field before it, which says its length, whether it is there, or which option it is.
+    /// Field before it, with its length, presence or option.
     pub(super) extra: NodeId,
-    /// Of a BLOB that becomes an array its elements; of an optional field that becomes a variant the option
-    /// that stands for none.
+    /// Elements of the array that a BLOB becomes, or the empty option of the variant that an optional field becomes.
     pub(super) inner: NodeId,
-    /// Of an optional field: the member that says the length of the field in it. It lies before the optional field.
+    /// Member before an optional field that contains the length of its inner field.
     pub(super) hoisted: NodeId,
     pub(super) kind: MoveKind,
 }
 
 impl NodeMove {
-    /// A field of which nothing is left.
+    /// Move of a dropped field.
     pub(super) const DROPPED: Self =
         Self { target: NONE, wrap: NONE, extra: NONE, inner: NONE, hoisted: NONE, kind: MoveKind::Dropped };
 }
 
-/// What happens to a value.
+/// Conversion of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MoveKind {
-    /// Nothing, but that there may be a field before it.
+    /// Unchanged, possibly with a field before it.
     Same,
-    /// It is left out, with all that is in it.
+    /// Dropped, with all nested fields.
     Dropped,
-    /// Bits of any kind become an unsigned integer.
+    /// Bits of any kind to an unsigned integer.
     Unsigned,
-    /// A bit map becomes a bit array.
+    /// Bit map to bit array.
     BitArray,
-    /// A text is written in UTF-8.
+    /// Text to UTF-8.
     Transcoded,
-    /// A text ends at its first U+0000.
+    /// Text that ends at its first U+0000.
     Terminated,
-    /// A GUID or a union becomes its bytes; also where a BLOB becomes an array.
+    /// GUID or union to its bytes, also BLOB to array.
     Bytes,
-    /// An optional field becomes a variant.
+    /// Optional field to variant.
     OptionalAsVariant,
-    /// No bits become a structure without members.
+    /// No bits to a structure without members.
     NullAsStructure,
 }
 
-/// How far a lowered scope is from what it was.
+/// Difference between a lowered scope and its source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fit {
     /// The classes are equal.
     #[default]
     Same,
-    /// The classes differ, but bits of one are bits of the other.
+    /// The classes differ, but the bits of one are valid for the other.
     SameBits,
     /// The bits differ.
     Moved,
 }
 
-/// How the fields of a scope move.
+/// Moves of the fields of a scope.
 #[derive(Debug, Default)]
 pub struct ScopeMoves {
-    /// By node of the plan of the scope.
+    /// Moves by node of the plan of the scope.
     pub(super) moves: Box<[NodeMove]>,
-    /// How far the lowered scope is from what it was.
+    /// Difference of the lowered scope from its source.
     pub(super) fit: Fit,
-    /// Which member of the lowered scope each member is; None: it is dropped.
+    /// Index of each member in the lowered scope; `None` if dropped.
     pub(super) members: Vec<Option<usize>>,
 }
 
 impl ScopeMoves {
-    /// How far the lowered scope is from what it was.
+    /// Returns the difference of the lowered scope from its source.
     #[must_use]
     pub fn fit(&self) -> Fit {
         self.fit

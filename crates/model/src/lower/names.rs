@@ -1,15 +1,15 @@
-//! Names as formats can have them.
+//! Names that formats allow.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-/// Whether a name is an identifier of C.
+/// Returns `true` if a name is an identifier of C.
 pub(super) fn is_identifier(name: &str) -> bool {
     let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_';
     name.starts_with(is_letter) && name.chars().all(|c| is_letter(c) || c.is_ascii_digit())
 }
 
-/// The identifier that a name becomes, and which is no reserved word.
+/// Converts a name to an identifier that is no reserved word.
 pub(super) fn identifier(name: &str, is_reserved: impl Fn(&str) -> bool) -> Cow<'_, str> {
     if is_identifier(name) && !is_reserved(name) {
         return Cow::Borrowed(name);
@@ -25,11 +25,11 @@ pub(super) fn identifier(name: &str, is_reserved: impl Fn(&str) -> bool) -> Cow<
     Cow::Owned(identifier)
 }
 
-/// Names that differ, for instance those of the members of a structure.
+/// Set of unique names, for instance of the members of a structure.
 #[derive(Debug, Default)]
 pub(super) struct UniqueNames {
     taken: HashSet<String>,
-    /// Smallest number that was not tried yet as a suffix of a name.
+    /// Lowest untried number for the suffix of a name.
     next_numbers: HashMap<String, u64>,
 }
 

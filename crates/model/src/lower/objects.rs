@@ -1,4 +1,4 @@
-//! What is lowered beside field classes: the trace, its clocks, its data stream classes.
+//! Lowering of the trace, its clocks and its data stream classes, beside field classes.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::loss_table::{Loss, LossKind, LossTable};
 use super::names::{UniqueNames, identifier};
 use crate::{ClockOrigin, EventRecordClass, FieldClass, FieldKind, Member, TraceClass, Value};
 
-/// Lowers what is not in field classes and event record classes.
+/// Lowers everything but field classes and event record classes.
 pub(super) fn lower_objects(class: &mut TraceClass, capabilities: &Capabilities, losses: &mut LossTable) {
     let mut lose = |kind, what: String| {
         losses.add(Loss { kind, class: String::new(), field: String::new(), what }, 1);
@@ -19,7 +19,7 @@ pub(super) fn lower_objects(class: &mut TraceClass, capabilities: &Capabilities,
         }
     };
     if !capabilities.trace_names {
-        // A name that there is no room for is worth a line of the environment.
+        // A name that the format cannot store is worth a line of the environment.
         let name = class.name.take();
         let has_room = capabilities.environment != Environment::None;
         let is_new = |name: &String| !name.is_empty() && class.environment("trace_name").is_none();
@@ -108,7 +108,7 @@ fn lower_stream(class: &mut TraceClass, index: usize, capabilities: &Capabilitie
     }
 }
 
-/// Lowers what an event record class says beside its field classes.
+/// Lowers properties of an event record class beside its field classes.
 pub(super) fn lower_event(class: &mut EventRecordClass, capabilities: &Capabilities, losses: &mut LossTable) {
     let name = class.name.clone().unwrap_or_default();
     let mut drop = |was_there: bool, what: &str| {
@@ -137,7 +137,7 @@ pub(super) fn lower_event(class: &mut EventRecordClass, capabilities: &Capabilit
     }
 }
 
-/// Takes the attributes of members and options away; whether there were any.
+/// Removes the attributes of members and options. Returns `true` if there were any.
 fn strip_members(class: &mut Arc<FieldClass>) -> bool {
     fn has_any(class: &FieldClass, depth: u32) -> bool {
         if depth > 1000 {
@@ -184,7 +184,7 @@ fn strip_members(class: &mut Arc<FieldClass>) -> bool {
     had_any
 }
 
-/// Gives clocks ids that are identifiers and differ.
+/// Gives clocks unique ids that are identifiers.
 fn rename_clocks(class: &mut TraceClass, is_reserved: fn(&str) -> bool, losses: &mut LossTable) {
     let mut names = UniqueNames::default();
     for clock in &mut class.clocks {
@@ -200,8 +200,8 @@ fn rename_clocks(class: &mut TraceClass, is_reserved: fn(&str) -> bool, losses: 
     }
 }
 
-/// Gives clocks ids that differ, and names where others refer to them by these: lines of any program can have two clocks
-/// of one id.
+/// Gives clocks unique ids, and unique names if others refer to them by name: JSON Lines of any program can
+/// have two clocks with one id.
 fn distinguish_clocks(class: &mut TraceClass, by_name: bool, losses: &mut LossTable) {
     let (mut ids, mut names) = (UniqueNames::default(), UniqueNames::default());
     let mut distinguish = |source: &mut String, taken: &mut UniqueNames| {

@@ -1,4 +1,4 @@
-//! Payloads that get more members than the source has in them: those of the context, and the message.
+//! Payloads with more members than in the source: those of the context, and the message.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::plan::steps::NodeId;
 use crate::{EventRecordClass, FieldClass, FieldKind, Meaning, Member, Scope};
 
 impl TraceLowerer<'_> {
-    /// Lowers the specific context of a class into its payload, before the members of that.
+    /// Lowers the specific context of a class into its payload, before the payload's own members.
     pub(super) fn joined(
         &mut self,
         class: &mut EventRecordClass,
@@ -45,7 +45,7 @@ impl TraceLowerer<'_> {
         (context, payload)
     }
 
-    /// Adds a member to the payload that has the whole message; gives its node.
+    /// Adds a member with the whole message to the payload and returns its node.
     pub(super) fn add_message(&mut self, class: &mut EventRecordClass, moves: &mut ScopeMoves) -> NodeId {
         let (mut members, minimum_alignment) = match class.payload.as_deref().map(|root| &root.kind) {
             Some(FieldKind::Structure { members, minimum_alignment }) => {

@@ -1,4 +1,4 @@
-//! What fields become in which there are no other fields, but for the bytes of an array.
+//! Lowering of fields without nested fields, except for the bytes of an array.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl ClassLowerer<'_> {
-    /// An unsigned integer of the same bits.
+    /// Makes an unsigned integer of the same bits.
     pub(super) fn unsigned(
         &mut self,
         at: usize,
@@ -35,7 +35,7 @@ impl ClassLowerer<'_> {
         BitField::new(bits.length, bits.byte_order, bits.alignment)
     }
 
-    /// `length`: its bits, if these are fixed.
+    /// Lowers the properties of an integer of `length` bits, if fixed.
     pub(super) fn integer(&mut self, integer: &IntegerProperties, length: Option<u64>) -> IntegerProperties {
         let mut integer = integer.clone();
         self.mappings(&mut integer, length);
@@ -105,7 +105,7 @@ impl ClassLowerer<'_> {
         }
     }
 
-    /// An array of bytes.
+    /// Makes an array of bytes.
     pub(super) fn bytes(&mut self, at: usize, length: Length, alignment: u64) -> FieldKind {
         self.moves[at].kind = MoveKind::Bytes;
         self.moves[at].inner = self.allocate();

@@ -1,4 +1,4 @@
-//! The rules of lowering, one by one: what a class becomes, how its values move, what the table of losses says.
+//! Tests of each rule of lowering: the lowered class, the moved values, and the loss table.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::{
     Uuid, VariableLengthValue, VariantOption, Visitor, WallClock, Wide,
 };
 
-/// Notes what it visits: names of members, kinds and values.
+/// Records visited fields: names of members, kinds and values.
 #[derive(Default)]
 struct Notes(String);
 
@@ -117,7 +117,8 @@ fn mappings() -> Mappings {
 /// Writes a value.
 type PushValue = fn(&mut EventValues);
 
-/// Lowers the member `m` of a payload, and gives what visits its value and the lines of the table of losses.
+/// Lowers the member `m` of a payload, and returns its class, the visited value and the lines of the loss
+/// table.
 fn lower(
     capabilities: Capabilities,
     member: Arc<FieldClass>,
@@ -193,7 +194,7 @@ fn bits_become_unsigned_integers() {
         assert_eq!(moved, expected);
         assert!(losses.len() == 1 && losses[0].ends_with("-> unsigned integer (1)"), "{losses:?}");
     }
-    // Where there are bit arrays, a bit map is one.
+    // With bit arrays, a bit map becomes one.
     let (payload, moved, _) = lower(
         Capabilities { empty_bit_maps: false, ..ALL },
         class(FieldKind::BitMap { bits: bits(16), flags: Mappings::default() }),
@@ -231,7 +232,7 @@ fn variable_lengths_become_fixed_ones() {
     assert_eq!(moved, "{m=s-5}");
     let (payload, _, _) = lower(without, of(VariableLengthValue::Boolean), |values| values.push(true));
     assert!(matches!(member(&payload, 0).1, FieldKind::Boolean(bits) if bits.length == 8));
-    // What does not fit is the nearest number, and is counted.
+    // A number that does not fit becomes the nearest one, and is counted.
     let unsigned = || VariableLengthValue::Integer(IntegerProperties::default());
     let (_, moved, losses) = lower(without, of(unsigned()), |values| {
         values.push(FieldValue::Wide(Wide { words: &[1, 1], length: 70, signed: false }));
@@ -255,7 +256,7 @@ fn texts_in_other_encodings_become_utf8() {
     assert_eq!(member(&payload, 0).1, &expected);
     assert_eq!(moved, "{m=\"häß\"}");
     assert!(losses.len() == 1 && losses[0].starts_with("lowered"), "{losses:?}");
-    // Half of a pair is no text: U+FFFD, which is counted.
+    // Half of a pair is invalid: it becomes U+FFFD, and is counted.
     let (_, moved, losses) = lower(without, text(StringLength::NullTerminated), |values| {
         values.push(FieldValue::Text(&[0x41, 0, 0, 0xd8]));
     });

@@ -1,4 +1,4 @@
-//! A trace as a format can have it.
+//! Traces adapted to a format.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -24,7 +24,7 @@ use crate::{
     MemberIndex, Packet, Scope, StringEncoding, Text, Trace, TraceClass, Visitor,
 };
 
-/// A trace as a format can have it, and how values move there.
+/// A trace adapted to the capabilities of a format, and the moves of values to it.
 #[derive(Debug)]
 pub struct LoweredTrace {
     source: Arc<Trace>,
@@ -36,47 +36,47 @@ pub struct LoweredTrace {
     losses: Mutex<LossTable>,
 }
 
-/// How events of a data stream class move.
+/// Moves of the events of a data stream class.
 #[derive(Debug)]
 pub struct LoweredStream {
     packet_context: ScopeMoves,
-    /// Of fields of the packet header, into the packet context.
+    /// Moves of fields of the packet header into the packet context.
     of_packet_header: Option<ScopeMoves>,
     event_record_header: ScopeMoves,
     common_context: ScopeMoves,
-    /// Of fields of the event record header, into the common context.
+    /// Moves of fields of the event record header into the common context.
     of_event_header: Option<ScopeMoves>,
-    /// Into the common context.
+    /// Moves of the resource into the common context.
     resource: Option<ScopeMoves>,
     declared: Vec<Arc<LoweredEvent>>,
     ids: ClassIds,
     dynamic: Mutex<HashMap<usize, Arc<LoweredEvent>>>,
 }
 
-/// How events of an event record class move.
+/// Moves of the events of an event record class.
 #[derive(Debug)]
 pub struct LoweredEvent {
     /// Index of the data stream class.
     pub data_stream_class: usize,
     specific_context: ScopeMoves,
     payload: ScopeMoves,
-    /// True if the members of the specific context are the first ones of the payload.
+    /// `true` if the members of the specific context are the first ones of the payload.
     joins_payload: bool,
-    /// Writes the message, to the node of this number.
+    /// Writer of the message, and the node that receives it.
     text: Option<(NodeId, LogText)>,
     plans: Plans,
-    /// How far all scopes together are from what they were.
+    /// Difference of all scopes from their sources.
     fit: Fit,
 }
 
-/// Where the plans of a lowered class are.
+/// Plans of a lowered class.
 #[derive(Debug)]
 enum Plans {
     Declared { trace: Arc<Trace>, stream: usize, index: usize },
     Dynamic(Arc<DynamicClass>),
 }
 
-/// What was counted while events of a class were moved.
+/// Losses counted while moving events of a class.
 #[derive(Clone, Debug, Default)]
 pub struct EventLosses {
     event_record_header: ValueLosses,
@@ -87,14 +87,14 @@ pub struct EventLosses {
     text: String,
 }
 
-/// What is counted and kept while packet headers and contexts of a data stream are moved.
+/// Losses counted while moving packet headers and contexts of a data stream.
 #[derive(Clone, Debug, Default)]
 pub struct PacketLosses {
     header: ValueLosses,
     context: ValueLosses,
 }
 
-/// The parts of a lowered event record class before it is compiled.
+/// Parts of a lowered event record class before it is compiled.
 struct EventParts {
     class: EventRecordClass,
     specific_context: ScopeMoves,
@@ -104,11 +104,11 @@ struct EventParts {
 }
 
 impl LoweredTrace {
-    /// Lowers the class of a trace. `complete` can change the lowered class before it is compiled, as far as events
-    /// do not move there: packet headers and contexts and event record headers, where the source has none.
+    /// Lowers the class of a trace. `complete` can change the lowered class before it is compiled, but only scopes
+    /// without moved values: packet headers and contexts and event record headers that the source does not have.
     ///
     /// # Errors
-    /// If the lowered class cannot be compiled: this is so only if a limit is exceeded.
+    /// If the lowered class cannot be compiled, which only happens if it exceeds a limit.
     pub fn new(
         source: &Arc<Trace>,
         capabilities: &Capabilities,
@@ -128,25 +128,25 @@ impl LoweredTrace {
         Ok(Self { source, trace, capabilities, options, packet_header, streams, losses })
     }
 
-    /// The trace that is lowered.
+    /// Returns the source trace.
     #[must_use]
     pub fn source(&self) -> &Arc<Trace> {
         &self.source
     }
 
-    /// The trace as the format can have it.
+    /// Returns the trace adapted to the format.
     #[must_use]
     pub fn trace(&self) -> &Arc<Trace> {
         &self.trace
     }
 
-    /// How events of a data stream class move, by its index.
+    /// Returns the moves of the events of a data stream class, by its index.
     #[must_use]
     pub fn stream(&self, data_stream_class: usize) -> Option<&LoweredStream> {
         self.streams.get(data_stream_class)
     }
 
-    /// What was lost of classes, and what was [added](Self::add_losses).
+    /// Returns the losses of classes, and those [added](Self::add_losses).
     #[must_use]
     pub fn losses(&self) -> LossTable {
         self.lock().clone()
@@ -156,8 +156,8 @@ impl LoweredTrace {
         self.losses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether bits of packet headers and contexts, and of event record headers, are the same in a data stream
-    /// class; with all its declared event record classes, if `with_events`.
+    /// Returns `true` if the bits of packet headers and contexts, and of event record headers, stay the same
+    /// in a data stream class; with `with_events`, also those of all its declared event record classes.
     #[must_use]
     pub fn keeps_bits(&self, data_stream_class: usize, with_events: bool) -> bool {
         let Some(stream) = self.streams.get(data_stream_class) else { return false };
@@ -166,7 +166,7 @@ impl LoweredTrace {
             && (!with_events || stream.declared.iter().all(|event| event.fit <= Fit::SameBits))
     }
 
-    /// How events of the class of an event move. None if its data stream class is unknown.
+    /// Returns the moves of the events of an event's class. `None` if its data stream class is unknown.
     ///
     /// # Errors
     /// If the lowered class cannot be compiled.
@@ -267,8 +267,8 @@ impl LoweredTrace {
         packet.visit(scope, &mut Mover::new(visitor, &moves.moves, target, bytes, losses, ends))
     }
 
-    /// How far the event record header, a context or the payload of a class of events is from what it was; None: there
-    /// is no such scope in events.
+    /// Returns the difference of the event record header, a context or the payload of a class from its
+    /// source; `None` if its events have no such scope.
     #[inline]
     #[must_use]
     pub fn fit(&self, lowered: &LoweredEvent, scope: Scope) -> Option<Fit> {
@@ -287,8 +287,8 @@ impl LoweredTrace {
         }
     }
 
-    /// Passes the fields of a scope of an event to `visitor`, as fields of the lowered class: the event record header,
-    /// a context or the payload.
+    /// Passes the fields of a scope of an event to `visitor`, as fields of the lowered class: the event
+    /// record header, a context or the payload.
     ///
     /// # Errors
     /// See [`Event::visit`].
@@ -393,7 +393,7 @@ impl LoweredTrace {
                 event.visit(scope, &mut Mover::new(visitor, moves, target, bytes, own, none))?;
                 if let Some((node, text)) = &lowered.text {
                     losses.text.clear();
-                    // To write into memory cannot fail; what it writes is for people.
+                    // Writing to memory cannot fail; the text is for display.
                     let _ = (text.write)(event, &mut losses.text);
                     let message = losses.text.as_bytes();
                     let message = message.split(|byte| *byte == 0).next().unwrap_or_default();
@@ -407,7 +407,7 @@ impl LoweredTrace {
         }
     }
 
-    /// Adds what was counted while events of a class were moved.
+    /// Adds losses counted while moving events of a class.
     pub fn add_losses(&self, lowered: &LoweredEvent, class_index: usize, losses: &EventLosses) {
         let source = self.source.plans.data_streams.get(lowered.data_stream_class);
         let declared = source.and_then(|stream| stream.event_records.get(class_index));
@@ -440,7 +440,7 @@ impl LoweredTrace {
         }
     }
 
-    /// Adds what was counted while packet headers and contexts of a data stream class were moved.
+    /// Adds losses counted while moving packet headers and contexts of a data stream class.
     pub fn add_packet_losses(&self, data_stream_class: usize, losses: &PacketLosses) {
         let plans = &self.source.plans;
         let stream = plans.data_streams.get(data_stream_class);
@@ -450,13 +450,13 @@ impl LoweredTrace {
         add_value_losses(&mut table, &losses.context, context, Scope::PacketContext, "");
     }
 
-    /// Adds a loss that a writer has found.
+    /// Adds a loss that a writer found.
     pub fn lose(&self, loss: Loss, count: u64) {
         self.lock().add(loss, count);
     }
 }
 
-/// Adds what was counted in a scope of the class of this name, or of all of them.
+/// Adds losses counted in a scope of the class of this name, or of all classes.
 fn add_value_losses(
     table: &mut LossTable,
     losses: &ValueLosses,
@@ -478,7 +478,7 @@ fn add_value_losses(
     }
 }
 
-/// The scope and the names that lead to a node.
+/// Scope and names on the path to a node.
 fn path_of(plan: &Plan, node: NodeId, scope: Scope) -> String {
     let mut names = Vec::new();
     let mut next = Some(node);
@@ -494,7 +494,7 @@ fn path_of(plan: &Plan, node: NodeId, scope: Scope) -> String {
     path
 }
 
-/// Passes the members of a resource on of which none is there: those that can be absent.
+/// Passes on the optional members of an absent resource as absent.
 fn absent<V: Visitor>(resource: &Plan, visitor: &mut V) {
     for node in (0..).map_while(|member| resource.member(member)) {
         let field = Field::new(resource, node as NodeId, 0, 0);
@@ -506,11 +506,11 @@ fn absent<V: Visitor>(resource: &Plan, visitor: &mut V) {
 }
 
 impl LoweredEvent {
-    /// The plans of the lowered class.
+    /// Returns the plans of the lowered class.
     #[must_use]
     pub fn plans(&self) -> &EventRecordPlans {
         match &self.plans {
-            // They were there when this was made.
+            // They existed when this was made.
             Plans::Declared { trace, stream, index } => {
                 &trace.plans.data_streams[*stream].event_records[*index]
             }
@@ -518,13 +518,14 @@ impl LoweredEvent {
         }
     }
 
-    /// The lowered class.
+    /// Returns the lowered class.
     #[must_use]
     pub fn class(&self) -> &Arc<EventRecordClass> {
         &self.plans().class
     }
 
-    /// How far all its scopes behind the event record header are from what they were, the common context included.
+    /// Returns the difference of all its scopes after the event record header from their sources, including
+    /// the common context.
     #[must_use]
     pub fn fit(&self) -> Fit {
         self.fit
@@ -553,7 +554,7 @@ impl TraceLowerer<'_> {
         for (index, stream) in class.data_streams.iter_mut().enumerate() {
             parts.push(self.stream(&source, index, stream, &header));
         }
-        // Event record classes can look at the whole class of their data stream.
+        // Event record classes can see the whole class of their data stream.
         for (index, stream) in parts.iter_mut().enumerate() {
             let plans = &source.plans.data_streams[index];
             let clock = class.data_streams[index].default_clock;
@@ -615,7 +616,7 @@ impl TraceLowerer<'_> {
                 class.common_context = common.class;
                 (common.moves, common.of_header, None)
             }
-            // Where an event comes from is shown before what its context is: so it comes first.
+            // The origin of an event is shown before its context, so it comes first.
             Some(resource) => {
                 let minimum_alignment = match class.common_context.as_deref().map(|root| &root.kind) {
                     Some(FieldKind::Structure { minimum_alignment, .. }) => *minimum_alignment,
@@ -691,7 +692,7 @@ impl TraceLowerer<'_> {
             text = Some((self.add_message(&mut class, &mut payload_moves), log_text));
         }
         lower_event(&mut class, self.capabilities, self.losses);
-        // Annotations that there are name members by what they are called.
+        // Existing annotations name members by their source names.
         let has_moved = common_context.fit.max(specific_context.fit).max(payload_moves.fit) > Fit::Same;
         let is_annotated = has_moved && class.attributes.get(NAMESPACE).is_some();
         if (self.options.annotates || is_annotated)
@@ -706,7 +707,7 @@ impl TraceLowerer<'_> {
     }
 }
 
-/// What members of lowered scopes mean.
+/// Meanings of the members of lowered scopes.
 fn lowered_meanings(
     meanings: &Meanings,
     common_context: &ScopeMoves,

@@ -11,26 +11,24 @@ use super::steps::{NodeId, Op, Plan, SkipSteps};
 use super::tree::Left;
 use crate::{FieldClass, Limits, TraceClass};
 
-/// Memory that an event record class takes beside its classes and nodes: its plans, and what readers know of
+/// Memory of an event record class beside its classes and nodes: its plans, and data that readers keep for
 /// it.
 const EVENT_RECORD_CLASS: u64 = size_of::<EventRecordPlans>() as u64 + 200;
 
-/// Most fields that all event record classes whose scopes are joined may have together: the common context counts
-/// again for each of them.
+/// Maximum number of fields of all event record classes whose scopes are joined: the common context counts
+/// for each of them.
 const JOINED_NODES: usize = 1 << 18;
 
 impl TracePlans {
     /// Compiles a trace class.
     ///
     /// # Errors
-    /// If field locations lead to no field that fits (up to 1,000 of them are reported), or if the classes
-    /// exceed `limits`.
+    /// If field locations lead to no suitable field (up to 1,000 are reported), or the classes exceed `limits`.
     pub fn compile(trace: &TraceClass, limits: &Limits) -> Result<Self, PlanError> {
         Self::compile_by_rules(trace, limits, &[]).map(|(plans, _)| plans)
     }
 
-    /// The same, and where field locations do not keep these rules, though all can be decoded: up to 256
-    /// such places.
+    /// Like [`TracePlans::compile`], and returns up to 256 field locations that can be decoded but break these rules.
     ///
     /// # Errors
     /// As [`TracePlans::compile`].
@@ -50,7 +48,7 @@ impl TracePlans {
                 packet_context: tree(&class.packet_context, &mut left)?,
                 event_record_header: tree(&class.event_record_header, &mut left)?,
                 common_context: tree(&class.common_context, &mut left)?,
-                // A format has it, not a file: limits are for those.
+                // Formats define it, not files, to which limits apply.
                 resource: tree_of_format(&class.resource)?,
                 event_records: Vec::new(),
                 slots: 0,
@@ -98,14 +96,14 @@ impl TracePlans {
     }
 }
 
-/// The tree of a class that depends on nothing that was read.
+/// Tree of a class that does not depend on input.
 fn tree_of_format(class: &Option<Arc<FieldClass>>) -> Result<Option<Plan>, PlanError> {
     let limits = Limits::default();
     class.as_ref().map(|class| Plan::tree(class, &mut Left::new(&limits), &limits)).transpose()
 }
 
 impl Plan {
-    /// Compiles the steps of structures, when the slots are known. Gives the layouts of the nodes.
+    /// Compiles the steps of structures after the slots are assigned. Returns the layouts of the nodes.
     ///
     /// # Errors
     /// If too many fields may have no bits.
@@ -128,7 +126,7 @@ impl Plan {
                 *elements = found;
             }
         }
-        // Children come after their parents, so backwards each is known before it is needed.
+        // Children come after their parents: in reverse order, each layout is known before it is needed.
         let mut layouts: Vec<Option<Layout>> = vec![None; count];
         for id in (0..count).rev() {
             layouts[id] = self.layout(id as NodeId, &layouts);
@@ -154,7 +152,7 @@ impl Plan {
         Ok(layouts)
     }
 
-    /// Whether an instance of the node may have no bits.
+    /// Returns `true` if an instance of the node may have no bits.
     fn may_be_empty(&self, id: NodeId, known: &[bool]) -> bool {
         let is_empty = |id: &NodeId| known[*id as usize];
         match &self.node(id).op {

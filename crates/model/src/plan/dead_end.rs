@@ -1,9 +1,9 @@
-//! Why a field location cannot be resolved.
+//! Reasons why a field location cannot be resolved.
 
 use super::steps::{NodeId, Plan};
 use crate::{FieldKind, Member, TextPosition};
 
-/// What a located field is needed for.
+/// Purpose of a located field.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Need {
     Length,
@@ -11,7 +11,7 @@ pub(super) enum Need {
     IntegerSelector,
 }
 
-/// What is wrong with a location, for people.
+/// A problem of a location, for messages.
 pub(super) struct Trouble {
     pub(super) position: TextPosition,
     pub(super) reason: String,
@@ -19,25 +19,25 @@ pub(super) struct Trouble {
     pub(super) found: String,
 }
 
-/// Why a way to a field ends at a node. There can be very many for one location, of which one is reported:
-/// only that one gets a text.
+/// End of a path that does not lead to a field. There can be very many for one location, and only the one
+/// that is reported gets a text.
 pub(super) enum DeadEnd<'a> {
-    /// The path goes further out than the root field.
+    /// The path leaves the root field.
     LeavesRoot(NodeId),
     /// A structure has no member of this name, the last one of the path or another one.
     NoMember { structure: NodeId, name: &'a str, is_last: bool },
-    /// It has no members at all.
+    /// The node has no members.
     NoStructure { node: NodeId, name: &'a str },
-    /// The element of an array that the field which needs it is not in.
+    /// The element of an array that does not contain the dependent field.
     OtherElement(NodeId),
-    /// A field of another kind than the one that is needed.
+    /// A field of another kind than needed.
     WrongKind(NodeId),
     /// A field that is decoded later.
     Later(NodeId),
 }
 
 impl DeadEnd<'_> {
-    /// What is said of the end of a way.
+    /// Describes the end of a path.
     pub(super) fn trouble(&self, plan: &Plan, need: Need) -> Trouble {
         let (node, reason, expected, found) = match self {
             Self::LeavesRoot(node) => {
@@ -57,10 +57,10 @@ impl DeadEnd<'_> {
             }
             Self::NoStructure { node, name } => {
                 let found = plan.node(*node).class.describe();
-                (node, format!("there is nothing called `{name}` in it"), "a structure", found)
+                (node, format!("`{name}` is not in a structure"), "a structure", found)
             }
             Self::OtherElement(node) => {
-                let reason = "the element of an array that does not contain the field cannot be reached";
+                let reason = "the path leads into an array that does not contain the field";
                 let found = plan.node(*node).class.describe();
                 (node, reason.to_owned(), "a field outside of arrays", found)
             }
@@ -74,20 +74,20 @@ impl DeadEnd<'_> {
             }
             Self::Later(node) => {
                 let reason = "the field comes after the one that needs it".to_owned();
-                (node, reason, "a field that is decoded before", plan.node(*node).class.describe())
+                (node, reason, "an earlier field", plan.node(*node).class.describe())
             }
         };
         Trouble { position: plan.node(*node).class.declared_at.0, reason, expected, found }
     }
 }
 
-/// How many names of members a message lists.
+/// Maximum number of member names in a message.
 const LISTED: usize = 16;
 
-/// Of a longer name, this many characters are in a message.
+/// Maximum number of characters of a name in a message.
 const LONGEST: usize = 100;
 
-/// The names of a structure's members for a message, which is of some length however many there are.
+/// Names of a structure's members for a message, with bounded length.
 fn listed(members: &[Member]) -> String {
     let name = |member: &Member| {
         let name = member.location_name();

@@ -1,45 +1,45 @@
-//! Why no plan can be made of a class.
+//! Errors of making plans.
 
 use std::fmt;
 
 use super::steps::Slot;
 use crate::{FieldLocation, TextPosition};
 
-/// Why no plan can be made.
+/// Reason why no plan can be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
     /// More field classes than allowed.
     #[error("more than {0} field classes after aliases were expanded")]
     FieldClasses(u64),
-    /// It takes more memory than allowed, in bytes.
+    /// More memory than allowed, in bytes.
     #[error(
-        "the description takes too much memory: what is compiled of it does not fit into the {0} bytes that are left of the limit"
+        "the description takes too much memory: its compiled form exceeds the remaining {0} bytes of the limit"
     )]
     Description(u64),
     /// More fields of one root field may have no bits than allowed.
     #[error("more than {0} fields of one root field may have no bits at all")]
     EmptyFields(u64),
-    /// Nested too deeply.
+    /// Nesting that is too deep.
     #[error("field classes nested more than {0} levels deep")]
     Depth(u32),
-    /// More values have to be kept for other fields than there are slots.
+    /// More values needed by other fields than there are slots.
     #[error("more than {} fields are needed to decode other fields", Slot::MAX)]
     Slots,
     /// Field locations lead through too many classes.
-    #[error("finding the fields that others need takes more than {0} steps")]
+    #[error("resolving field locations takes more than {0} steps")]
     Steps(u64),
     /// A field location leads to no fitting field.
     #[error("{}", .0[0])]
     Locations(Vec<LocationProblem>),
-    /// What is to be added to the times of this clock puts them out of the range of 64-bit nanoseconds.
-    #[error("the offset of the clock `{0}` gets out of range")]
+    /// The offset added to this clock puts its times out of the range of 64-bit nanoseconds.
+    #[error("the offset of the clock `{0}` is out of range")]
     ClockOffset(String),
 }
 
 impl PlanError {
-    /// The name of the limit that was reached, a member of [`Limits`](crate::Limits); None
-    /// if it was none that can be set.
+    /// Returns the name of the limit that was reached, a member of [`Limits`](crate::Limits); `None` if it
+    /// cannot be set.
     #[must_use]
     pub fn limit(&self) -> Option<&'static str> {
         Some(match self {
@@ -52,22 +52,22 @@ impl PlanError {
     }
 }
 
-/// A field location that leads to no field that fits.
+/// A field location that leads to no suitable field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocationProblem {
-    /// Where the trouble is: the class where the search ended.
+    /// Position of the class at which the search ended.
     pub position: TextPosition,
-    /// Where the location is written.
+    /// Position of the location.
     pub location_position: TextPosition,
-    /// What encloses the field that needs the other one, from the outside in.
+    /// Path to the field that needs the other one, from the outside in.
     pub within: Vec<String>,
     /// The location.
     pub location: FieldLocation,
-    /// What is wrong.
+    /// Description of the problem.
     pub reason: String,
-    /// What was expected there.
+    /// Expected class.
     pub expected: &'static str,
-    /// What was found there.
+    /// Class found.
     pub found: String,
 }
 
@@ -85,7 +85,7 @@ impl fmt::Display for LocationProblem {
     }
 }
 
-/// A rule about located fields that one document has and others do not.
+/// A rule for located fields that only one document has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LocationRule {
@@ -95,6 +95,6 @@ pub enum LocationRule {
     SameOptional,
     /// The field is in no optional of another root field (PROP-2.0).
     NoOptional,
-    /// A selector that is unsigned selects nothing by values below 0.
+    /// An unsigned selector selects nothing by negative values.
     NoNegativeRange,
 }

@@ -6,8 +6,8 @@ use super::steps::{BitsKind, BlockField, FixedBlock, Load, NodeId, NodeRef, Op, 
 /// A plan, and the layouts of its nodes.
 type LaidOut<'a> = (&'a Plan, &'a [Option<Layout>]);
 
-/// The steps of plans that are run one behind the other, as one list; with the layouts of their nodes.
-/// None if they are not all structures whose steps take whole bytes.
+/// Joins the steps of plans that are run in sequence into one list, with the layouts of their nodes. `None`
+/// if they are not all structures whose steps take whole bytes.
 pub(super) fn join(plans: [Option<LaidOut<'_>>; 3]) -> Option<Box<[Step]>> {
     let mut builder = StepBuilder::new(8);
     for (i, (plan, layouts)) in (0..).zip(plans).filter_map(|(i, plan)| Some((i, plan?))) {
@@ -20,26 +20,25 @@ pub(super) fn join(plans: [Option<LaidOut<'_>>; 3]) -> Option<Box<[Step]>> {
     steps.iter().all(is_sound).then(|| steps.into())
 }
 
-/// Compiles the members of a structure into steps; or those of the structures that several plans are,
-/// one behind the other.
+/// Compiles the members of a structure, or of the root structures of several plans in sequence, into steps.
 #[derive(Default)]
 pub(super) struct StepBuilder {
     steps: Vec<Step>,
     block: Option<OpenBlock>,
-    /// What is known of the offset at which the next member may begin: at the beginning of a structure
-    /// all that its alignment says, after a field of unknown size nothing.
+    /// Known alignment of the next member: that of the structure at its beginning, 1 after a field of unknown
+    /// size.
     known: u64,
-    /// Which plan the members are of.
+    /// Number of the plan of the members.
     plan: u8,
 }
 
 impl StepBuilder {
-    /// Of a structure of this alignment.
+    /// Starts a structure of this alignment.
     pub(super) fn new(alignment: u64) -> Self {
         Self { known: alignment, ..Self::default() }
     }
 
-    /// What follows are the members of the structure of this alignment that another plan is.
+    /// Continues with the members of another plan's root structure, which has this alignment.
     pub(super) fn begin_plan(&mut self, plan: u8, alignment: u64) {
         self.plan = plan;
         if let Some(open) = &mut self.block
@@ -55,7 +54,7 @@ impl StepBuilder {
         }
     }
 
-    /// Adds a member of `plan`, with its layout if that is fixed.
+    /// Adds a member of `plan`, with its layout if fixed.
     pub(super) fn add(&mut self, plan: &Plan, member: NodeId, layout: Option<Layout>) {
         let node = NodeRef { id: member, plan: self.plan };
         let alignment = plan.node(member).alignment;
@@ -92,7 +91,7 @@ impl StepBuilder {
         self.steps.extend(self.block.take().map(OpenBlock::close));
     }
 
-    /// All steps.
+    /// Returns all steps.
     pub(super) fn finish(mut self) -> Vec<Step> {
         self.close();
         self.steps
@@ -118,7 +117,7 @@ impl OpenBlock {
     /// Adds a field of a plan.
     fn push(&mut self, plan: &Plan, mut field: BlockField, saves: bool) {
         match plan.node(field.node).op {
-            // It is only there to be got past.
+            // Padding is only skipped.
             Op::Bits(bits) if bits.kind == BitsKind::Padding && !bits.saved => {
                 self.has_padding = true;
                 return;
@@ -143,7 +142,7 @@ impl OpenBlock {
         let size = self.layout.size;
         let (mask, bytes) = (usize::try_from(self.alignment / 8 - 1), usize::try_from(size / 8));
         let is_sound = size % 8 == 0
-            // Of a greater alignment, an offset in the packet could overflow.
+            // With a larger alignment, an offset in the packet could overflow.
             && self.alignment <= 1 << 32
             && bytes.is_ok()
             && self.fields.iter().all(|field| field.load != Load::Any);

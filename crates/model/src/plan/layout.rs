@@ -1,4 +1,4 @@
-//! Which classes have a fixed layout.
+//! Classes with a fixed layout.
 
 use super::steps::{NodeId, Op, Plan, align};
 use crate::ByteOrder;
@@ -8,27 +8,27 @@ use crate::ByteOrder;
 pub(super) struct Layout {
     /// Size in bits.
     pub(super) size: u64,
-    /// Whether a value in it is saved.
+    /// `true` if a value in it is saved.
     pub(super) saves: bool,
     order: Order,
 }
 
-/// The byte orders that occur.
+/// Byte orders of the fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
-    /// None: the fields have no byte order.
+    /// No byte order.
     Any,
     Only(ByteOrder),
-    /// Both, never within one byte.
+    /// Both byte orders, never within one byte.
     Both,
 }
 
 impl Layout {
-    /// Of no fields.
+    /// Layout without fields.
     pub(super) const EMPTY: Self = Self { size: 0, saves: false, order: Order::Any };
 
-    /// Appends a field; gives its offset. None if that is no fixed layout: byte order changes
-    /// within a byte (decoding finds out and says so), or the size overflows.
+    /// Appends a field and returns its offset. `None` if the layout is not fixed: byte order changes within a
+    /// byte (reported when decoding), or the size overflows.
     pub(super) fn append(&mut self, field: Self, alignment: u64) -> Option<u64> {
         let offset = align(self.size, alignment)?;
         self.order = match (self.order, field.order) {
@@ -45,7 +45,7 @@ impl Layout {
         Some(offset)
     }
 
-    /// The byte order of the last field, if all have the same and that one ends within a byte.
+    /// Byte order of the last field, if all fields have the same order and it ends within a byte.
     pub(super) fn open_byte(self) -> Option<ByteOrder> {
         match self.order {
             Order::Only(order) if self.size % 8 != 0 => Some(order),
@@ -55,7 +55,7 @@ impl Layout {
 }
 
 impl Plan {
-    /// Layout of the node if every instance that begins aligned has the same.
+    /// Layout of the node, if all aligned instances have the same.
     pub(super) fn layout(&self, id: NodeId, layouts: &[Option<Layout>]) -> Option<Layout> {
         let node = self.node(id);
         let saves = !node.saves().is_empty();
@@ -65,9 +65,9 @@ impl Plan {
                 let order = if bits.big_endian { ByteOrder::BigEndian } else { ByteOrder::LittleEndian };
                 Some(Layout { size: bits.length, saves, order: Order::Only(order) })
             }
-            // What need not begin at a byte has to be looked at.
+            // The position within a byte must be checked.
             Op::StaticText(..) if node.alignment % 8 != 0 => None,
-            // Whether such a text is sound depends on what it says.
+            // Invalid sizes are reported when decoding.
             Op::StaticText(encoding, length) if length % encoding.unit() as u64 != 0 => None,
             Op::StaticText(_, length) | Op::StaticBlob(length) => size(length.checked_mul(8)?),
             Op::Guid => size(128),
@@ -86,12 +86,12 @@ impl Plan {
                     return size(0);
                 }
                 if layout.size == 0 {
-                    // How many elements without bits there may be is a matter of limits.
+                    // The number of elements without bits is limited.
                     return None;
                 }
                 let alignment = self.node(*element).alignment;
                 if alignment > node.alignment {
-                    // How far the first element is from the beginning depends on where that is.
+                    // The offset of the first element depends on the position of the array.
                     return None;
                 }
                 let stride = align(layout.size, alignment)?;

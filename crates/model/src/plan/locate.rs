@@ -1,4 +1,4 @@
-//! Finds the fields that field locations lead to.
+//! Finds the fields of field locations.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -13,35 +13,35 @@ use crate::{
     VariableLengthValue, VariantOption,
 };
 
-/// The trees of the scopes that a field can see, by the number of the scope.
+/// Trees of the scopes that a field can see, by the number of the scope.
 pub(super) type Scopes<'a> = [Option<&'a Plan>; 6];
 
-/// What each range that selects by one of several selectors costs of these steps: it takes memory.
+/// Steps charged for each range of a selection by one of several selectors, because it takes memory.
 const CHOICE_STEPS: usize = 64;
 
-/// Of how many fields that a location may lead to such rules are looked at.
+/// Maximum number of target fields of a location that are checked against rules.
 const MOST_TARGETS: usize = 16;
 
-/// The members of large structures, as indexes in the order of their names: searching each time would
-/// take members times locations.
+/// Members of large structures, as indexes in the order of their names: a linear search would take members
+/// times locations.
 pub(super) struct MemberNames {
     by_class: RefCell<HashMap<*const FieldClass, Vec<u32>>>,
-    /// How many more steps finding fields may take; at 0 all that is found counts for nothing.
+    /// Remaining steps of finding fields; at 0 all results are invalid.
     steps: Cell<u64>,
 }
 
 impl MemberNames {
-    /// Finding fields may take this number of steps.
+    /// Allows this number of steps.
     pub(super) fn new(steps: u64) -> Self {
         Self { by_class: RefCell::default(), steps: Cell::new(steps) }
     }
 
-    /// Whether there are no more steps: then all that is found counts for nothing.
+    /// Returns `true` if no steps remain: all results are invalid then.
     pub(super) fn is_exhausted(&self) -> bool {
         self.steps.get() == 0
     }
 
-    /// How many members are searched one by one.
+    /// Number of members that are searched one by one.
     const FEW: usize = 16;
 
     /// Index of the first member called `name` of a class with these members.
@@ -50,7 +50,7 @@ impl MemberNames {
             return members.iter().position(|member| member.is_called(name));
         }
         let mut all = self.by_class.borrow_mut();
-        // Classes stay where they are as long as their plans are made.
+        // The classes stay in place while their plans are made.
         let order = all.entry(Arc::as_ptr(class)).or_insert_with(|| {
             let mut order: Vec<u32> = (0..).take(members.len()).collect();
             order.sort_by_key(|index| &members[*index as usize].name);
@@ -67,11 +67,11 @@ impl MemberNames {
     }
 }
 
-/// Finds the field that another one needs.
+/// Search for the field that another one needs.
 pub(super) struct Search<'a> {
     pub(super) names: &'a MemberNames,
     pub(super) scopes: &'a Scopes<'a>,
-    /// The scope of the field that needs another one.
+    /// Scope of the dependent field.
     pub(super) scope: Scope,
     pub(super) plan: &'a Plan,
     pub(super) dependent: NodeId,
@@ -85,7 +85,7 @@ impl<'a> Search<'a> {
         let trouble_at_location = |reason: String, found: &str| Trouble {
             position: self.location.declared_at.0,
             reason,
-            expected: "a field that is decoded before",
+            expected: "an earlier field",
             found: found.to_owned(),
         };
         if scope > self.scope {
@@ -129,14 +129,14 @@ impl<'a> Search<'a> {
         Ok((scope, targets))
     }
 
-    /// A rule that the field does not keep; first of all the one that all documents have.
+    /// Returns a rule that the field breaks; the rule of all documents is checked first.
     pub(super) fn broken_rule(
         &self,
         scope: Scope,
         targets: &[NodeId],
     ) -> Option<(LocationRule, &'static str)> {
         let plan = self.scopes[scope as usize]?;
-        // Some of very many are enough: they are much alike.
+        // Very many targets are much alike, so checking some of them is enough.
         let targets = targets.get(..MOST_TARGETS).unwrap_or(targets);
         let ranges: &mut dyn Iterator<Item = &RangeSet> = match &self.plan.node(self.dependent).class.kind {
             FieldKind::Optional { ranges, .. } => &mut ranges.iter(),
@@ -174,8 +174,8 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// By target and option, the values that select the option: where the rules of PROP-1.0 hold, those
-    /// that have its name as their label. None: they are the same for all targets.
+    /// Returns the values that select each option, by target and option: under the rules of PROP-1.0, those
+    /// with the option's name as their label. `None` if they are the same for all targets.
     pub(super) fn choices(&self, scope: Scope, targets: &[NodeId]) -> Option<Vec<Vec<RangeSet>>> {
         let FieldKind::Variant { options, .. } = &self.plan.node(self.dependent).class.kind else {
             return None;
@@ -211,7 +211,7 @@ impl<'a> Search<'a> {
         self.names.steps.set(left);
     }
 
-    /// Goes on from all of `ids`, or if the location says so, from those that fit, at least one.
+    /// Continues from all of `ids`, or if the location allows it, from at least one that fits.
     fn follow(
         &self,
         ids: Vec<NodeId>,
@@ -236,7 +236,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The nearest structure from `id` upwards in the scope of the dependent field.
+    /// Nearest structure from `id` upwards in the scope of the dependent field.
     fn structure_around(&self, mut id: Option<NodeId>) -> Option<NodeId> {
         while let Some(node) = id {
             if matches!(self.plan.node(node).op, Op::Structure { .. }) {
@@ -247,7 +247,7 @@ impl<'a> Search<'a> {
         None
     }
 
-    /// Whether `id` encloses the dependent field.
+    /// Returns `true` if `id` encloses the dependent field.
     fn encloses(&self, scope: Scope, id: NodeId) -> bool {
         if scope != self.scope {
             return false;
@@ -262,7 +262,7 @@ impl<'a> Search<'a> {
         false
     }
 
-    /// The members called `name` within the node, through arrays, optionals and variants.
+    /// Finds the members called `name` in the node, through arrays, optionals and variants.
     fn member(
         &self,
         plan: &Plan,
@@ -306,8 +306,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The options of a variant that count: of one that encloses the dependent field only the one
-    /// that it is in, since that one is selected.
+    /// Possible options of a variant: if it encloses the dependent field, only the option that contains that,
+    /// since that one is selected.
     fn options(&self, scope: Scope, variant: NodeId, options: &[NodeId]) -> Vec<NodeId> {
         let is_option = |id: &NodeId| self.plan.node(*id).parent == Some(variant);
         let own = match scope == self.scope {
@@ -317,7 +317,7 @@ impl<'a> Search<'a> {
         own.map_or_else(|| options.to_vec(), |option| vec![option])
     }
 
-    /// The fields with the value: the node, or what it can be.
+    /// Finds the fields with the value: the node, or its alternatives.
     fn targets(
         &self,
         plan: &Plan,
@@ -366,12 +366,12 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The nodes around a node, from the inside out.
+/// Ancestors of a node, from the inside out.
 fn ancestors(plan: &Plan, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
     std::iter::successors(plan.node(id).parent, |id| plan.node(*id).parent)
 }
 
-/// The path without steps into a member and back out of it: those need no such member.
+/// Path without steps into a member and back out of it: these do not require the member to exist.
 fn without_detours(path: &[LocationStep]) -> Vec<&LocationStep> {
     let mut steps: Vec<&LocationStep> = Vec::new();
     for step in path {

@@ -1,19 +1,19 @@
-//! Decode plans: a root field class, compiled once into the steps that decoding it takes.
+//! Decode plans: a root field class, compiled once into the steps to decode it.
 //!
 //! A [plan](Plan) is a tree of [nodes](Node), one for each field class of the expanded root class. The
-//! members of a structure are compiled into a list of steps: consecutive ones whose layout is fixed are
-//! joined into a *block*, so that getting past them is one comparison and reading them needs no
-//! arithmetic. A field that another one needs (a length, a selector) saves its value in a *slot*; which
-//! slot is found out here, once, from the [field locations](crate::FieldLocation).
+//! members of a structure are compiled into a list of steps: consecutive members of fixed layout are joined
+//! into a *block*, so that skipping them is one comparison and reading them needs no arithmetic. A field that
+//! another one needs (a length, a selector) saves its value in a *slot*, assigned here once from the [field
+//! locations](crate::FieldLocation).
 //!
-//! `steps.rs` has the steps, which never change once they are compiled, and knows nothing of the other
-//! files. `compile.rs` makes plans: `tree.rs` the nodes, `slots.rs` and `locate.rs` the slots, `layout.rs`,
-//! `loads.rs` and `join.rs` the steps, `skip.rs` the way past a structure. [`decode`](crate::decode) runs
-//! them.
+//! `steps.rs` contains the steps, which never change after they are compiled, and depends on no other file
+//! here. `compile.rs` makes plans: `tree.rs` the nodes, `slots.rs` and `locate.rs` the slots, `layout.rs`,
+//! `loads.rs` and `join.rs` the steps, `skip.rs` the steps to skip a structure. [`decode`](crate::decode)
+//! runs them.
 //!
-//! Each step that is a shortcut says which benchmark defends it: what the lines of
-//! `benches/instructions.py` become without it (measured by leaving it out when plans are compiled). All of
-//! them can be left out: the node of a field says all it takes to decode it.
+//! Each shortcut step names the benchmark that justifies it: the change in the lines of
+//! `benches/instructions.py` without it. All of them are optional: the node of a field is enough to decode
+//! it.
 
 mod compile;
 mod dead_end;

@@ -5,52 +5,52 @@ use std::sync::Arc;
 use super::steps::{Plan, Step};
 use crate::{DataStreamClass, EventRecordClass, FieldClass, Scope, TraceClass};
 
-/// The plans of a trace.
+/// Plans of a trace.
 #[derive(Debug)]
 pub struct TracePlans {
-    /// Of packet headers.
+    /// Plan of packet headers.
     pub packet_header: Option<Plan>,
-    /// Of each data stream class, in the order of [`TraceClass::data_streams`].
+    /// Plans of each data stream class, in the order of [`TraceClass::data_streams`].
     pub data_streams: Vec<Arc<DataStreamPlans>>,
-    /// A plan without nodes, for scopes that are not there.
+    /// Plan without nodes, for absent scopes.
     pub(crate) nothing: Plan,
 }
 
-/// The plans of a data stream class.
+/// Plans of a data stream class.
 #[derive(Debug, Default)]
 pub struct DataStreamPlans {
-    /// Of packet contexts.
+    /// Plan of packet contexts.
     pub packet_context: Option<Plan>,
-    /// Of event record headers.
+    /// Plan of event record headers.
     pub event_record_header: Option<Plan>,
-    /// Of event record common contexts.
+    /// Plan of event record common contexts.
     pub common_context: Option<Plan>,
-    /// Of what is known of resources; it only has fields, not how to decode them.
+    /// Plan of resources, which has fields but cannot decode them.
     pub resource: Option<Plan>,
-    /// Of each event record class, in the order of [`DataStreamClass::event_records`].
+    /// Plans of each event record class, in the order of [`DataStreamClass::event_records`].
     pub event_records: Vec<EventRecordPlans>,
-    /// How many values are kept for other fields at once.
+    /// Number of values kept for other fields at once.
     pub slots: usize,
 }
 
-/// The plans of an event record class.
+/// Plans of an event record class.
 #[derive(Debug, Default)]
 pub struct EventRecordPlans {
-    /// The class.
+    /// Event record class.
     pub class: Arc<EventRecordClass>,
-    /// Of specific contexts.
+    /// Plan of specific contexts.
     pub specific_context: Option<Plan>,
-    /// Of payloads.
+    /// Plan of payloads.
     pub payload: Option<Plan>,
-    /// The steps of the common context and of these two together, where they are such that can be
-    /// joined. Without them: log-null +51 %, null +25 %.
+    /// Steps of the common context and of these two together, if they can be joined. Without them: log-null
+    /// +51 %, null +25 %.
     pub(crate) joined: Option<Box<[Step]>>,
-    /// Which of the event record classes of the data stream class this is.
+    /// Index of the class in the data stream class.
     pub(crate) index: Option<usize>,
 }
 
 impl EventRecordPlans {
-    /// Which of the event record classes of the data stream class this is; see
+    /// Returns the index of the class in the data stream class; see
     /// [`Event::class_index`](crate::Event::class_index).
     #[inline]
     #[must_use]
@@ -60,14 +60,14 @@ impl EventRecordPlans {
 }
 
 impl TracePlans {
-    /// How many values are kept at most for other fields.
+    /// Returns the maximum number of values kept for other fields.
     #[must_use]
     pub fn slots(&self) -> usize {
         self.data_streams.iter().map(|stream| stream.slots).max().unwrap_or(0)
     }
 }
 
-/// The root class of a scope, for those who show classes rather than decode.
+/// Returns the root class of a scope, to show classes rather than decode.
 #[must_use]
 pub fn scope_class<'a>(
     scope: Scope,

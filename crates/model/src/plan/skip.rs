@@ -1,11 +1,11 @@
-//! Compiles the way past a structure: only what says how long something is is read.
+//! Compiles the steps to skip a structure, which read only lengths.
 
 use super::steps::{
     BlockField, Extent, FixedBlock, Load, Op, Plan, SavedWord, SkipStep, SkipSteps, Slot, Step,
 };
 
 impl SkipSteps {
-    /// Past an instance of a plan; None if that takes more than these steps.
+    /// Steps to skip an instance of a plan; `None` if these steps are not enough.
     pub(super) fn of(plan: &Plan) -> Option<Self> {
         let alignment = plan.root().alignment();
         let Op::Structure { steps: members, .. } = &plan.root().op else { return None };
@@ -27,7 +27,7 @@ impl SkipSteps {
 }
 
 impl SkipStep {
-    /// This step, followed by as many elements of that many bytes as the slot says.
+    /// This step, followed by the number of elements in the slot, each of `size` bytes.
     fn followed_by(self, slot: Slot, size: usize) -> Option<Self> {
         match self {
             Self::Saving { block, value: length } if length.slot == slot => {

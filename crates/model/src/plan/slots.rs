@@ -1,4 +1,4 @@
-//! Gives a slot to each field that another one needs.
+//! Assigns a slot to each field that another one needs.
 
 use std::collections::HashMap;
 
@@ -12,24 +12,24 @@ use crate::{
     TraceClass,
 };
 
-/// A field that needs another one, and where that is.
+/// A field that needs another one, and the location of that one.
 struct Dependency {
-    /// Index of the event record class, if the field is of one.
+    /// Index of the event record class, if the field belongs to one.
     event: Option<usize>,
-    /// Scope of the field that needs the other one.
+    /// Scope of the dependent field.
     own_scope: Scope,
     dependent: NodeId,
-    /// Scope of the field that is needed.
+    /// Scope of the needed field.
     scope: Scope,
-    /// What that field can be: there are several where a variant is on the way.
+    /// Candidates for the needed field: several if a variant is on the path.
     targets: Vec<NodeId>,
-    /// If there are several, and each selects the options of a variant by other values: those of this
-    /// one, by option.
+    /// Values that select each option of a variant, if the needed field is one of several that select by
+    /// different values.
     choices: Option<Vec<RangeSet>>,
 }
 
 impl Dependency {
-    /// Notes the slot in the field that needs it.
+    /// Stores the slot in the dependent field.
     fn connect(&self, plan: &mut Plan, slot: Slot) {
         match &self.choices {
             Some(choices) => plan.add_choices(self.dependent, slot, choices),
@@ -38,27 +38,27 @@ impl Dependency {
     }
 }
 
-/// Steps that locating may take, for each field class that the limits allow: many fields whose
-/// locations lead through variants of many options could take forever.
+/// Steps allowed for locating fields, for each field class in the limits: many locations through variants of
+/// many options could take forever.
 const STEPS: u64 = 16;
 
-/// More broken rules than these are not looked for: these are enough for a person to read.
+/// Maximum number of broken rules: enough for a reader.
 const MOST_BROKEN_RULES: usize = 256;
 
-/// More locations that lead nowhere are not kept: each takes memory, and there can be a million.
+/// Maximum number of locations that lead nowhere: each takes memory, and there can be a million.
 const MOST_PROBLEMS: usize = 1000;
 
-/// What is wrong with field locations.
+/// Problems of field locations.
 struct Problems<'a> {
-    /// The rules that are looked at.
+    /// Rules to check.
     rules: &'a [LocationRule],
     all: Vec<LocationProblem>,
     broken_rules: Vec<(LocationRule, LocationProblem)>,
 }
 
-/// First finds everything, then gives out slots: those of the packet header come first, then those
-/// of the other scopes that event record classes share, so that each class can use the same numbers
-/// after them for its own.
+/// Finds all dependencies, then assigns slots: first those of the packet header, then those of the other
+/// scopes that event record classes share, so that each class can use the same numbers after them for its
+/// own.
 pub(super) fn assign_slots(
     trace: &TraceClass,
     mut packet_header: Option<&mut Plan>,
@@ -119,14 +119,14 @@ pub(super) fn assign_slots(
 }
 
 impl Dependency {
-    /// Whether the field that is needed is of an event record class.
+    /// Returns `true` if the needed field belongs to an event record class.
     fn is_of_event(&self) -> bool {
         matches!(self.scope, Scope::SpecificContext | Scope::Payload)
     }
 }
 
 impl DataStreamPlans {
-    /// The plan of a scope; None also of packet headers.
+    /// Returns the plan of a scope; `None` also for packet headers.
     fn scope_mut(&mut self, scope: Scope, event: Option<usize>) -> Option<&mut Plan> {
         match scope {
             Scope::PacketHeader => None,
@@ -135,13 +135,13 @@ impl DataStreamPlans {
             Scope::CommonContext => self.common_context.as_mut(),
             Scope::SpecificContext => self.event_records.get_mut(event?)?.specific_context.as_mut(),
             Scope::Payload => self.event_records.get_mut(event?)?.payload.as_mut(),
-            // It is never decoded.
+            // Resources are never decoded.
             Scope::Resource => None,
         }
     }
 }
 
-/// The numbers given out to fields that are needed.
+/// Numbers assigned to needed fields.
 struct SlotNumbers {
     by_targets: HashMap<(Scope, Vec<NodeId>), Slot>,
     next: Slot,
@@ -152,8 +152,8 @@ impl SlotNumbers {
         Self { by_targets: HashMap::new(), next }
     }
 
-    /// The number of what is needed. If it is a new one, the fields of `plan` that it is of save
-    /// their values from now on.
+    /// Returns the number of the needed field. If it is new, the candidate fields in `plan` save their values
+    /// from now on.
     fn of(&mut self, found: &Dependency, plan: Option<&mut Plan>) -> Result<Slot, PlanError> {
         let key = (found.scope, found.targets.clone());
         if let Some(slot) = self.by_targets.get(&key) {
@@ -169,7 +169,7 @@ impl SlotNumbers {
     }
 }
 
-/// What fields of a data stream class need; what belongs to one event record class is together.
+/// Finds dependencies of the fields of a data stream class, grouped by event record class.
 fn find_in_stream(
     names: &MemberNames,
     class: &DataStreamClass,
@@ -202,7 +202,7 @@ fn find_in_stream(
     all
 }
 
-/// Finds what the fields of one scope need.
+/// Finds dependencies of the fields of one scope.
 fn find(
     names: &MemberNames,
     scopes: &Scopes<'_>,
@@ -281,7 +281,7 @@ fn problem(
     }
 }
 
-/// Which field the node needs, if any.
+/// Location of the field that the node needs, if any.
 fn needs(plan: &Plan, id: NodeId) -> Option<(&FieldLocation, Need)> {
     let (location, need) = located(plan, id)?;
     (!location.is_of_values()).then_some((location, need))
@@ -312,14 +312,14 @@ impl Plan {
         }
     }
 
-    /// Has a variant select its options by these values, if the field of this slot is decoded.
+    /// Makes a variant select its options by these values, if the field of this slot is decoded.
     fn add_choices(&mut self, id: NodeId, slot: Slot, options: &[RangeSet]) {
         if let Op::Variant(variant) = &mut self.nodes[id as usize].op {
             variant.choices.push(Choices { slot, selectors: Selectors::new(options) });
         }
     }
 
-    /// Has the node save its value, and the optionals and variants around it forget an old one.
+    /// Makes the node save its value, and the optionals and variants around it clear an old one.
     fn save(&mut self, id: NodeId, slot: Slot) {
         self.nodes[id as usize].links.get_or_insert_default().saves.push(slot);
         let mut parent = self.nodes[id as usize].parent;

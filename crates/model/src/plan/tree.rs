@@ -1,4 +1,4 @@
-//! The nodes of a plan: the expanded root class.
+//! Nodes of a plan: the expanded root class.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use crate::{
     BitField, ByteOrder, FieldClass, FieldKind, Length, Limits, Selectors, StringLength, VariableLengthValue,
 };
 
-/// A slot that is not known yet; no compiled plan has one.
+/// Placeholder of an unassigned slot; no compiled plan has one.
 const NO_SLOT: Slot = Slot::MAX;
 
 impl Plan {
-    /// Builds the tree of nodes; slots and blocks come later.
+    /// Builds the tree of nodes; slots and blocks are added later.
     pub(super) fn tree(
         root: &Arc<FieldClass>,
         budget: &mut Left,
@@ -180,9 +180,9 @@ impl Plan {
     }
 }
 
-/// What plans may still take.
+/// Remaining budget of plans.
 pub(super) struct Left {
-    /// How many more field classes there may be.
+    /// Number of remaining field classes.
     classes: u64,
     memory: Budget,
 }
@@ -192,7 +192,7 @@ impl Left {
         Self { classes: limits.field_classes, memory: Budget::new(limits.description_bytes) }
     }
 
-    /// Takes what a node takes.
+    /// Charges a node.
     fn take(&mut self, name: Option<&str>, class: &FieldClass, limits: &Limits) -> Result<(), PlanError> {
         self.classes = self.classes.checked_sub(1).ok_or(PlanError::FieldClasses(limits.field_classes))?;
         let (variant, ranges) = match &class.kind {
@@ -202,7 +202,7 @@ impl Left {
             }
             _ => (0, 0),
         };
-        // With its share of the steps of the structure around, and what is found out of it meanwhile.
+        // Including its share of the parent's steps, and of temporary data.
         let node = size_of::<Node>() + size_of::<Step>() + size_of::<Option<Layout>>() + 16;
         let name = name.map_or(0, |name| allocated(name.len()));
         self.take_memory(node as u64 + name + variant + 48 * ranges as u64, limits)

@@ -1,4 +1,4 @@
-//! Padding, lengths before what they are the length of, GUIDs, and strings in UTF-16 wherever they begin.
+//! Padding, length fields, GUIDs, and UTF-16 strings at any offset.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -62,8 +62,8 @@ impl Visitor for Values {
     }
 }
 
-/// The values of a payload and where it ends in bits, or what is wrong and where; the same for those who
-/// want no values.
+/// Decodes a payload to its values and its end in bits, or the position and the kind of an error; checks that
+/// a visitor that wants no values gets the same.
 fn decode(
     members: &[(&str, &Arc<FieldClass>)],
     data: &[u8],
@@ -115,7 +115,7 @@ fn strings_begin_with_their_length() {
     assert_eq!(decode(&members, data), Ok((values, 17 * 8)));
     assert!(matches!(decode(&members, &data[..13]), Err((72, DecodeErrorKind::BeyondContent { .. }))));
     assert!(matches!(decode(&members, &data[..8]), Err((8, DecodeErrorKind::BeyondContent { .. }))));
-    // An empty one has no bytes to look at.
+    // An empty text has no bytes.
     let members = [("t", &text)];
     assert_eq!(decode(&members, b"\0\x80......"), Ok((vec!["t=\"\"".to_owned()], 64)));
 }
@@ -141,7 +141,7 @@ fn lengths_and_texts_of_any_kind() {
     assert!(decode(&[("t", &huge)], &[0xff; 32]).is_err());
 }
 
-/// Text in UTF-16, with a zero at its end.
+/// Text in UTF-16 with a terminating zero.
 fn utf16(text: &str) -> Vec<u8> {
     text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect()
 }
@@ -151,7 +151,7 @@ fn utf16_class() -> Arc<FieldClass> {
     class(FieldKind::String { encoding, length, alignment: 8 })
 }
 
-/// Code units are counted from the beginning of the text, at whatever address that is.
+/// Code units are counted from the beginning of the text, at any address.
 #[test]
 fn utf16_texts_at_any_byte() {
     let long = "0123456789\u{100}\u{1}\u{ff00}".repeat(9);
@@ -185,7 +185,7 @@ fn utf16_texts_at_any_byte() {
             }
         }
     }
-    // Half a code unit at the end is no end.
+    // Half a code unit does not terminate the text.
     assert_eq!(decode(&[("a", &utf16_class())], b"a\0\0"), Err((0, DecodeErrorKind::EndlessString)));
 }
 
@@ -206,7 +206,7 @@ fn guids_at_any_byte() {
             assert!(decode(&members, &data[..length]).is_err(), "{length}");
         }
     }
-    // It begins with the next byte.
+    // The GUID begins at the next byte.
     let members = [("n", &unsigned(4, 1)), ("g", &guid)];
     let data = [&[3], &bytes[..]].concat();
     assert_eq!(decode(&members, &data), Ok((vec!["n=3".to_owned(), format!("g={shown}")], 17 * 8)));
@@ -215,7 +215,7 @@ fn guids_at_any_byte() {
     assert_eq!(plan.fixed_size(), Some(17 * 8));
 }
 
-/// Arrays of structures, of texts and of GUIDs, and BLOBs, whose lengths are in hidden or in other integers.
+/// Arrays of structures, texts and GUIDs, and BLOBs, with lengths in hidden or in other integers.
 #[test]
 fn lengths_before_arrays_and_blobs() {
     let guid = Arc::new(FieldClass::guid());

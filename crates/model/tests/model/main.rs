@@ -1,4 +1,4 @@
-//! Layouts that no CTF trace has, by hand.
+//! Hand-made layouts that no CTF trace has.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod layouts;

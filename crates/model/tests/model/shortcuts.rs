@@ -1,5 +1,5 @@
-//! What is quick - to skip to the end of a structure, to visit joined scopes at once, to decode one field - gives
-//! what running each plan gives, for structures of any kind and bytes of any kind.
+//! Shortcuts - skipping to the end of a structure, visiting joined scopes at once, decoding one field - give
+//! the same results as running each plan, for random structures and bytes.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use ichnos_model::{
 };
 use ichnos_testing::{Random, cases};
 
-/// All that is reported but the beginnings and ends of structures.
+/// All reported fields except the beginnings and ends of structures.
 #[derive(Debug, Default, PartialEq)]
 struct Flat(Vec<String>);
 
@@ -45,7 +45,7 @@ macro_rules! flat {
 flat!(unsigned: u64, signed: i64, wide: Wide<'_>, bit_array: u64, bit_map: u64, real: Real<'_>,
     text: Text<'_>, blob: &[u8], guid: Uuid, begin_array: u64);
 
-/// The values that are reported, by the node of the field.
+/// Reported values by the node of the field.
 #[derive(Debug, Default)]
 struct ByNode(BTreeMap<usize, String>);
 
@@ -218,7 +218,7 @@ impl Maker<'_> {
     }
 }
 
-/// What there is to compare: how often what is quick was quick.
+/// Number of comparisons in which the shortcuts were taken.
 #[derive(Default)]
 struct Counts {
     whole: u32,
@@ -303,7 +303,7 @@ fn what_is_quick_gives_the_same() {
     );
 }
 
-/// A node and those within it, by what each of them says of those directly within it.
+/// A node and its descendants, found through [`Plan::children`].
 fn within(plan: &Plan, node: usize) -> Vec<usize> {
     let mut all = vec![node];
     plan.children(node).for_each(|child| all.extend(within(plan, child)));

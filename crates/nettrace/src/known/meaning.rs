@@ -1,55 +1,55 @@
-//! What well-known events and their fields mean.
+//! Meanings of well-known events and their fields.
 
 use ichnos_model::EventRole;
 
 use crate::{Field, FieldType};
 
-/// Where a field is: its index, then, within an object, the index there.
+/// Path of a field: its index, then the index within an object.
 pub type FieldPath = Vec<usize>;
 
-/// What an event and its fields mean.
+/// Meaning of an event and its fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EventMeaning {
-    /// What it is in time.
+    /// Role of the event in time.
     pub role: EventRole,
-    /// Of [`EventRole::Begin`] and [`EventRole::End`]: the name of what begins and ends, the same for both. They belong together
-    /// within a provider and a thread, or an activity where there is one.
+    /// For [`EventRole::Begin`] and [`EventRole::End`]: common name of the span. Both are matched within a
+    /// provider and a thread, or an activity if present.
     pub span: Option<String>,
-    /// Of [`EventRole::Counter`]: its fields.
+    /// For [`EventRole::Counter`]: its fields.
     pub counter: Option<CounterFields>,
-    /// Of [`EventRole::Sample`]: the field with how much it counts. Otherwise each sample counts 1.
+    /// For [`EventRole::Sample`]: field with the weight of the sample. Without it, each sample counts 1.
     pub weight: Option<FieldPath>,
-    /// Of [`EventRole::Sample`]: the field that says what the thread did.
+    /// For [`EventRole::Sample`]: field with the state of the thread.
     pub thread_state: Option<FieldPath>,
-    /// The field with a message for people.
+    /// Field with a message for people.
     pub message: Option<FieldPath>,
-    /// The field with the severity of the message: 0 trace, 1 debug, 2 information, 3 warning, 4 error, 5 critical.
+    /// Field with the severity of the message: 0 trace, 1 debug, 2 information, 3 warning, 4 error, 5 critical.
     pub severity: Option<FieldPath>,
 }
 
-/// Which fields of an event make a counter.
+/// Fields of an event that form a counter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CounterFields {
-    /// Its name.
+    /// Name.
     pub name: FieldPath,
-    /// What the name is unique in, a meter; otherwise it is unique in the provider.
+    /// Meter in which the name is unique; otherwise it is unique in the provider.
     pub group: Option<FieldPath>,
-    /// Its labels, as text `key=value,…`.
+    /// Labels, as text `key=value,…`.
     pub tags: Option<FieldPath>,
-    /// Its unit.
+    /// Unit.
     pub unit: Option<FieldPath>,
-    /// Its value: a number, or a number as text (`System.Diagnostics.Metrics`; empty if nothing was measured). With
-    /// [`CounterFields::is_text_of_quantiles`] it is a text of several.
+    /// Value: a number, or a number as text (`System.Diagnostics.Metrics`; empty if nothing was measured). With
+    /// [`CounterFields::is_text_of_quantiles`], a text of several numbers.
     pub value: FieldPath,
-    /// The value is what was added since the event before, instead of the state.
+    /// `true` if the value is the increase since the previous event, instead of the state.
     pub is_increment: bool,
-    /// The value is text of the form `0.5=1.5;0.95=3;0.99=7`.
+    /// `true` if the value is text of the form `0.5=1.5;0.95=3;0.99=7`.
     pub is_text_of_quantiles: bool,
 }
 
-/// Where the field `name` is in `fields`, or in the unnamed object that is around the fields of a self-describing event.
+/// Returns the path of the field `name` in `fields`, or in the unnamed outer object of a self-describing event.
 fn path_of(fields: &[Field], name: &str) -> Option<FieldPath> {
     if let [Field { name: around, kind: FieldType::Object(fields), .. }] = fields
         && around.is_empty()
@@ -59,7 +59,7 @@ fn path_of(fields: &[Field], name: &str) -> Option<FieldPath> {
     Some(vec![fields.iter().position(|field| field.name == name)?])
 }
 
-/// The fields within the object at `path`.
+/// Returns the fields of the object at `path`.
 fn object_at<'a>(fields: &'a [Field], path: &[usize]) -> Option<&'a [Field]> {
     path.iter().try_fold(fields, |fields, &index| match &fields.get(index)?.kind {
         FieldType::Object(inside) => Some(inside.as_slice()),
@@ -67,16 +67,16 @@ fn object_at<'a>(fields: &'a [Field], path: &[usize]) -> Option<&'a [Field]> {
     })
 }
 
-/// What an event means, whether its fields are known ([`super::find`]) or described by metadata.
+/// Returns the meaning of an event whose fields are known ([`super::find`]) or described by metadata.
 ///
-/// `opcode`: 1 if it starts something, 2 if it stops it; 0 if metadata does not say.
+/// `opcode`: 1 for a start, 2 for a stop; 0 if missing from the metadata.
 pub fn meaning(provider: &str, name: &str, opcode: u8, fields: &[Field]) -> EventMeaning {
     let field = |name: &str| path_of(fields, name);
     let sample = |weight| EventMeaning { role: EventRole::Sample, weight, ..EventMeaning::default() };
     let message = |message| EventMeaning { message, ..EventMeaning::default() };
     match (provider, name) {
-        // An EventSource tells that it could not write an event. Its identifier is any; before .NET 5 its field has a
-        // name.
+        // An EventSource reports that it could not write an event, with any identifier; before .NET 5 its field
+        // has a name.
         (_, "EventSourceMessage") => {
             return message(field("message").or_else(|| field("")));
         }
@@ -92,7 +92,7 @@ pub fn meaning(provider: &str, name: &str, opcode: u8, fields: &[Field]) -> Even
         ("Microsoft-DotNETCore-SampleProfiler", _) => {
             return EventMeaning { thread_state: field("Type"), ..sample(None) };
         }
-        // What both count is in the field; a context switch's is a time.
+        // The field contains the weight; for a context switch, a time.
         ("Universal.Events", _) => return sample(field("Value")),
         ("Microsoft-Windows-DotNETRuntime", "GCAllocationTick") => {
             return sample(field("AllocationAmount64").or_else(|| field("AllocationAmount")));
@@ -130,7 +130,7 @@ pub fn meaning(provider: &str, name: &str, opcode: u8, fields: &[Field]) -> Even
     if name == "ExceptionThrown" {
         meaning.message = field("ExceptionMessage");
     }
-    // The names of the runtime's events do not tell what belongs together; their table does.
+    // The names of the runtime's events do not identify spans; their table does.
     if !provider.starts_with("Microsoft-Windows-DotNETRuntime")
         && let Some((role, span)) = span_of(name, opcode)
     {
@@ -140,12 +140,12 @@ pub fn meaning(provider: &str, name: &str, opcode: u8, fields: &[Field]) -> Even
     meaning
 }
 
-/// What begins or ends with an event of this name.
+/// Returns the name of the span that begins or ends with an event of this name.
 fn span_of(name: &str, opcode: u8) -> Option<(EventRole, &str)> {
     let (role, suffixes): (_, &[&str]) = match opcode {
         1 => (EventRole::Begin, &["Start", "Begin"]),
         2 => (EventRole::End, &["Stop", "End"]),
-        // Before .NET 5 metadata has no opcodes.
+        // Before .NET 5, metadata has no opcodes.
         _ if name.len() > 5 && name.ends_with("Start") => (EventRole::Begin, &["Start"]),
         _ if name.len() > 4 && name.ends_with("Stop") => (EventRole::End, &["Stop"]),
         _ => return None,
@@ -154,7 +154,7 @@ fn span_of(name: &str, opcode: u8) -> Option<(EventRole, &str)> {
     Some((role, span.unwrap_or(name)))
 }
 
-/// The counter in an event `EventCounters`: an object `Payload` with a mean or an increment.
+/// Returns the counter in an event `EventCounters`: an object `Payload` with a mean or an increment.
 fn event_counter(fields: &[Field]) -> Option<CounterFields> {
     let payload = path_of(fields, "Payload")?;
     let inside = object_at(fields, &payload)?;
@@ -171,7 +171,7 @@ fn event_counter(fields: &[Field]) -> Option<CounterFields> {
     })
 }
 
-/// The counter in an event of `System.Diagnostics.Metrics`.
+/// Returns the counter in an event of `System.Diagnostics.Metrics`.
 fn metric(name: &str, fields: &[Field]) -> Option<CounterFields> {
     let field = |name: &str| path_of(fields, name);
     let (value, is_increment) = match name {
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn counters_are_found_in_their_object() {
-        // As .NET 10 describes them: an unnamed object around all.
+        // As described by .NET 10: an unnamed outer object.
         let counter = |names: &[(&str, FieldType)]| {
             let inside = names.iter().map(|(name, kind)| field(name, kind.clone())).collect();
             vec![field("", FieldType::Object(vec![field("Payload", FieldType::Object(inside))]))]
@@ -238,7 +238,7 @@ mod tests {
         let counter = metric("CounterRateValuePublished", &fields).expect("a counter");
         assert_eq!((counter.name, counter.group, counter.unit), (vec![3], Some(vec![1]), Some(vec![4])));
         assert_eq!((counter.value, counter.is_increment), (vec![6], true));
-        // Newer versions have the state, too.
+        // Newer versions also have the state.
         fields.push(utf16("value"));
         let counter = metric("CounterRateValuePublished", &fields).expect("a counter");
         assert_eq!((counter.value, counter.is_increment), (vec![7], false));
@@ -270,7 +270,7 @@ mod tests {
         let request = Some("Request".to_owned());
         assert_eq!(span("RequestStart", 1), (EventRole::Begin, request.clone()));
         assert_eq!(span("RequestStop", 2), (EventRole::End, request.clone()));
-        // Without an opcode on disk.
+        // Without an opcode in the file.
         assert_eq!(span("RequestStart", 0), (EventRole::Begin, request.clone()));
         assert_eq!(span("RequestStop", 0), (EventRole::End, request.clone()));
         assert_eq!(span("Request", 1), (EventRole::Begin, request));

@@ -1,7 +1,7 @@
-//! Names and fields of well-known events that metadata on disk does not describe, and what they mean.
+//! Names, fields and meanings of well-known events that are not described by metadata in files.
 //!
-//! The .NET runtime writes its own events with neither names nor fields. They come from a table made of the manifest of
-//! its events; a few more, which no manifest has, are written down beside it.
+//! The .NET runtime writes its own events without names and fields. They come from a table generated from the
+//! manifest of its events; a few more events, missing from every manifest, are defined in the code.
 
 mod meaning;
 mod table;
@@ -15,33 +15,33 @@ pub use well_known::replaces_metadata;
 
 use crate::Field;
 
-/// An event that is known beforehand.
+/// A well-known event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KnownEvent {
     /// Name without the version: `GCStart`, `MethodLoadVerbose`.
     pub name: String,
-    /// Version that the fields are of: the asked one, or the one that stands in for it.
+    /// Version of the fields: the requested one, or its replacement.
     pub version: u32,
-    /// Task: `GC`, `Method`. With the name of the opcode it is how PerfView names the event: `GC/Start`.
+    /// Task: `GC`, `Method`. Task and opcode are PerfView's name of the event: `GC/Start`.
     pub task: Option<String>,
-    /// Number of the opcode. 0 is an instant, 1 a start, 2 a stop.
+    /// Number of the opcode: 0 is an instant, 1 a start, 2 a stop.
     pub opcode: u8,
     /// Name of the opcode: `Start`, `LoadVerbose`.
     pub opcode_name: String,
-    /// Level in the manifest, for events that no file describes; None without a manifest. 0 always, 1 critical, 2 error,
-    /// 3 warning, 4 informational, 5 verbose.
+    /// Level in the manifest, for events without metadata; `None` without a manifest. 0 always, 1 critical, 2
+    /// error, 3 warning, 4 informational, 5 verbose.
     pub level: Option<u8>,
     /// Keywords, as a mask.
     pub keywords: u64,
-    /// Fields of the payload in order. An event without fields has no payload.
+    /// Fields of the payload, in order. An event without fields has no payload.
     pub fields: Vec<Field>,
-    /// What the event and its fields mean.
+    /// Meaning of the event and its fields.
     pub meaning: EventMeaning,
 }
 
 impl KnownEvent {
-    /// Meaning of the event and its fields where a file says this opcode, which can be another one than the known one.
+    /// Returns the meaning with the opcode of a file, which may differ from the known one.
     pub(crate) fn meaning_with(&self, opcode: u8) -> EventMeaning {
         let mut meaning = self.meaning.clone();
         if opcode == self.opcode || meaning.role != EventRole::Instant && meaning.span.is_none() {
@@ -58,11 +58,11 @@ impl KnownEvent {
     }
 }
 
-/// What is known of the event `event_id` of a provider, whose name in metadata, which can be empty, is `name`.
+/// Returns a well-known event of a provider; `name` is its name in metadata, which can be empty.
 ///
-/// If `version` is not known, the newest known one before it stands in for it, otherwise the oldest one: newer versions
-/// of an event append fields. Look at [`KnownEvent::version`]; what is left of a payload after the fields is of a newer
-/// version, and a payload that is shorter than the fields is of something else: take it as bytes.
+/// An unknown `version` is replaced by the newest known one before it, or else by the oldest one: newer versions
+/// of an event append fields. See [`KnownEvent::version`]: bytes after the fields belong to a newer version; a
+/// payload that is shorter than the fields has another format and should be treated as bytes.
 pub fn find(provider: &str, event_id: u32, version: u32, name: &str) -> Option<KnownEvent> {
     let mut event = well_known::find(provider, event_id, version, name)
         .or_else(|| table::find(provider, event_id, version))?;
@@ -71,12 +71,13 @@ pub fn find(provider: &str, event_id: u32, version: u32, name: &str) -> Option<K
     Some(event)
 }
 
-/// GUID of a provider of the runtime. Other providers' GUIDs are derived from their names.
+/// Returns the GUID of a provider of the runtime. GUIDs of other providers are derived from their names.
 pub fn provider_guid(provider: &str) -> Option<Uuid> {
     table::provider_guid(provider)
 }
 
-/// Keywords of a provider of the runtime: masks of one bit, in order, and names. Empty for every other provider.
+/// Returns the keywords of a provider of the runtime: masks of one bit, in order, and names. Empty for other
+/// providers.
 pub fn keyword_names(provider: &str) -> Vec<(u64, &'static str)> {
     table::keyword_names(provider)
 }

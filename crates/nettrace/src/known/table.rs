@@ -1,17 +1,17 @@
-//! The table of the runtime's events, `runtime_events.txt`.
+//! Table of the runtime's events, `runtime_events.txt`.
 //!
-//! Lines, in the order of their kinds within a provider:
+//! Lines of a provider, in the order of their kinds:
 //!
 //! - `provider NAME GUID`
 //! - `keyword MASK NAME`
-//! - `values NAME VALUE=NAME…`, `flags NAME MASK=NAME…`: names of values, of bits.
-//! - `template NAME FIELD…`: fields, each `NAME:TYPE`, `x` after the type for hexadecimal, then `[COUNT]` if it is an
-//!   array with as many elements as the field COUNT says, then `=MAP` if its values have names. `NAME[COUNT]{ FIELD… }`
-//!   is an array of structures.
-//! - `event ID VERSION NAME LEVEL KEYWORDS TASK OPCODE OPCODE-NAME TEMPLATE`, `-` for what it does not have.
+//! - `values NAME VALUE=NAME…`, `flags NAME MASK=NAME…`: names of values or bits.
+//! - `template NAME FIELD…`: fields, each `NAME:TYPE`, followed by `x` for hexadecimal, by `[COUNT]` for an array
+//! with the length in the field COUNT, and by `=MAP` for names of values. `NAME[COUNT]{ FIELD… }` is an array of
+//! structures.
+//! - `event ID VERSION NAME LEVEL KEYWORDS TASK OPCODE OPCODE-NAME TEMPLATE`, with `-` for missing ones.
 //!
-//! Nothing of it is kept: an answer reads the lines of the one provider, which takes some 10 µs, and an answer is asked
-//! for once for an event in the metadata of a file.
+//! The parsed table is not kept: each look-up reads the lines of one provider, which takes some 10 µs, once for
+//! each event in the metadata of a file.
 
 use std::sync::{Arc, LazyLock};
 
@@ -24,13 +24,13 @@ use crate::{Field, FieldType, ValueNames};
 
 const TABLE: &str = include_str!("runtime_events.txt");
 
-/// The providers, and for each where its lines begin: files can have very many events of none of them.
+/// Providers, each with the beginning of its lines: files can have very many events of other providers.
 static SECTIONS: LazyLock<Vec<(&'static str, &'static str)>> = LazyLock::new(|| {
     let begins = TABLE.match_indices("\nprovider ").filter_map(|(at, _)| TABLE.get(at + 1..));
     begins.filter_map(|rest| Some((rest.split([' ', '\n']).nth(1)?, rest))).collect()
 });
 
-/// The lines of `provider`, the first of which has its name and its GUID.
+/// Returns the lines of `provider`, the first of which has its name and its GUID.
 fn section(provider: &str) -> Option<impl Iterator<Item = &'static str> + Clone + use<>> {
     let (_, rest) = SECTIONS.iter().find(|(name, _)| *name == provider)?;
     Some(rest.lines().take_while(|line| !line.is_empty()))
@@ -50,7 +50,7 @@ pub(super) fn keyword_names(provider: &str) -> Vec<(u64, &'static str)> {
         .collect()
 }
 
-/// An entry of a map: its number, `0x` in front, and its name.
+/// Parses an entry of a map: its number, after `0x`, and its name.
 fn number_and_name((number, name): (&str, &'static str)) -> Option<(u64, &'static str)> {
     Some((u64::from_str_radix(number.strip_prefix("0x")?, 16).ok()?, name))
 }
@@ -58,7 +58,7 @@ fn number_and_name((number, name): (&str, &'static str)) -> Option<(u64, &'stati
 /// See [`super::find`].
 pub(super) fn find(provider: &str, event_id: u32, version: u32) -> Option<KnownEvent> {
     let lines = section(provider)?;
-    // The lines of an event are in the order of its versions.
+    // The lines of an event are sorted by version.
     let mut best: Option<(u32, &str)> = None;
     for line in lines.clone() {
         let Some((id, rest)) = line.strip_prefix("event ").and_then(|line| line.split_once(' ')) else {
@@ -93,15 +93,15 @@ pub(super) fn find(provider: &str, event_id: u32, version: u32) -> Option<KnownE
     Some(KnownEvent { name, version, task, opcode, opcode_name, level, keywords, fields, meaning })
 }
 
-/// What begins or ends with an event of a provider with these lines: its task, or what its name is before `Begin` and
-/// `End`. Some start what nothing stops; those are instants.
+/// Returns the span that begins or ends with an event of a provider with these lines: its task, or its name
+/// without `Begin` and `End`. Starts without a stop are instants.
 fn span_of(
     lines: impl Iterator<Item = &'static str>,
     name: &str,
     task: Option<&str>,
     opcode: u8,
 ) -> Option<(EventRole, String)> {
-    // The words of the other events: identifier, version, name, level, keywords, task, opcode.
+    // Words of the other events: identifier, version, name, level, keywords, task, opcode.
     let mut others = lines.filter_map(|line| line.strip_prefix("event ")).map(|line| line.split(' '));
     match opcode {
         1 | 2 => {
@@ -123,7 +123,7 @@ fn span_of(
     }
 }
 
-/// The fields of a template of a provider with these lines.
+/// Returns the fields of a template of a provider with these lines.
 fn fields_of(lines: impl Iterator<Item = &'static str> + Clone, template: &str) -> Option<Vec<Field>> {
     let mut found = lines
         .clone()
@@ -134,7 +134,7 @@ fn fields_of(lines: impl Iterator<Item = &'static str> + Clone, template: &str) 
     parse_fields(&mut words, &lines)
 }
 
-/// The fields in the words of a template.
+/// Parses the fields in the words of a template.
 fn parse_fields<'a>(
     words: &mut impl Iterator<Item = &'a str>,
     lines: &(impl Iterator<Item = &'static str> + Clone),
@@ -145,7 +145,7 @@ fn parse_fields<'a>(
             Some(word) => {
                 let (name, count) = word.split_once('[')?;
                 let count = fields.iter().position(|field| field.name == count)?;
-                // There are no structures within structures.
+                // Structures are not nested.
                 let mut elements = Vec::new();
                 for word in words.by_ref().take_while(|&word| word != "}") {
                     elements.push(parse_field(word, &elements, lines)?);
@@ -159,7 +159,7 @@ fn parse_fields<'a>(
     Some(fields)
 }
 
-/// A field that is no array of structures. `before`: the fields before it.
+/// Parses a field that is not an array of structures. `before` are the preceding fields.
 fn parse_field(
     word: &str,
     before: &[Field],
@@ -207,7 +207,7 @@ fn parse_field(
     Some(field)
 }
 
-/// Names of values: the map `map` of a provider with these lines.
+/// Returns the names of values in the map `map` of a provider with these lines.
 fn names_of(mut lines: impl Iterator<Item = &'static str>, map: &str) -> Option<ValueNames> {
     lines.find_map(|line| {
         let mut words = line.split(' ');
@@ -233,7 +233,7 @@ mod tests {
     const STRESS: &str = "Microsoft-Windows-DotNETRuntimeStress";
     const PRIVATE: &str = "Microsoft-Windows-DotNETRuntimePrivate";
 
-    /// Identifiers and versions of the events of a provider.
+    /// Returns the identifiers and versions of a provider's events.
     fn events_of(provider: &str) -> Vec<(u32, u32)> {
         let lines = section(provider).into_iter().flatten();
         lines
@@ -376,7 +376,7 @@ mod tests {
         assert_eq!(span(RUNTIME, 41, 0), (EventRole::End, Some("WorkerThreadCreationV2".to_owned())));
         assert_eq!(span(RUNTIME, 9, 1), (EventRole::Begin, Some("GCSuspendEE".to_owned())));
         assert_eq!(span(RUNTIME, 8, 1), (EventRole::End, Some("GCSuspendEE".to_owned())));
-        // Nothing stops these, and the last is the end of a rundown, which has another begin.
+        // These have no stop; the last one ends a rundown, which has another beginning.
         for (provider, id) in [(RUNTIME, 187), (RUNTIME, 60), (RUNTIME, 260), (STRESS, 0), (RUNDOWN, 144)] {
             assert_eq!(span(provider, id, 0), (EventRole::Instant, None));
         }
@@ -395,9 +395,9 @@ mod tests {
 
     #[test]
     fn a_version_that_is_not_known_has_one_in_its_place() {
-        // Newer than all.
+        // Newer than all versions.
         assert_eq!(find(RUNTIME, 1, 9).map(|event| event.version), Some(2));
-        // The only one is version 3.
+        // The only version is 3.
         assert_eq!(find(RUNTIME, 204, 1).map(|event| event.version), Some(3));
         assert_eq!(find(RUNTIME, 24, 0), None);
         assert_eq!(find("Microsoft-Windows-DotNET", 1, 0), None);

@@ -1,4 +1,4 @@
-//! Well-known events that no manifest has.
+//! Well-known events missing from every manifest.
 
 use std::sync::Arc;
 
@@ -6,28 +6,28 @@ use super::KnownEvent;
 use super::meaning::meaning;
 use crate::{Field, FieldType, ValueNames};
 
-/// The runtime.
+/// The .NET runtime.
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
-/// The samples of EventPipe's own profiler.
+/// Samples of EventPipe's own profiler.
 const SAMPLE_PROFILER: &str = "Microsoft-DotNETCore-SampleProfiler";
 /// EventPipe's own events.
 const EVENT_PIPE: &str = "Microsoft-DotNETCore-EventPipe";
-/// What `DiagnosticSource` and `Activity` tell.
+/// Events of `DiagnosticSource` and `Activity`.
 const DIAGNOSTIC_SOURCE: &str = "Microsoft-Diagnostics-DiagnosticSource";
 /// Processes, mappings and symbols of a machine.
 const UNIVERSAL_SYSTEM: &str = "Universal.System";
 /// Samples of a machine.
 const UNIVERSAL_EVENTS: &str = "Universal.Events";
 
-/// Whether the fields that are known of a provider's events are to be taken in place of those on disk.
+/// Returns `true` if the known fields of a provider's events replace those in the file.
 ///
-/// one-collect describes texts as one byte of UTF-8, but writes a 16-bit length, then as many bytes.
+/// one-collect declares strings as one byte of UTF-8, but writes a 16-bit length, then as many bytes.
 pub fn replaces_metadata(provider: &str) -> bool {
     provider == UNIVERSAL_SYSTEM
 }
 
-/// Says what is in the field `Data` of an event `GCDynamicEvent` of the runtime: events that the collector can add
-/// without a change of the manifest, by their names.
+/// Adds the types of the field `Data` of the runtime's event `GCDynamicEvent`: events that the garbage collector
+/// can add without a change of the manifest, by their names.
 pub(super) fn name_data(provider: &str, event: &mut KnownEvent) {
     if provider != RUNTIME || event.name != "GCDynamicEvent" {
         return;
@@ -50,8 +50,9 @@ pub(super) fn name_data(provider: &str, event: &mut KnownEvent) {
     }
 }
 
-/// Splits the field `MethodFlags` of the runtime's events: its upper bits are no flags, but the tier of the compiler and
-/// the part of the method. The manifest has no names for them; `eventtrace.h` of the runtime has.
+/// Splits the field `MethodFlags` of the runtime's events: its upper bits are not flags, but the tier of the
+/// compiler and the extent of the method. Their names are missing from the manifest, but in `eventtrace.h` of the
+/// runtime.
 pub(super) fn split_method_flags(event: &mut KnownEvent) {
     let flags = event.fields.iter_mut().find(|field| field.name == "MethodFlags" && field.names.is_some());
     let Some(field) = flags else { return };
@@ -72,7 +73,7 @@ pub(super) fn split_method_flags(event: &mut KnownEvent) {
     let tiers: Vec<_> = (0..).zip(tiers).collect();
     let flags = Field { names: field.names.take(), ..Field::new("MethodFlags", FieldType::U32) };
     let tier = Field { names: values(&tiers), ..Field::new("OptimizationTier", FieldType::U32) };
-    // The upper four bits of 32; those before are 0.
+    // The upper four of 32 bits, after bits that are 0.
     let extents = [(0, "HotSection"), (1 << 18, "ColdSection")];
     let extent = Field { names: values(&extents), ..Field::new("MethodExtent", FieldType::U32) };
     field.kind = FieldType::Parts(vec![(flags, 7), (tier, 3), (extent, 22)]);
@@ -118,7 +119,7 @@ fn utf16(name: &str) -> Field {
     Field::new(name, FieldType::Utf16String)
 }
 
-/// What a thread was doing when it was sampled.
+/// Returns the field with the activity of a sampled thread.
 fn sample_type() -> Field {
     let names = [(0, "Error"), (1, "External"), (2, "Managed")];
     let names = names.map(|(value, name)| (value, name.to_owned())).to_vec();
@@ -129,7 +130,7 @@ fn sample_type() -> Field {
 }
 
 fn diagnostic_source(name: &str) -> Option<Vec<Field>> {
-    // Arguments cannot be described by the metadata of version 4.
+    // Metadata of version 4 cannot describe arguments.
     let with_arguments = |second: &str| {
         let pair = FieldType::Object(vec![utf16("Key"), utf16("Value")]);
         vec![utf16("SourceName"), utf16(second), Field::new("Arguments", FieldType::Array(Box::new(pair)))]
@@ -168,7 +169,7 @@ fn universal_system(name: &str) -> Option<Vec<Field>> {
             address("FileOffset"),
             text("FileName"),
             number("MetadataId"),
-            // one-collect repeats the texts of the metadata here, which it does not describe.
+            // one-collect repeats the texts of the metadata here, without describing them.
             appended("SymbolMetadata"),
             appended("VersionMetadata"),
         ],

@@ -1,45 +1,46 @@
-//! What threads have counted: which events are missing.
+//! Event counts of threads, which reveal missing events.
 
 use std::collections::HashMap;
 
-/// The threads that make events, and how far each has counted.
+/// Threads that make events, and their event counts.
 #[derive(Debug, Default)]
 pub(crate) struct CaptureThreads {
     threads: HashMap<u64, Counted>,
-    /// The thread of the event before, which is not in the list meanwhile.
+    /// Thread of the previous event, which is not in the list meanwhile.
     current: Option<(u64, Counted)>,
-    /// Whether a thread that was not met has certainly made no event up to now.
+    /// `true` if a thread that is not in the list has certainly made no event yet.
     is_complete: bool,
 }
 
-/// How far a thread has counted.
+/// Event count of a thread.
 #[derive(Clone, Copy, Debug)]
 struct Counted {
-    /// The number of its last event.
+    /// Sequence number of its last event.
     sequence: u32,
-    /// When that was, in ticks; 0 if it was not seen.
+    /// Time of that event in ticks; 0 if it was not seen.
     timestamp: u64,
 }
 
-/// Events of a thread that are missing.
+/// Missing events of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Gap {
-    /// How many, more than 0; None: how many is not known.
+    /// Number of events, greater than 0; `None` if unknown.
     pub(crate) count: Option<u32>,
-    /// When the event before was, in ticks; 0 if there was none.
+    /// Time of the event before, in ticks; 0 if there was none.
     pub(crate) after: u64,
 }
 
-/// As many threads are counted at a time at most; real traces have thousands. Of others, nothing is known to be missing.
+/// Maximum number of threads counted at a time; recorded traces have thousands. Losses of further threads are not
+/// detected.
 const MOST_THREADS: usize = 1 << 18;
 
 impl CaptureThreads {
-    /// No threads yet. `is_complete`: the file is read from its begin.
+    /// Starts without threads. `is_complete` if the file is read from its beginning.
     pub(crate) fn new(is_complete: bool) -> Self {
         Self { is_complete, ..Self::default() }
     }
 
-    /// Notes an event; gives what is missing before it.
+    /// Notes an event; returns the gap before it.
     #[inline(always)]
     pub(crate) fn note(
         &mut self,
@@ -74,9 +75,9 @@ impl CaptureThreads {
         self.current = Some((thread, Counted { sequence, timestamp }));
         let (last, after) = match known {
             Some(counted) => (counted.sequence, counted.timestamp),
-            // It counts from 1, so it has made events before this one. The reference reader begins to count with the
-            // first event that it meets: for totals to agree, this loss has no number. A number in the upper half, or 0, is
-            // that of a count that wraps around, as between two events.
+            // Sequence numbers start at 1, so the thread has made events before this one. The reference reader
+            // starts counting at the first event: for the totals to agree, this loss has no number. A number in
+            // the upper half, or 0, is that of a count that wraps around, as between two events.
             None if self.is_complete && (2..1 << 31).contains(&sequence) => {
                 return Some(Gap { count: None, after: 0 });
             }
@@ -86,12 +87,12 @@ impl CaptureThreads {
         if count < 1 << 31 {
             return (count > 0).then_some(Gap { count: Some(count), after });
         }
-        // It counts from 1 again: the system has used the id again for another thread. Or an event is there twice.
+        // Sequence numbers start again at 1: the id was reused for another thread. Or an event was repeated.
         let count = if are_ids_recycled { sequence.wrapping_sub(1) } else { 0 };
         (count > 0 && count < 1 << 31).then_some(Gap { count: Some(count), after: 0 })
     }
 
-    /// Notes that a thread had got at least this far at a time, in ticks; gives what is missing.
+    /// Notes a minimum sequence number of a thread at a time in ticks; returns the gap.
     pub(crate) fn note_bound(&mut self, thread: u64, sequence: u32, time: u64) -> Option<Gap> {
         self.settle();
         let (last, after) = match self.threads.get(&thread) {
@@ -106,7 +107,7 @@ impl CaptureThreads {
         (is_behind && count > 0).then_some(Gap { count: Some(count), after })
     }
 
-    /// Keeps only these threads: others have ended. From here on all threads are known.
+    /// Keeps only these threads: others have ended. From here on, all threads are known.
     pub(crate) fn retain(&mut self, threads: impl Iterator<Item = u64>) {
         self.settle();
         let kept = threads.filter_map(|thread| Some((thread, *self.threads.get(&thread)?)));
@@ -114,25 +115,25 @@ impl CaptureThreads {
         self.is_complete = true;
     }
 
-    /// From here on all threads are known.
+    /// Declares all threads as known from here on.
     pub(crate) fn assume_complete(&mut self) {
         self.is_complete = true;
     }
 
-    /// A thread has ended.
+    /// Removes a thread that has ended.
     pub(crate) fn remove(&mut self, thread: u64) {
         self.settle();
         self.threads.remove(&thread);
     }
 
-    /// Events were skipped: nothing is known.
+    /// Forgets all counts, as events were skipped.
     pub(crate) fn forget(&mut self) {
         self.current = None;
         self.threads.clear();
         self.is_complete = false;
     }
 
-    /// A number that depends on all that is known, to compare two readers.
+    /// Returns a hash of the state, to compare two readers.
     pub(crate) fn fingerprint(&self) -> u64 {
         let current = self.current.iter().map(|(id, counted)| (*id, *counted));
         let others = self.threads.iter().map(|(id, counted)| (*id, *counted));
@@ -188,7 +189,7 @@ mod tests {
         assert_eq!(threads.note(7, 0, 10, true), Some(Gap { count: Some(1), after: 10 }));
     }
 
-    /// The same in a file that is read from its begin, and beside other threads.
+    /// The same in a file that is read from its beginning, next to other threads.
     #[test]
     fn a_count_that_wraps_around_is_no_loss() {
         let mut threads = CaptureThreads::new(true);
@@ -200,7 +201,7 @@ mod tests {
         assert_eq!(threads.note(6, 0, 11, true), None);
         assert_eq!(threads.note_bound(6, 0, 12), None);
         assert_eq!(threads.note(6, 1, 13, true), None);
-        // What is missing there is a loss as elsewhere.
+        // A later gap is reported as usual.
         assert_eq!(threads.note(7, 4, 20, true), Some(Gap { count: Some(2), after: 10 }));
     }
 }

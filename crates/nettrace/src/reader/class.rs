@@ -1,4 +1,4 @@
-//! Classes: metadata in the words of the model.
+//! Classes of events, from metadata.
 
 use std::sync::Arc;
 
@@ -14,37 +14,37 @@ use super::outline::Outline;
 use crate::known::{self, EventMeaning, FieldPath, KnownEvent};
 use crate::{Field, FieldType, Metadata, ValueNames, Version};
 
-/// Members of the common context: what all events have. They are always values.
+/// Indexes in the common context of all events, whose members are always values.
 pub(super) mod context {
-    /// The thread that the event is about.
+    /// Thread that the event is about.
     pub(crate) const THREAD: usize = 0;
     pub(crate) const PROCESSOR: usize = 2;
     pub(crate) const STACK: usize = 3;
     pub(crate) const ACTIVITY: usize = 4;
     pub(crate) const RELATED_ACTIVITY: usize = 5;
-    /// Of version 6 only.
+    /// Version 6 only.
     pub(crate) const PROCESS: usize = 6;
-    /// Of version 6 only.
+    /// Version 6 only.
     pub(crate) const PROCESS_NAME: usize = 7;
-    /// Of version 6 only.
+    /// Version 6 only.
     pub(crate) const THREAD_NAME: usize = 8;
-    /// Of version 6 only.
+    /// Version 6 only.
     pub(crate) const TRACE_ID: usize = 9;
-    /// Of version 6 only.
+    /// Version 6 only.
     pub(crate) const SPAN_ID: usize = 10;
 }
 
-/// Bits of keywords that sessions set, which say nothing of the event.
+/// Bits of keywords that sessions set, which are not properties of the event.
 const SESSION_KEYWORDS: u64 = 0xf000_0000_0000;
 
-/// How the payload of an event becomes fields.
+/// Conversion of an event's payload to fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PayloadForm {
-    /// It is laid out as the class says.
+    /// It has the layout of the class.
     Bits,
     /// It has to be read into values.
     Values(Vec<Field>),
-    /// It is not described: one field has all of it, if it is not empty.
+    /// It is not described: one field contains all of it, if it is not empty.
     Raw,
 }
 
@@ -56,7 +56,7 @@ pub(super) struct EventKind {
 }
 
 impl EventKind {
-    /// The same, whose payload is one field.
+    /// Returns the same kind with one field for the payload.
     pub(super) fn into_raw(mut self, is_v6: bool) -> Self {
         let (payload, form) = payload_class(None, 64, is_v6);
         self.class.payload = Some(Arc::new(payload));
@@ -66,15 +66,15 @@ impl EventKind {
     }
 }
 
-/// The name of the field of payloads that are not described.
+/// Name of the field with payloads that are not described.
 const RAW: &str = "payload";
 
-/// The name of the field with the bytes of fields that only newer versions of an event have.
+/// Name of the field with the bytes of fields of newer versions.
 const NEWER: &str = "unknown_fields";
 
-/// The levels of EventSource.
+/// Levels of EventSource.
 const LEVELS: LevelScale = LevelScale(&[
-    // 0 is "always".
+    // 0 means "always".
     LevelStep { up_to: 0, level: LogLevel::Info, exact: Some(0) },
     LevelStep::new(1, LogLevel::Fatal),
     LevelStep::new(2, LogLevel::Error),
@@ -83,7 +83,7 @@ const LEVELS: LevelScale = LevelScale(&[
     LevelStep::new(5, LogLevel::Debug),
 ]);
 
-/// The levels of `Microsoft.Extensions.Logging`.
+/// Levels of `Microsoft.Extensions.Logging`.
 const LOGGER_LEVELS: LevelScale = LevelScale(&[
     LevelStep::new(0, LogLevel::Trace),
     LevelStep::new(1, LogLevel::Debug),
@@ -93,7 +93,7 @@ const LOGGER_LEVELS: LevelScale = LevelScale(&[
     LevelStep::new(5, LogLevel::Fatal),
 ]);
 
-/// Describes an event that its metadata describes, or the tables of well-known events.
+/// Returns the kind of an event described by its metadata or the tables of well-known events.
 pub(super) fn event_kind(metadata: &Metadata, id: u128, pointer_bits: u64, is_v6: bool) -> EventKind {
     let known = known::find(&metadata.provider, metadata.event_id, metadata.version, &metadata.name);
     let name = match &*metadata.name {
@@ -108,7 +108,7 @@ pub(super) fn event_kind(metadata: &Metadata, id: u128, pointer_bits: u64, is_v6
             Some(&*known.fields)
         }
         _ if !described.is_empty() => Some(described),
-        // An event without fields, or with fields that its provider could not describe: the payload shows.
+        // An event without fields, or with fields that its provider could not describe: known from the payload.
         _ => None,
     };
     let opcode = metadata.opcode.or_else(|| known.as_ref().map(|known| known.opcode)).unwrap_or(0);
@@ -177,22 +177,22 @@ pub(super) fn event_kind(metadata: &Metadata, id: u128, pointer_bits: u64, is_v6
     EventKind { class, form }
 }
 
-/// The level of an event: that of the file, otherwise that of the manifest.
+/// Returns the level of an event: from the file, or else from the manifest.
 pub(super) fn level(metadata: &Metadata, known: Option<&KnownEvent>) -> Option<u8> {
     metadata.level.or(known.and_then(|known| known.level))
 }
 
-/// The keywords of an event, without those that an EventSource adds for sessions: always all four of them.
+/// Returns the keywords of an event, without the four bits that an EventSource adds for sessions.
 pub(super) fn own_keywords(metadata: &Metadata) -> u64 {
     match metadata.keywords {
-        // All bits: an EventSource itself writes this.
+        // All bits: written by an EventSource itself.
         u64::MAX => u64::MAX,
         keywords if keywords & SESSION_KEYWORDS == SESSION_KEYWORDS => keywords & !SESSION_KEYWORDS,
         keywords => keywords,
     }
 }
 
-/// Self-describing events have one field without a name around their fields.
+/// Returns the inner fields of a self-describing event, which has an unnamed outer field.
 fn flatten(fields: &[Field]) -> &[Field] {
     match fields {
         [Field { name, kind: FieldType::Object(fields), .. }] if name.is_empty() => fields,
@@ -200,15 +200,15 @@ fn flatten(fields: &[Field]) -> &[Field] {
     }
 }
 
-/// Notes what fields of the payload mean. Only those at the top have meanings: of those within others, the one at the
-/// top does not mean the same.
+/// Inserts the meanings of payload fields. Only top-level fields have meanings: that of an inner field does not
+/// apply to the outer one.
 fn insert_meanings(meanings: &mut Meanings, payload: &FieldClass, fields: &[Field], meaning: &EventMeaning) {
     let FieldKind::Structure { members, .. } = &payload.kind else { return };
-    // Lengths of arrays are members, but no fields.
+    // Lengths of arrays are members, but not fields.
     let shown =
         members.iter().enumerate().filter(|(_, member)| !matches!(member.class.kind, FieldKind::Padding(_)));
     let indexes: Vec<usize> = shown.map(|(index, _)| index).collect();
-    // Events that describe themselves have one field around all others.
+    // Self-describing events have one outer field.
     let is_flattened = fields.len() != 1;
     let mut insert = |path: Option<&FieldPath>, meaning: Meaning| {
         let index = match path.map(Vec::as_slice) {
@@ -230,9 +230,9 @@ fn insert_meanings(meanings: &mut Meanings, payload: &FieldClass, fields: &[Fiel
     }
 }
 
-/// What makes events lines of a log: messages of EventSource itself, and those of loggers.
+/// Returns the log role of messages of EventSource itself, and of loggers.
 fn log_role(metadata: &Metadata, level: Option<u8>, meaning: &EventMeaning) -> Option<LogRole> {
-    // Without a level, it is logged always.
+    // Without a level, the event is always logged.
     let level = level.unwrap_or(0);
     if metadata.name == "EventSourceMessage" {
         // An error of the provider itself.
@@ -245,7 +245,7 @@ fn log_role(metadata: &Metadata, level: Option<u8>, meaning: &EventMeaning) -> O
     })
 }
 
-/// The class of events that do not fit their own, or that have none.
+/// Returns the class of events that do not match their own class, or have none.
 pub(super) fn raw_class(like: Option<&EventRecordClass>, id: u128, is_v6: bool) -> EventRecordClass {
     let (payload, _) = payload_class(None, 64, is_v6);
     EventRecordClass {
@@ -276,7 +276,7 @@ fn context_meanings(is_v6: bool) -> Meanings {
         meanings.insert(Scope::CommonContext, context::PROCESS_NAME, Meaning::ProcessName);
         meanings.insert(Scope::CommonContext, context::THREAD_NAME, Meaning::ThreadName);
         meanings.insert(Scope::CommonContext, context::TRACE_ID, Meaning::TaskId);
-        // Behind the activity, so that the span counts where there are both: it is known beyond the process.
+        // Inserted after the activity, so that the span takes precedence: it is known beyond the process.
         meanings.insert(Scope::CommonContext, context::SPAN_ID, Meaning::OperationId);
     } else {
         meanings.insert(Scope::Resource, 0, Meaning::Process);
@@ -284,7 +284,7 @@ fn context_meanings(is_v6: bool) -> Meanings {
     meanings
 }
 
-/// The class of the trace.
+/// Returns the class of the trace.
 pub(super) fn trace_class(
     outline: &Outline,
     kinds: &[EventKind],
@@ -342,9 +342,9 @@ pub(super) fn trace_class(
     })
 }
 
-/// What all events have.
+/// Returns the class of the common context.
 fn common_context(is_v6: bool, process: Option<u64>) -> FieldClass {
-    // Several processes: which one an event is of, its class does not know.
+    // With several processes, the class does not know the process of an event.
     let process = process.filter(|_| !is_v6).and_then(|process| u32::try_from(process).ok()).unwrap_or(0);
     let activity = || {
         let activity_paths = Some(ActivityPaths { process });
@@ -379,11 +379,11 @@ fn common_context(is_v6: bool, process: Option<u64>) -> FieldClass {
 // ---------------------------------------------------------------------------------------------
 // Payloads
 
-/// The class of a payload of these fields, and how it is read; None: they are not known.
+/// Returns the class of a payload and its form; `fields` is `None` if unknown.
 fn payload_class(fields: Option<&[Field]>, pointer_bits: u64, is_v6: bool) -> (FieldClass, PayloadForm) {
     let builder = Builder { pointer_bits };
     match fields {
-        // Events without fields have no bytes either.
+        // Events without fields have no payload.
         None => {
             let bytes = FieldClass::optional(blob(Box::new(FieldLocation::of_values())));
             (FieldClass::structure([Member::new(RAW, bytes)]), PayloadForm::Raw)
@@ -398,11 +398,11 @@ fn payload_class(fields: Option<&[Field]>, pointer_bits: u64, is_v6: bool) -> (F
     }
 }
 
-/// Whether fields of a type can be read where they lie.
+/// Returns `true` if fields of a type can be read in place.
 fn is_laid_out(kind: &FieldType, is_v6: bool) -> bool {
     match kind {
         FieldType::VarInt
-        // A single code unit can be zero; as bits, that ends a text.
+        // A single code unit can be zero, which would terminate a text.
         | FieldType::Char
         | FieldType::Utf8CodeUnit
         | FieldType::Rest
@@ -410,7 +410,7 @@ fn is_laid_out(kind: &FieldType, is_v6: bool) -> bool {
         | FieldType::DataLoc(_)
         | FieldType::Appended(_)
         | FieldType::Named { .. } => false,
-        // Of 8 or of 16 bytes.
+        // 8 or 16 bytes.
         FieldType::FileTime => !is_v6,
         FieldType::Object(fields) => fields.iter().all(|field| is_laid_out(&field.kind, is_v6)),
         FieldType::Array(element) if **element == FieldType::Utf8CodeUnit => true,
@@ -419,7 +419,7 @@ fn is_laid_out(kind: &FieldType, is_v6: bool) -> bool {
         {
             true
         }
-        // The length of an array in it is in no structure.
+        // The length of an inner array is not in a structure.
         FieldType::Array(element)
         | FieldType::FixedLengthArray(element, _)
         | FieldType::Counted { element, .. } => !is_array(element) && is_laid_out(element, is_v6),
@@ -427,7 +427,7 @@ fn is_laid_out(kind: &FieldType, is_v6: bool) -> bool {
     }
 }
 
-/// Returns `true` for an array whose length is before it; bytes of UTF-8 are a text.
+/// Returns `true` for an array after its length; bytes of UTF-8 are a text.
 fn is_array(kind: &FieldType) -> bool {
     matches!(kind, FieldType::Array(element) if **element != FieldType::Utf8CodeUnit)
 }
@@ -437,7 +437,7 @@ struct Builder {
 }
 
 impl Builder {
-    /// The members of a structure of these fields: arrays have their length before them.
+    /// Returns the members of a structure with these fields: arrays follow their lengths.
     fn members(&self, fields: &[Field]) -> Vec<Member> {
         let mut members: Vec<Member> = Vec::with_capacity(fields.len());
         let mut taken = hashbrown::HashSet::<String, std::hash::RandomState>::default();
@@ -461,7 +461,7 @@ impl Builder {
                 FieldType::Parts(parts) => {
                     let mut name = Some(name);
                     for (part, length) in parts {
-                        // The name of the first one is that of the field.
+                        // The first part has the name of the field.
                         let name = name.take().unwrap_or_else(|| free_name(part.name.clone(), &mut taken));
                         members.push(Member::new(name, part_class(part, (*length).into())));
                     }
@@ -532,7 +532,7 @@ impl Builder {
                     alignment: 8,
                 })
             }
-            // An array in an array, which is read into values.
+            // A nested array, which is read into values.
             FieldType::Array(element) => array_of_values(self.class(element, None, false)),
             FieldType::FixedLengthArray(element, count) => match **element {
                 FieldType::Utf8CodeUnit => text(StringEncoding::Utf8, u64::from(*count)),
@@ -550,7 +550,7 @@ impl Builder {
                 _ => array_of_values(self.class(element, None, false)),
             },
             FieldType::Counted { element, .. } => self.class(element, None, false),
-            // Its parts are members of their own.
+            // Its parts are separate members.
             FieldType::Parts(_) => integer(32, false),
             FieldType::Named { .. } | FieldType::Rest => {
                 FieldClass::optional(blob(Box::new(FieldLocation::of_values())))
@@ -560,10 +560,10 @@ impl Builder {
     }
 }
 
-/// A name that no other member has.
+/// Returns a name that no other member has.
 fn free_name(mut name: String, taken: &mut hashbrown::HashSet<String, std::hash::RandomState>) -> String {
     if !taken.insert(name.clone()) {
-        // Hostile descriptions have the same name any number of times, so there is no trying one by one.
+        // Hostile descriptions may repeat a name very often, so do not try one number after another.
         let number = taken.len();
         let is_free = |other: &String| !taken.contains(other);
         let other = [format!("{name}_"), format!("{name}_{number}")].into_iter().find(is_free);
@@ -594,7 +594,7 @@ fn location(name: &str) -> Box<FieldLocation> {
     Box::new(FieldLocation { origin: None, path, any_option: false, declared_at: Default::default() })
 }
 
-/// An array in a scope of values, which alone say how many elements it has.
+/// Returns an array in a scope of values, which contain the number of its elements.
 fn array_of_values(element: FieldClass) -> FieldClass {
     FieldClass::new(FieldKind::Array {
         element: Arc::new(element),
@@ -621,7 +621,7 @@ fn blob(length: Box<FieldLocation>) -> FieldClass {
     })
 }
 
-/// A part of an integer, which begins at any bit.
+/// Returns the class of a part of an integer, which begins at any bit.
 fn part_class(part: &Field, length: u64) -> FieldClass {
     let bits = BitField::new(length, ByteOrder::LittleEndian, 1);
     integer_of_bits(bits, false, part.names.as_deref(), part.is_hexadecimal)
@@ -670,7 +670,7 @@ fn properties(
     }
 }
 
-/// Names of values of an integer of this many bits.
+/// Returns the mappings of values of an integer with `length` bits.
 fn mappings<'n>(names: impl Iterator<Item = (u64, &'n str)>, length: u64, signed: bool) -> Mappings {
     let mut mappings = MappingsBuilder::default();
     for (value, name) in names {

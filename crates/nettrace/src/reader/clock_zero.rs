@@ -1,15 +1,15 @@
-//! When the clocks of several files were 0.
+//! Origins of the clocks of several files.
 
 use crate::{BlockKind, Container, Step, TraceBlock};
 
-/// Clocks of one boot of a machine seem to have been 0 at times that are less than this apart, in nanoseconds: files
-/// say when they begin to the millisecond, and wall clocks are set right now and then. No two machines are likely to
-/// start as close together as that.
+/// Maximum difference, in nanoseconds, between clock origins of one boot of a machine: file dates are exact to
+/// the millisecond, and wall clocks are adjusted from time to time. Two machines are unlikely to start that close
+/// together.
 const ONE_BOOT: i128 = 100_000_000;
 
-/// When the clock of each file was 0, in nanoseconds since 1970, if several of the files have the same clock: the
-/// monotonic clock of one boot of a machine. Their times can be compared exactly then, though each file says its
-/// date only to the millisecond. None for files that have their clock to themselves.
+/// Returns the origin of each file's clock, in nanoseconds since 1970, if several files have the same clock: the
+/// monotonic clock of one boot of a machine. Their times can then be compared exactly, although each file's date
+/// is only exact to the millisecond. `None` for files with a clock of their own.
 #[must_use]
 pub fn clock_zeros(files: &[&[u8]]) -> Vec<Option<i128>> {
     let mut known: Vec<(i128, usize)> =
@@ -17,7 +17,7 @@ pub fn clock_zeros(files: &[&[u8]]) -> Vec<Option<i128>> {
     known.sort_unstable();
     let mut zeros = vec![None; files.len()];
     for boot in known.chunk_by(|(a, _), (b, _)| b - a < ONE_BOOT) {
-        // Milliseconds were rounded down, so the greatest one is nearest.
+        // Milliseconds were rounded down, so the greatest one is the most exact.
         if let [_, .., (greatest, _)] = boot {
             for (_, index) in boot {
                 if let Some(zero) = zeros.get_mut(*index) {
@@ -29,7 +29,7 @@ pub fn clock_zeros(files: &[&[u8]]) -> Vec<Option<i128>> {
     zeros
 }
 
-/// When the clock of a file was 0, if it counts nanoseconds, as monotonic clocks do.
+/// Returns the origin of a file's clock if it counts nanoseconds, as monotonic clocks do.
 fn clock_zero(file: &[u8]) -> Option<i128> {
     let mut container = Container::open(file, true).ok()??;
     let Step::Block(block) = container.next(file, 0, true) else { return None };

@@ -1,12 +1,12 @@
-//! The common context of events, as values.
+//! Common context of events, as values.
 
 use ichnos_model::{EventValues, FieldValue, Scope, Uuid};
 
 use super::TraceFile;
 use super::pending::Entry;
 
-/// Which members of the common context the event before had: if the next one has the same, only their values are
-/// replaced.
+/// Members in the common context of the previous event: if the next event has the same ones, only their values
+/// are replaced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ContextShape {
     is_written: bool,
@@ -47,7 +47,7 @@ impl ContextShape {
     fn replace(self, values: &mut EventValues, file: &TraceFile, entry: &Entry, stack: Option<u32>) {
         const SCOPE: Scope = Scope::CommonContext;
         values.replace_unsigned(SCOPE, 0, entry.thread);
-        // Of each optional member, whether it is there comes first.
+        // Each optional member follows its presence flag.
         let mut index = 1;
         if self.has_capture_thread {
             values.replace_unsigned(SCOPE, index + 1, entry.capture_thread);
@@ -103,7 +103,7 @@ pub(super) fn push_optional<'v>(values: &mut EventValues, value: Option<impl Int
     }
 }
 
-/// The GUID this far before a payload.
+/// Returns the GUID at a distance before a payload.
 #[inline(always)]
 fn guid_before(bytes: &[u8], payload: u64, before: u32) -> Uuid {
     let at = payload.saturating_sub(before.into());

@@ -24,7 +24,7 @@ use super::pending::{Entry, GAP, Pending};
 use super::tables::{LabelTable, Labels, Stack, StackBlocks, ThreadTable, address_space};
 use crate::{Block, Container, Fault, PointHead, Rule, Version};
 
-/// What the current message is.
+/// Current message.
 #[derive(Debug)]
 enum Current {
     Before,
@@ -36,7 +36,7 @@ enum Current {
     After,
 }
 
-/// Stands for the class of an event that does not fit its own, or that has none.
+/// Stands for the class of an event that does not match its own class, or has none.
 const RAW: usize = usize::MAX;
 
 /// Reads a file.
@@ -45,10 +45,10 @@ pub(super) struct EventCursor {
     stream: Arc<DataStream>,
     container: Container,
     open: Option<OpenBlock>,
-    /// A sequence point that was read, and is passed once what was before it has gone.
+    /// A sequence point that was read, and is passed after all events before it.
     barrier: Option<(PointHead, Block)>,
     is_file_read: bool,
-    /// Kind of event by id of metadata.
+    /// Kind of event by metadata id.
     kinds: Kinds,
     threads: ThreadTable,
     labels: LabelTable,
@@ -57,26 +57,26 @@ pub(super) struct EventCursor {
     pending: Pending,
     is_unsorted: bool,
     check: bool,
-    /// What has to be reported once what is ready has gone.
+    /// Faults to report after the ready events.
     faults: VecDeque<Fault>,
-    /// How many faults of each rule were reported about single events.
+    /// Number of reported faults in single events, by rule.
     reported: [u64; Rule::ALL.len()],
-    /// Classes of which an event was found to be longer than its fields.
+    /// Classes with an event that was longer than its fields.
     longer: HashSet<usize>,
     /// Time window in ticks.
     wanted: (u64, u64),
-    /// Where the last sequence point before the time window is: events before it need not be counted.
+    /// Offset of the last sequence point before the time window: events before it need not be counted.
     counted_from: u64,
-    /// Where the sequence point is that reading begins at; None: it begins at the begin of the file.
+    /// Offset of the sequence point at which reading begins; `None` for the beginning of the file.
     begun_at: Option<u64>,
     entry: Entry,
     clock: ClockValue,
     has_time: bool,
-    /// The latest time that was delivered, in ticks.
+    /// Latest time delivered, in ticks.
     latest: u64,
     events: u64,
     current: Current,
-    /// Index of the class of the current event; [`RAW`]: it is `raw`.
+    /// Index of the current event's class; [`RAW`] for `raw`.
     class: usize,
     raw: Option<Arc<DynamicClass>>,
     context: ContextShape,
@@ -87,14 +87,14 @@ pub(super) struct EventCursor {
     frames: Vec<u64>,
 }
 
-/// The bit of a thread of version 6 that is not in the table: the others are its index.
+/// Bit that marks a thread missing from the table (version 6): the other bits are its index.
 const UNKNOWN_THREAD: u64 = 1 << 63;
 
-/// Problems of single events of one rule are reported this often, if all rules are to be checked; otherwise once.
+/// Maximum number of reported faults in single events for each rule if all rules are checked; otherwise one.
 const REPORTED: u64 = 1_000;
 
 impl EventCursor {
-    /// A cursor that begins at the begin of the file, or `from` a sequence point, where its block is.
+    /// Creates a cursor at the beginning of the file, or at the block of a sequence point.
     pub(super) fn new(
         file: &Arc<TraceFile>,
         stream: &Arc<DataStream>,
@@ -156,21 +156,18 @@ impl EventCursor {
         cursor
     }
 
-    /// How many events are missing, found out without reading payloads.
+    /// Returns the number of missing events, without reading payloads.
     pub(super) fn count_lost(mut self) -> u64 {
         let mut lost = 0u64;
-        while self.fill() || !self.pending.ready().is_empty() || !self.faults.is_empty() {
+        while self.fill() || self.pending.has_ready() || !self.faults.is_empty() {
             self.faults.clear();
-            let ready = self.pending.ready();
-            let gaps = ready.iter().filter(|entry| entry.class == GAP);
+            let gaps = std::iter::from_fn(|| self.pending.next()).filter(|entry| entry.class == GAP);
             lost = gaps.fold(lost, |lost, gap| lost.saturating_add(gap.length.into()));
-            let count = ready.len();
-            self.pending.skip(count);
         }
         lost
     }
 
-    /// Notes a problem of a single event: not all of them, since there can be as many as events.
+    /// Notes a fault in a single event, up to a limit, as every event may have one.
     #[cold]
     fn note_fault(&mut self, rule: Rule, offset: u64, statement: impl FnOnce() -> String) {
         let count = Rule::ALL.iter().position(|known| *known == rule);
@@ -181,7 +178,7 @@ impl EventCursor {
         }
     }
 
-    /// Moves to the next message.
+    /// Advances to the next message.
     fn read(&mut self) -> Current {
         loop {
             while let Some(entry) = self.pending.next() {
@@ -201,7 +198,7 @@ impl EventCursor {
             if let Some(fault) = self.faults.pop_front() {
                 return Current::Damage(fault.damage(&self.file.name));
             }
-            if !self.fill() && self.faults.is_empty() && self.pending.ready().is_empty() {
+            if !self.fill() && self.faults.is_empty() && !self.pending.has_ready() {
                 return Current::StreamEnd;
             }
         }
@@ -220,7 +217,7 @@ impl EventCursor {
 
     #[cold]
     fn note_early(&mut self, ticks: u64) {
-        // Where a gap is, is known only by its events.
+        // The position of a gap is only known from its events.
         if self.check && !self.is_unsorted && self.entry.class != GAP {
             let latest = self.latest;
             self.note_fault(Rule::EventOrder, self.entry.payload, || {
@@ -232,14 +229,14 @@ impl EventCursor {
     #[inline(always)]
     fn clock_value(&self, cycles: u64) -> ClockValue {
         let nanoseconds = match self.file.nanoseconds {
-            // 1 GHz, which nearly all have.
+            // 1 GHz, the most frequent case.
             Some(offset) => offset + i128::from(cycles),
             None => self.stream.clock().map_or(0, |clock| clock.nanoseconds(cycles)),
         };
         ClockValue { nanoseconds, cycles }
     }
 
-    /// Finds out the class of the current event and writes what is no bits of it.
+    /// Determines the class of the current event and writes the fields that are values.
     #[inline(always)]
     fn make_event(&mut self) {
         self.events += 1;
@@ -254,7 +251,7 @@ impl EventCursor {
         let mut is_longer = false;
         let fits = match (file.forms.get(index), stream.plans().event_records.get(index)) {
             (Some(PayloadForm::Bits), Some(plans)) => match &plans.payload {
-                Some(plan) => plan.end(payload, 0, slots).is_some_and(|end| {
+                Some(plan) => plan.fixed_size().or_else(|| plan.end(payload, 0, slots)).is_some_and(|end| {
                     let size = 8 * payload.len() as u64;
                     is_longer = end < size;
                     end <= size
@@ -290,7 +287,7 @@ impl EventCursor {
         }
     }
 
-    /// Reports, once for a class, that the payload of the current event continues after its fields.
+    /// Reports, once for each class, that the payload of the current event continues after its fields.
     #[cold]
     fn note_rest(&mut self, index: usize) {
         if self.longer.contains(&index) {
@@ -311,12 +308,12 @@ impl EventCursor {
         self.faults.push_back(Fault::new(Rule::Payload, offset, statement));
     }
 
-    /// Classes whose events are reported to be longer than their fields at most.
+    /// Maximum number of classes whose events are reported to be longer than their fields.
     fn most_longer(&self) -> usize {
         if self.check { REPORTED as usize } else { 10 }
     }
 
-    /// The same where the payload does not seem to fit its class.
+    /// Like [`make_event`](Self::make_event), for a payload that does not seem to match its class.
     #[cold]
     fn make_misfit(&mut self, stack: Option<u32>) {
         let file = Arc::clone(&self.file);
@@ -339,7 +336,7 @@ impl EventCursor {
         Event::new(&self.stream, plans, None, scopes).visit(Scope::Payload, &mut Skip).is_ok()
     }
 
-    /// The current event does not fit its class, or has none: all of its payload is one field.
+    /// Makes the payload a single field, as the current event does not match its class, or has none.
     #[cold]
     fn make_raw(&mut self, file: &TraceFile, stack: Option<u32>) {
         let entry = self.entry;
@@ -352,14 +349,14 @@ impl EventCursor {
             dynamic.last(&key, || raw_class(declared.as_deref(), id, is_v6)).ok().flatten()
         });
         match &declared {
-            // Its provider could not describe it: that is no damage.
+            // Its provider could not describe it, which is not damage.
             Some(_) if matches!(file.forms.get(entry.class as usize), Some(PayloadForm::Raw)) => {}
             Some(class) => self.note_fault(Rule::Payload, entry.payload, || {
                 let name = class.name.as_deref().unwrap_or_default();
                 format!("the payload of {} bytes does not fit the fields of `{name}`", entry.length)
             }),
             None => self.note_fault(Rule::MetadataId, entry.payload, || {
-                "expected an event whose metadata is before it, found one without".to_owned()
+                "expected metadata before the event, found none".to_owned()
             }),
         }
         let Some(class) = class else { return };
@@ -375,7 +372,7 @@ impl EventCursor {
         self.context = ContextShape::default();
     }
 
-    /// Writes the common context of the current event, which has this stack: see `class::common_context`.
+    /// Writes the common context of the current event, with this stack: see `class::common_context`.
     #[inline(always)]
     fn write_context(&mut self, stack: Option<u32>) {
         if matches!(self.file.outline.version, Version::V6(_)) {
@@ -384,7 +381,7 @@ impl EventCursor {
         let is_bits = matches!(self.file.forms.get(self.entry.class as usize), Some(PayloadForm::Bits));
         self.context.write(&mut self.values, &self.file, &self.entry, stack);
         if !is_bits {
-            // The payload follows, and is something else in the next event.
+            // The payload follows, and is different in the next event.
             self.context = ContextShape::default();
         }
     }
@@ -393,23 +390,23 @@ impl EventCursor {
         matches!(self.file.outline.version, Version::V6(_))
     }
 
-    /// Notes references of the current event to threads and labels that are not there (version 6).
+    /// Notes references of the current event to missing threads and labels (version 6).
     fn check_references(&mut self) {
         let entry = self.entry;
         if entry.thread & UNKNOWN_THREAD != 0 {
             let index = entry.thread & !UNKNOWN_THREAD;
             let is_full = self.threads.is_full();
             self.note_fault(Rule::ThreadIndex, entry.payload, || match is_full {
-                true => format!("there is no room for the thread of index {index}: there are too many"),
-                false => format!("expected the index of a thread, found {index}, which stands for none"),
+                true => format!("too many threads: that of index {index} is unknown"),
+                false => format!("expected the index of a thread, found the unknown index {index}"),
             });
         }
         if entry.labels != 0 && self.labels.get(entry.labels).is_none() {
             let (list, is_full) = (entry.labels, self.labels.is_full());
             self.note_fault(Rule::LabelListId, entry.payload, || match is_full {
-                true => format!("there is no room for the list of labels {list}: there are too many"),
+                true => format!("too many lists of labels: list {list} is unknown"),
                 false => {
-                    format!("expected the index of a list of labels, found {list}, which stands for none")
+                    format!("expected the index of a list of labels, found the unknown index {list}")
                 }
             });
         }
@@ -467,7 +464,7 @@ impl EventCursor {
         values.end();
     }
 
-    /// The number of the stack of the current event.
+    /// Returns the number of the current event's stack.
     #[inline(always)]
     fn stack(&mut self) -> Option<u32> {
         let Self { file, stream, stacks, threads, entry, frames, .. } = self;
@@ -475,7 +472,7 @@ impl EventCursor {
         file.intern_stacks(trace);
         let pointer_size = file.outline.trace.pointer_size;
         if file.outline.version == Version::V3 {
-            // Behind its size, behind the payload.
+            // After the payload and the size of the stack.
             let begin = (entry.payload + u64::from(entry.length)) as usize + 4;
             let stack = file.bytes.get(begin..begin + entry.stack as usize)?;
             return super::tables::intern_stack(stack, pointer_size, trace, frames);
@@ -501,8 +498,8 @@ impl EventCursor {
     fn note_missing_stack(&mut self, found: Stack) {
         let id = self.entry.stack;
         self.note_fault(Rule::StackId, self.entry.payload, || match found {
-            Stack::TooMany => format!("there is no room for the stack {id}: there are too many"),
-            _ => format!("expected the id of a stack, found {id}, which stands for none"),
+            Stack::TooMany => format!("too many stacks: stack {id} is unknown"),
+            _ => format!("expected the id of a stack, found the unknown id {id}"),
         });
     }
 
@@ -513,7 +510,7 @@ impl EventCursor {
     }
 }
 
-/// What is shown of a payload that is not described.
+/// Returns the value of a payload that is not described.
 fn raw_payload(payload: &[u8]) -> Option<FieldValue<'_>> {
     (!payload.is_empty()).then_some(FieldValue::Blob(payload))
 }
@@ -524,9 +521,9 @@ fn payload_of<'f>(file: &'f TraceFile, entry: &Entry) -> &'f [u8] {
     file.bytes.get(begin..begin + entry.length as usize).unwrap_or_default()
 }
 
-/// The cycles of a clock at a time: rounded up or down.
+/// Returns the clock's cycles at a time, rounded up or down.
 fn ticks_at(clock: &ichnos_model::ClockClass, time: i128, up: bool) -> u64 {
-    // Times grow with cycles.
+    // Times increase with cycles.
     let (mut low, mut high) = (0u64, u64::MAX);
     while low < high {
         let middle = low + (high - low) / 2;
@@ -596,19 +593,22 @@ impl FastCursor for EventCursor {
             return 0;
         }
         let are_stacks_rows = self.file.outline.version != Version::V3;
+        let are_threads_indexes = self.are_threads_indexes();
         let mut skipped = 0;
-        let (mut first, mut last) = (None, self.latest);
-        for entry in self.pending.ready().iter().take(most as usize) {
-            // Of events that something is wrong with, that is a message.
+        let mut times: Option<(u64, u64)> = None;
+        while skipped < most
+            && let Some(entry) = self.pending.peek()
+        {
+            // An event with a fault is a message.
             let is_wanted = entry.timestamp >= self.wanted.0
                 && entry.timestamp <= self.wanted.1
                 && (entry.stack == 0 || !are_stacks_rows || self.stacks.has(entry.stack))
                 && (entry.labels == 0 || self.labels.get(entry.labels).is_some())
-                && (entry.thread & UNKNOWN_THREAD == 0 || !self.are_threads_indexes());
+                && (entry.thread & UNKNOWN_THREAD == 0 || !are_threads_indexes);
             let form = self.file.forms.get(entry.class as usize);
             let plans = self.stream.plans().event_records.get(entry.class as usize);
             let (Some(form), Some(plans), true) = (form, plans, is_wanted) else { break };
-            // Whether a payload fits its class has to be looked at.
+            // The payload may be too short for the class.
             let length = 8 * u64::from(entry.length);
             let fits = match (form, &plans.payload) {
                 (PayloadForm::Bits, Some(plan)) => match plan.fixed_size() {
@@ -625,24 +625,22 @@ impl FastCursor for EventCursor {
                 break;
             }
             counts.add_class(Some(entry.class as usize));
-            let (earliest, latest) = *first.get_or_insert((entry.timestamp, entry.timestamp));
-            first = Some((earliest.min(entry.timestamp), latest.max(entry.timestamp)));
-            last = last.max(entry.timestamp);
+            let (first, last) = times.unwrap_or((entry.timestamp, entry.timestamp));
+            times = Some((first.min(entry.timestamp), last.max(entry.timestamp)));
+            self.entry = *entry;
+            self.pending.skip();
             skipped += 1;
         }
-        if let Some((first, last)) = first {
+        if let Some((first, last)) = times {
+            let last = last.max(self.latest);
             counts.add_time(self.clock_value(first).nanoseconds);
             counts.add_time(self.clock_value(last).nanoseconds);
-            if let Some(entry) = self.pending.ready().get(skipped - 1) {
-                self.entry = *entry;
-            }
-            self.pending.skip(skipped);
-            self.latest = self.latest.max(last);
+            self.latest = last;
             self.clock = self.clock_value(self.entry.timestamp);
             self.has_time = true;
-            self.events += skipped as u64;
+            self.events += u64::from(skipped);
         }
-        skipped as u32
+        skipped
     }
 
     fn suspend(&mut self) {
@@ -653,7 +651,7 @@ impl FastCursor for EventCursor {
         Some(match &self.current {
             Current::StreamEnd | Current::After => Checkpoint::End,
             Current::Event => {
-                // What was reported is not reported again.
+                // Reported faults are not reported again.
                 let reported =
                     self.reported.iter().fold(0u64, |sum, count| sum.wrapping_mul(31).wrapping_add(*count));
                 let longer = self.longer.iter().map(|class| (*class as u64 + 1).wrapping_mul(0x9e37_79b9));

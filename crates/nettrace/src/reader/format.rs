@@ -1,4 +1,4 @@
-//! EventPipe's files as a registry of formats knows them.
+//! EventPipe files as a format of the registry.
 
 use std::collections::HashMap;
 
@@ -8,11 +8,11 @@ use ichnos_model::{Diagnostic, FileDiagnostic, TextPosition};
 use super::{NettraceFile, OpenOptions, clock_zeros};
 use crate::recognise;
 
-/// EventPipe's files.
+/// EventPipe files.
 #[derive(Clone, Copy, Debug)]
 pub struct Nettrace;
 
-/// How many bytes say whether a file is one of these.
+/// Number of bytes needed to recognise a file.
 const PROBED: usize = 64;
 
 impl Format for Nettrace {
@@ -86,7 +86,7 @@ fn is_trace(entry: &Entry) -> bool {
     entry.beginning(PROBED).is_ok_and(|beginning| recognise(&beginning))
 }
 
-/// The path of a file, as far as the tree knows it.
+/// Returns the path of a file, starting with the tree's name.
 fn path_of(tree: &Tree, entry: &Entry) -> String {
     let is_itself = tree.name.rsplit('/').next() == Some(&*entry.path);
     if is_itself { tree.name.clone() } else { format!("{}/{}", tree.name.trim_end_matches('/'), entry.path) }

@@ -1,14 +1,14 @@
-//! Which kind of event an id stands for, as far as a file was read.
+//! Kinds of events by metadata id, at a position in the file.
 
 use super::outline::Outline;
 use super::pending::UNKNOWN_CLASS;
 
-/// Kinds of events by id of metadata: ids can get a new meaning in the course of a file.
+/// Kinds of events by metadata id: ids can be reused within a file.
 #[derive(Debug, Default)]
 pub(super) struct Kinds {
-    /// Which of the rows of metadata comes next in the file.
+    /// Index of the next row of metadata.
     next: usize,
-    /// Of small ids.
+    /// Kinds of small ids.
     few: Vec<u32>,
     others: hashbrown::HashMap<u32, u32, std::hash::RandomState>,
 }
@@ -16,7 +16,7 @@ pub(super) struct Kinds {
 impl Kinds {
     const FEW: u32 = 1 << 12;
 
-    /// Takes the rows of metadata before this offset in the file.
+    /// Adds the rows of metadata before this file offset.
     pub(super) fn advance(&mut self, outline: &Outline, until: u64) {
         while let Some(row) = outline.metadata.get(self.next)
             && row.offset < until
@@ -40,7 +40,7 @@ impl Kinds {
         }
     }
 
-    /// The index of the kind; [`UNKNOWN_CLASS`] if there is none.
+    /// Returns the index of the kind, or [`UNKNOWN_CLASS`] if it is unknown.
     #[inline(always)]
     pub(super) fn get(&self, id: u32) -> u32 {
         match self.few.get(id as usize) {
@@ -49,7 +49,7 @@ impl Kinds {
         }
     }
 
-    /// The ids so far stand for nothing any more.
+    /// Forgets all ids.
     pub(super) fn clear(&mut self) {
         self.few.clear();
         self.others.clear();

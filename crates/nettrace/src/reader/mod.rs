@@ -1,6 +1,6 @@
-//! EventPipe's files behind the model of ichnos: the table of what is what is in the documentation of the crate.
+//! Reads EventPipe files as traces of the ichnos model; the mapping is in the documentation of the crate.
 //!
-//! Events come in the order of time, unless they are wanted in the order of the file.
+//! Events are delivered in the order of time, or in file order on request.
 
 mod capture;
 mod class;
@@ -39,42 +39,42 @@ use self::tables::{StackBlocks, StackNumbers};
 use self::walk::{Walker, walk};
 use crate::{BlockKind, Container, EventRows, Fault, Metadata, Refusal, RowEncoding, Rule, Step, Version};
 
-/// How to open a file.
+/// Options for opening a file.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct OpenOptions {
     /// Nanoseconds to add to all times.
     pub clock_offsets: ClockOffsets,
-    /// When a clock of 1 GHz was 0, in nanoseconds since 1970, in place of what the file says; see [`clock_zeros`].
+    /// Origin of a clock of 1 GHz, in nanoseconds since 1970, instead of the file's own; see [`clock_zeros`].
     pub clock_zero: Option<i128>,
-    /// Report all rules that are broken, not only those that make something unreadable.
+    /// `true` to report all broken rules, not only those that make something unreadable.
     pub check: bool,
-    /// Deliver events in the order of the file instead of that of time.
+    /// `true` to deliver events in file order instead of the order of time.
     pub unsorted: bool,
-    /// What is refused because it is too much.
+    /// Limits on resources.
     pub limits: Limits,
 }
 
-/// Why a file cannot be opened.
+/// Reason why a file cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{0}")]
     Refusal(#[from] Refusal),
-    /// Its descriptions exceed the limits.
+    /// The descriptions exceed the limits.
     #[error("{0}")]
     Plan(#[from] PlanError),
-    /// Its times do not fit 64 bits.
+    /// The times do not fit in 64 bits.
     #[error("the offset of the clock does not fit in 64 bits")]
     ClockOffset,
 }
 
-/// As many different stacks, those of callers included, are kept of a file: they take up to 150 bytes each. A recorded file
-/// of 6 million events has 5,306.
+/// Maximum number of different stacks kept of a file, including those of callers: they take up to 150 bytes each.
+/// A recorded file of 6 million events has 5,306.
 const MOST_STACKS: u32 = 1 << 18;
 
-/// What all cursors of a file share.
+/// State shared by all cursors of a file.
 #[derive(Debug)]
 struct TraceFile {
     name: String,
@@ -84,25 +84,26 @@ struct TraceFile {
     outline: Outline,
     /// By kind of event.
     forms: Vec<PayloadForm>,
-    /// Nanoseconds at tick 0, if a tick is one.
+    /// Nanoseconds at tick 0, if a tick is a nanosecond.
     nanoseconds: Option<i128>,
     options: OpenOptions,
     are_stacks_interned: OnceLock<()>,
-    /// Of version 6; made when they are needed.
+    /// Version 6; created when needed.
     process_names: OnceLock<ProcessNames>,
 }
 
 impl TraceFile {
-    /// Lets a walker take all blocks and events.
+    /// Passes all blocks and events to a walker.
     fn walk(&self, walker: &mut impl Walker) {
         walk(&self.bytes, &self.container, &self.outline, walker);
     }
 
-    /// The names of processes, which events of the whole file say: so they do not depend on which event is read first.
+    /// Returns the names of processes, read from the whole file so that they do not depend on the event read
+    /// first.
     fn process_names(&self, trace: &Trace) -> &ProcessNames {
         self.process_names.get_or_init(|| {
             let Some(mut names) = ProcessNameReader::new(self) else { return ProcessNames::default() };
-            // Files that have the one have the other, mostly, and so are gone through once for both.
+            // Most files have both, so read them in one pass.
             let mut is_read = false;
             self.are_stacks_interned.get_or_init(|| {
                 is_read = true;
@@ -116,13 +117,12 @@ impl TraceFile {
         })
     }
 
-    /// Gives all stacks of the file their numbers, in the order of the file: so they do not depend on which event
-    /// is read first.
+    /// Numbers all stacks of the file, in file order, so that the numbers do not depend on the event read first.
     fn intern_stacks(&self, trace: &Trace) {
         self.are_stacks_interned.get_or_init(|| {
             let pointer_size = self.outline.trace.pointer_size;
             if matches!(self.outline.version, Version::V6(_)) {
-                // The same stack in two processes is two stacks: which there are, only events say.
+                // The same stack in two processes is two stacks, which only events reveal.
                 let stacks = StackBlocks::default();
                 return self.walk(&mut StackNumbers { file: self, trace, stacks });
             }
@@ -152,7 +152,7 @@ impl TraceFile {
     }
 }
 
-/// A file that was opened.
+/// An opened file.
 #[derive(Debug)]
 pub struct NettraceFile {
     trace: Arc<Trace>,
@@ -162,10 +162,10 @@ pub struct NettraceFile {
 }
 
 impl NettraceFile {
-    /// Opens a file of these bytes. `name`: its path.
+    /// Opens a file with these bytes. `name` is its path.
     ///
     /// # Errors
-    /// If it is no such file, of a version that cannot be read, or exceeds the limits.
+    /// If it is not an EventPipe file, has an unsupported version, or exceeds the limits.
     pub fn open(name: &str, bytes: Bytes, options: &OpenOptions) -> Result<Self, OpenError> {
         let mut outline = Outline::read(&bytes, &options.limits)?;
         let container = Container::open(&bytes, true)?.ok_or(Refusal::Short(bytes.len() as u64))?;
@@ -186,7 +186,7 @@ impl NettraceFile {
         let (mut trace, kinds, refused) = match compile(&kinds) {
             Ok(trace) => (trace, kinds, None),
             Err(OpenError::Plan(error)) => {
-                // Those with many fields are the reason, most likely; if not, all are.
+                // Kinds with many fields are the likely reason; if not, make all of them raw.
                 let is_simple = |index| outline.classes.get(index).is_some_and(Metadata::has_few_fields);
                 let raw = |kinds: Vec<EventKind>, keep: &dyn Fn(usize) -> bool| -> Vec<EventKind> {
                     let kinds = kinds.into_iter().enumerate();
@@ -211,7 +211,7 @@ impl NettraceFile {
         let nanoseconds =
             nanoseconds.filter(|clock| clock.frequency == 1_000_000_000).map(|clock| clock.nanoseconds(0));
         name.clone_into(&mut trace.path);
-        // Where processes share stacks, there can be far more of them than the file has bytes for.
+        // Processes that share stacks can have far more of them than the file has bytes.
         let most = u32::try_from(bytes.len() / 4).unwrap_or(u32::MAX);
         trace.stacks = StackTable::new(most.clamp(1 << 16, MOST_STACKS));
         let trace = Arc::new(trace);
@@ -231,7 +231,7 @@ impl NettraceFile {
         };
         let file = Arc::new(file);
         if let Some(clock) = trace.class.clocks.first().cloned() {
-            // The trace has this, so this must not have the trace.
+            // The trace owns this closure, which must not own the trace.
             let file = Arc::clone(&file);
             trace.set_symbols(move || symbols::read(&file, &clock));
         }
@@ -297,8 +297,8 @@ impl TraceInput for NettraceFile {
         let mut points = Vec::new();
         let mut last = (0, i128::MIN);
         for barrier in &self.file.outline.barriers {
-            // Headers are compressed: as text, an event is some ten times as long as in the file, where those of other
-            // formats are four times as long.
+            // Headers are compressed: as text, an event is some ten times as long as in the file; in other
+            // formats, four times.
             let bytes = (barrier.offset - last.0).saturating_mul(3);
             let time = clock.nanoseconds(barrier.timestamp);
             if bytes >= grain && time > last.1 {

@@ -1,4 +1,4 @@
-//! What can be known of a file without reading its events.
+//! Information about a file that does not need its events.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -15,26 +15,26 @@ use crate::{
     TraceBlock, Version,
 };
 
-/// What is known of a file once its blocks have been gone through.
+/// Information about a file from one pass over its blocks.
 #[derive(Debug)]
 pub(crate) struct Outline {
     pub(crate) version: Version,
     pub(crate) trace: TraceBlock,
-    /// The kinds of events, each once.
+    /// Distinct kinds of events.
     pub(crate) classes: Vec<Metadata>,
-    /// Which id stands for which of them from where on in the file.
+    /// Meaning of each metadata id, from a file offset on.
     pub(crate) metadata: Vec<MetadataAt>,
     /// Classes of events whose labels override their metadata, by the class of the metadata and these labels.
     pub(crate) overridden: HashMap<(u32, Overrides), u32, RandomState>,
     /// Sequence points at which reading can begin.
     pub(crate) barriers: Vec<Barrier>,
-    /// First and last time in ticks, as the headers of blocks say.
+    /// First and last time in ticks, from the headers of blocks.
     pub(crate) times: Option<(u64, u64)>,
     pub(crate) blocks: u64,
     pub(crate) is_complete: bool,
-    /// What is wrong with blocks that are not read again with the events.
+    /// Faults in blocks that are not read again with the events.
     pub(crate) metadata_faults: Vec<Fault>,
-    /// What is wrong with the container, which is found again when the events are read.
+    /// Faults in the container, which are found again when the events are read.
     pub(crate) faults: Vec<Fault>,
     pub(crate) fault_count: u64,
 }
@@ -42,7 +42,7 @@ pub(crate) struct Outline {
 /// A row of metadata.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MetadataAt {
-    /// Where in the file.
+    /// File offset.
     pub(crate) offset: u64,
     pub(crate) id: u32,
     /// Index of the kind of event.
@@ -52,25 +52,25 @@ pub(crate) struct MetadataAt {
 /// A sequence point.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Barrier {
-    /// Where its block begins in the file.
+    /// File offset of its block.
     pub(crate) offset: u64,
-    /// When, in ticks.
+    /// Time in ticks.
     pub(crate) timestamp: u64,
 }
 
-/// As many rows of metadata count in a file: what each stands for is kept, and looked up for each event.
+/// Maximum number of metadata rows: the kind of each is kept, and looked up for each event.
 const MOST_ROWS: usize = 1 << 18;
 
-/// Barriers are at least this far apart, in bytes: so there are not too many of them.
+/// Minimum distance between barriers in bytes, to limit their number.
 const BETWEEN_BARRIERS: u64 = 64 << 10;
 
-/// The header of an event block.
+/// Header of an event block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EventBlockHeader {
     pub(crate) flags: u16,
     /// First and last time in ticks.
     pub(crate) times: (u64, u64),
-    /// Where the rows begin.
+    /// Position of the first row.
     pub(crate) rows: usize,
 }
 
@@ -86,20 +86,20 @@ impl EventBlockHeader {
     }
 }
 
-/// Notes that a block is about to be read: pages that were read before it can go back to the system.
+/// Releases memory pages that were read before this block.
 pub(crate) fn release(bytes: &Bytes, block: &Block) {
     let length = block.content.end.saturating_sub(block.begin);
     bytes.release_part(usize::try_from(length).unwrap_or(usize::MAX));
 }
 
-/// The bytes of a block.
+/// Returns the bytes of a block.
 pub(crate) fn content<'a>(bytes: &'a [u8], block: &Block) -> &'a [u8] {
     let range = block.content.start as usize..block.content.end as usize;
     bytes.get(range).unwrap_or_default()
 }
 
 impl Outline {
-    /// Goes through the blocks of a file.
+    /// Reads the blocks of a file.
     pub(crate) fn read(bytes: &Bytes, limits: &Limits) -> Result<Self, Refusal> {
         let short = Refusal::Short(bytes.len() as u64);
         let mut container = Container::open(bytes, true)?.ok_or_else(|| short.clone())?;
@@ -208,7 +208,7 @@ impl Outline {
                 if let Some(at) = rest.filter(|_| block.is_whole) {
                     self.metadata_fault(
                         begin + at as u64,
-                        "expected a row of metadata, found none that is whole",
+                        "expected a row of metadata, found an incomplete one",
                     );
                 }
             }
@@ -228,7 +228,7 @@ impl Outline {
                 }
                 if !events.is_at_end() && block.is_whole {
                     let offset = block.content.start + events.position() as u64;
-                    self.metadata_fault(offset, "expected a row of metadata, found none that is whole");
+                    self.metadata_fault(offset, "expected a row of metadata, found an incomplete one");
                 }
             }
             (BlockKind::SequencePoint, version) => {
@@ -249,23 +249,27 @@ impl Outline {
         }
     }
 
-    /// Adds the classes of events whose labels override their metadata. `container`: at the first block.
+    /// Adds the classes of events whose labels override their metadata. `container` is at the first block.
     fn add_overridden(&mut self, bytes: &Bytes, container: &Container, rows: &mut MetadataRows<'_>) {
         let (pairs, is_full) = overrides::find(bytes, container, self);
+        if is_full {
+            let statement = "too many different labels that override metadata: not all of them do";
+            self.note(Fault::new(Rule::MetadataRow, 0, statement));
+        }
+        let mut is_refused = false;
         for (class, labels) in pairs {
             let Some(metadata) = self.classes.get(class as usize) else { continue };
             match rows.find_or_add(labels.apply(metadata), &mut self.classes) {
                 Some(overridden) => drop(self.overridden.insert((class, labels), overridden)),
+                // Once for all of them.
+                None if is_refused => {}
                 None => {
+                    is_refused = true;
                     let consequence = "some labels do not override metadata";
                     let statement = rows.refusal(self.classes.len(), consequence);
                     self.note(Fault::new(Rule::MetadataRow, 0, statement));
                 }
             }
-        }
-        if is_full {
-            let statement = "too many different labels that override metadata: not all of them do";
-            self.note(Fault::new(Rule::MetadataRow, 0, statement));
         }
     }
 
@@ -292,11 +296,11 @@ impl Outline {
 
     fn add_metadata(&mut self, offset: u64, metadata: Option<Metadata>, rows: &mut MetadataRows<'_>) {
         let Some(metadata) = metadata else {
-            return self.metadata_fault(offset, "the row of metadata is not complete");
+            return self.metadata_fault(offset, "the row of metadata is incomplete");
         };
         if metadata.has_unknown_fields {
             let statement = format!(
-                "the fields of `{}/{}` are not described in a way that is known: its payload is shown as bytes",
+                "unknown description of the fields of `{}/{}`: its payload is shown as bytes",
                 metadata.provider, metadata.name
             );
             self.metadata_fault(offset, &statement);
@@ -312,7 +316,7 @@ impl Outline {
             Some(class) => {
                 self.metadata.push(MetadataAt { offset, id, class });
                 if rows.live.insert(id, class).is_some_and(|before| before != class) {
-                    let statement = format!("the id {id} of metadata is defined again, as something else");
+                    let statement = format!("the metadata id {id} is redefined with other contents");
                     self.note(Fault::new(Rule::MetadataIdOnce, offset, statement));
                 }
             }
@@ -324,22 +328,22 @@ impl Outline {
     }
 }
 
-/// Which kinds of events are known.
+/// Known kinds of events.
 struct MetadataRows<'l> {
     limits: &'l Limits,
-    /// For what is made of them.
+    /// Memory for the classes derived from them.
     memory: Budget,
     /// By hash.
     kinds: hashbrown::HashMap<u64, Vec<u32>, RandomState>,
     hasher: RandomState,
-    /// Which kind each id stands for at the moment.
+    /// Kind currently assigned to each id.
     live: hashbrown::HashMap<u32, u32, RandomState>,
-    /// True if the file has labels that override metadata.
+    /// `true` if the file has labels that override metadata.
     have_overrides: bool,
 }
 
 impl MetadataRows<'_> {
-    /// Reason for not adding a kind of event to this many. `consequence`: for its events.
+    /// Returns the reason for not adding another kind of event. `consequence` is for its events.
     fn refusal(&self, kinds: usize, consequence: &str) -> String {
         let limit = self.limits.event_record_classes;
         if kinds as u64 >= limit {
@@ -349,9 +353,9 @@ impl MetadataRows<'_> {
         format!("the descriptions of events take more memory than the limit of {most} bytes: {consequence}")
     }
 
-    /// The index of a kind of event; None if there are too many.
+    /// Returns the index of a kind of event, or `None` if there are too many.
     fn find_or_add(&mut self, mut metadata: Metadata, classes: &mut Vec<Metadata>) -> Option<u32> {
-        // The same event has several ids.
+        // The same event may have several ids.
         metadata.id = 0;
         let hash = self.hasher.hash_one(&metadata);
         let mut known = self.kinds.get(&hash).into_iter().flatten();

@@ -1,7 +1,7 @@
-//! Labels that override what the metadata of an event says (version 6).
+//! Labels that override an event's metadata (version 6).
 //!
-//! Events with the same metadata and the same overriding labels have a class of their own, so that every reader of
-//! classes sees what counts: names, levels, roles and fields.
+//! Events with the same metadata and the same overriding labels have a class of their own, so that readers of
+//! classes see the effective names, levels, roles and fields.
 
 use std::collections::HashSet;
 
@@ -26,7 +26,7 @@ impl Overrides {
     /// No labels.
     pub(crate) const NONE: Self = Self { opcode: None, keywords: None, level: None, version: None };
 
-    /// The metadata of events that have these labels.
+    /// Returns the metadata of events that have these labels.
     pub(super) fn apply(self, metadata: &Metadata) -> Metadata {
         let mut metadata = metadata.clone();
         metadata.opcode = self.opcode.or(metadata.opcode);
@@ -37,14 +37,17 @@ impl Overrides {
     }
 }
 
-/// Pairs of classes and overriding labels of a file at most; they take 64 bytes each. Recorded files have none.
+/// Maximum number of pairs of classes and overriding labels in a file; they take 64 bytes each. Recorded files
+/// have none.
 const MOST: usize = 1 << 16;
 
-/// The classes of events whose labels override their metadata, with these labels, sorted. True if there are more.
+/// Returns the classes of events whose labels override their metadata, with these labels, sorted; `true` if there
+/// are more.
 pub(super) fn find(bytes: &Bytes, container: &Container, outline: &Outline) -> (Vec<(u32, Overrides)>, bool) {
-    let mut reader = OverrideReader { bytes, labels: LabelTable::default(), pairs: HashSet::new() };
+    let mut reader =
+        OverrideReader { bytes, labels: LabelTable::default(), pairs: HashSet::new(), is_full: false };
     walk(bytes, container, outline, &mut reader);
-    let is_full = reader.pairs.len() >= MOST;
+    let is_full = reader.is_full;
     let mut pairs: Vec<_> = reader.pairs.into_iter().collect();
     // Ids of classes must not depend on the order of a set.
     pairs.sort_by_key(|(class, labels)| {
@@ -57,6 +60,8 @@ struct OverrideReader<'f> {
     bytes: &'f Bytes,
     labels: LabelTable,
     pairs: HashSet<(u32, Overrides)>,
+    /// Set if there are pairs beyond the limit.
+    is_full: bool,
 }
 
 impl Walker for OverrideReader<'_> {
@@ -74,9 +79,19 @@ impl Walker for OverrideReader<'_> {
             && class != UNKNOWN_CLASS
             && let Some(labels) = self.labels.get(row.label_list)
             && labels.overrides != Overrides::NONE
-            && self.pairs.len() < MOST
         {
-            self.pairs.insert((class, labels.overrides));
+            self.add((class, labels.overrides));
+        }
+    }
+}
+
+impl OverrideReader<'_> {
+    #[cold]
+    fn add(&mut self, pair: (u32, Overrides)) {
+        if self.pairs.len() < MOST {
+            self.pairs.insert(pair);
+        } else {
+            self.is_full |= !self.pairs.contains(&pair);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Payloads that cannot be read where they lie, read into values.
+//! Payloads that cannot be read in place, read into values.
 
 use ichnos_model::decode::{DecodeLimits, PacketBits, Position, Slots};
 use ichnos_model::plan::Plan;
@@ -13,7 +13,7 @@ use crate::{Field, FieldType, SystemTime, Version};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PayloadWidths {
     pub(super) has_short_pointers: bool,
-    /// Dates may have 16 bytes instead of 8.
+    /// `true` if dates may have 16 bytes instead of 8.
     pub(super) has_system_times: bool,
 }
 
@@ -26,7 +26,8 @@ impl PayloadWidths {
     }
 }
 
-/// Reads a payload into values; returns how many bytes it has after its fields, None if it does not fit them.
+/// Reads a payload into values; returns the number of bytes after its fields, or `None` if it does not match
+/// them.
 pub(super) fn read(
     payload: &[u8],
     fields: &[Field],
@@ -40,7 +41,7 @@ pub(super) fn read(
         (rest, reader.has_dates)
     };
     let (rest, has_dates) = read(false);
-    // Writers have 8 bytes, the document 16.
+    // Writers use 8 bytes, the document 16.
     if rest != Some(0) && has_dates && widths.has_system_times {
         if read(true).0 == Some(0) {
             return Some(0);
@@ -50,7 +51,8 @@ pub(super) fn read(
     rest
 }
 
-/// How many bytes a payload has behind its fields; 0 if it does not fit them. `layout`: of payloads that are bits.
+/// Number of bytes after the fields of a payload; 0 if it does not match them. `layout` is for payloads that are
+/// bits.
 pub(super) fn bytes_behind(
     payload: &[u8],
     form: &PayloadForm,
@@ -71,17 +73,17 @@ pub(super) fn bytes_behind(
     }
 }
 
-/// Reads fields, and appends their values; None if the payload does not fit them.
+/// Reads fields, and appends their values; methods return `None` if the payload does not match.
 struct PayloadReader<'a> {
     payload: &'a [u8],
     wire: Wire<'a>,
-    /// Where the last of the arrays ends that lie elsewhere in the payload.
+    /// End of the last array that is stored elsewhere in the payload.
     located_end: usize,
     widths: PayloadWidths,
-    /// True once a date was read, or was missing at the end of the payload.
+    /// `true` once a date was read, or was missing at the end of the payload.
     has_dates: bool,
-    /// How many more values, or bytes of text that others have, too, there may be: elements can be without bytes, and
-    /// the same text can be referred to again and again.
+    /// Remaining number of values and of bytes of shared text: elements can be empty, and the same text can be
+    /// referred to repeatedly.
     budget: usize,
 }
 
@@ -97,14 +99,14 @@ impl<'a> PayloadReader<'a> {
         }
     }
 
-    /// How far the payload was read.
+    /// Returns the end of the part that was read.
     fn end(&self) -> usize {
         self.wire.position().max(self.located_end)
     }
 
     /// Appends the values of all fields of a structure.
     fn fields(&mut self, fields: &[Field], values: &mut EventValues) -> Option<()> {
-        // What counted arrays need.
+        // Values needed by counted arrays.
         let mut counts = [0u64; 64];
         for (index, field) in fields.iter().enumerate() {
             if let FieldType::Counted { element, count } = &field.kind {
@@ -145,7 +147,7 @@ impl<'a> PayloadReader<'a> {
         Some(())
     }
 
-    /// Bytes that are of a kind whose name is the first field.
+    /// Reads bytes of the kind named by the first field.
     fn named(&mut self, kinds: &[Field], count: usize, values: &mut EventValues) -> Option<()> {
         let data = self.wire.take(count)?;
         let units = || self.payload.as_chunks::<2>().0.iter().map(|unit| u16::from_le_bytes(*unit));
@@ -156,7 +158,7 @@ impl<'a> PayloadReader<'a> {
             if is_this {
                 let mut inner = PayloadReader::new(data, self.widths);
                 inner.value(&kind.kind, false, values)?;
-                // If it goes on, all of it is shown as bytes, too.
+                // If bytes follow, all of it is also shown as bytes.
                 is_known = inner.wire.is_at_end();
             }
         }
@@ -176,7 +178,7 @@ impl<'a> PayloadReader<'a> {
         Some(())
     }
 
-    /// Appends a value; gives it if it is a number.
+    /// Appends a value; returns it if it is a number.
     fn value(&mut self, kind: &FieldType, are_flags: bool, values: &mut EventValues) -> Option<u64> {
         self.budget = self.budget.checked_sub(1)?;
         let wire = &mut self.wire;
@@ -288,7 +290,7 @@ impl<'a> PayloadReader<'a> {
         Some(0)
     }
 
-    /// An array that lies elsewhere in the payload.
+    /// Reads an array that is stored elsewhere in the payload.
     fn located(&mut self, element: &FieldType, bytes: &[u8], values: &mut EventValues) -> Option<()> {
         self.budget = self.budget.checked_sub(bytes.len())?;
         match element {
@@ -364,9 +366,9 @@ mod tests {
             reader.fields(&fields, &mut values).is_some() && reader.wire.is_at_end()
         };
         assert!(is_read(b"a\0\0\0\x02\x01\x01"));
-        // It goes on; another name; none.
+        // With more bytes; with another name; empty.
         assert!(is_read(b"a\0\0\0\x03\x01\x01\x01") && is_read(b"b\0\0\0\x01\x01") && is_read(b"\0\0\0"));
-        // Too short for its kind, or for its size.
+        // Too short for its kind or its size.
         assert!(!is_read(b"a\0\0\0\x01\x01") && !is_read(b"b\0\0\0\x02\x01"));
     }
 }

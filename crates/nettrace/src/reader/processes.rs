@@ -1,4 +1,4 @@
-//! Names of processes, which events of one-collect say (version 6).
+//! Names of processes, from events of one-collect (version 6).
 
 use super::TraceFile;
 use super::symbols::UNIVERSAL_SYSTEM;
@@ -7,46 +7,46 @@ use super::walk::Walker;
 use crate::wire::Wire;
 use crate::{Block, EventRow, Metadata};
 
-/// Names of the processes of a file, over time: ids are used again, and a process can get another name.
+/// Names of a file's processes, over time: ids are reused, and a process can be renamed.
 #[derive(Debug, Default)]
 pub(super) struct ProcessNames {
-    /// By process and time; those of the same time in the order of the file.
+    /// By process and time; those of the same time in file order.
     rows: Vec<Row>,
 }
 
-/// What an event says of a process.
+/// Data of an event about a process.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     process: u64,
     ticks: u64,
-    /// Where the name lies in the file.
+    /// File position of the name.
     begin: usize,
-    /// In bytes; None: the process ends.
+    /// Length in bytes; `None` if the process ends.
     length: Option<u16>,
 }
 
-/// As many events about processes count at most; they take 32 bytes each.
+/// Maximum number of events about processes; they take 32 bytes each.
 const MOST: usize = 1 << 18;
 
 impl ProcessNames {
-    /// The name of a process at a time in ticks, as it lies in the file.
+    /// Returns the name of a process at a time in ticks, as bytes of the file.
     ///
-    /// A name stays until the next one. (What a process does last can be noted behind its end.) The first one was there
-    /// before, too, unless another process ended before it: one-collect notes a process when it runs another program,
-    /// and it did something before that.
+    /// A name applies until the next one. (The last events of a process can be noted after its end.) The first
+    /// name also applies before, unless another process ended before it: one-collect notes a process when it
+    /// executes another program, and it was active before that.
     pub(super) fn get<'f>(&self, process: u64, ticks: u64, bytes: &'f [u8]) -> Option<&'f [u8]> {
         let behind = self.rows.partition_point(|row| (row.process, row.ticks) <= (process, ticks));
         let (before, behind) = self.rows.split_at_checked(behind)?;
         let before = before.iter().rev().take_while(|row| row.process == process);
         let named = before.clone().find(|row| row.length.is_some());
-        // An end without a name before it is that of a process that has none.
+        // An end without a name before it belongs to a process without a name.
         let next = behind.first().filter(|row| row.process == process && before.clone().next().is_none());
         let row = named.or(next)?;
         bytes.get(row.begin..row.begin.checked_add(row.length?.into())?)
     }
 }
 
-/// What events of a class say of processes.
+/// Information about processes in events of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     Nothing,
@@ -67,7 +67,7 @@ impl Source {
     }
 }
 
-/// Takes the events that name processes.
+/// Walker that collects the names of processes.
 #[derive(Debug)]
 pub(super) struct ProcessNameReader<'f> {
     bytes: &'f [u8],
@@ -77,7 +77,7 @@ pub(super) struct ProcessNameReader<'f> {
 }
 
 impl<'f> ProcessNameReader<'f> {
-    /// None if no event of the file can name one.
+    /// Returns `None` if no event of the file can name a process.
     pub(super) fn new(file: &'f TraceFile) -> Option<Self> {
         let sources: Vec<_> = file.outline.classes.iter().map(Source::of).collect();
         sources.contains(&Source::Name).then(|| Self { bytes: &file.bytes, sources, rows: Vec::new() })
@@ -85,7 +85,7 @@ impl<'f> ProcessNameReader<'f> {
 
     pub(super) fn finish(mut self) -> ProcessNames {
         self.rows.sort_by_key(|row| (row.process, row.ticks));
-        // An end says nothing behind another one, and names are looked for by going back.
+        // Repeated ends are redundant, and names are searched backwards.
         self.rows.dedup_by(|row, before| {
             row.process == before.process && row.length.is_none() && before.length.is_none()
         });
@@ -106,7 +106,7 @@ impl<'f> ProcessNameReader<'f> {
         }
     }
 
-    /// Where the name is that an event says, and how long it is; None if it does not say one.
+    /// Returns the position and length of the name in an event, or `None` without one.
     fn name(&self, row: &EventRow) -> Option<(usize, Option<u16>)> {
         let mut wire = Wire::new(self.bytes.get(row.payload.clone())?);
         let _namespace = wire.varuint64()?;

@@ -1,17 +1,20 @@
-//! What events say of the process and the session.
+//! Information about the process and the session, from events.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use ichnos_io::Bytes;
 use ichnos_model::Value;
 
 use super::outline::{EventBlockHeader, Outline, content, release};
 use crate::wire::Wire;
-use crate::{BlockKind, Container, EventRows, Metadata, RowEncoding, Step, Version, known};
+use crate::{Block, BlockKind, Container, EventRows, Metadata, RowEncoding, Step, Version, known};
 
-/// So many bytes at the begin and at the end of a file are looked through for events about the process: runtimes
+/// Number of bytes at the beginning and at the end of a file to search for events about the process: runtimes
 /// write them when they start, and when a session is stopped.
 const LOOKED_THROUGH: u64 = 32 << 20;
+
+/// Largest number of blocks that are looked through at the begin, and at the end.
+const MOST_BLOCKS: usize = 1 << 14;
 
 /// An event about the process.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -33,7 +36,7 @@ impl About {
         }
     }
 
-    /// What an event says, by name.
+    /// Returns the texts of an event, by name.
     fn read(self, payload: &[u8]) -> Option<Vec<(&'static str, String)>> {
         let mut wire = Wire::new(payload);
         match self {
@@ -69,10 +72,10 @@ impl About {
     }
 }
 
-/// What events of a file say of its process, as entries of the environment.
+/// Returns information about the process from events of a file, as entries of the environment.
 pub(super) fn process(bytes: &Bytes, start: &Container, outline: &Outline) -> Vec<(String, Value)> {
     let about: Vec<_> = outline.classes.iter().map(About::of).collect();
-    // By id of metadata: in a few kinds of events, ids that are used again do not matter.
+    // By metadata id: for a few kinds of events, reused ids do not matter.
     let mut ids: Vec<_> = outline
         .metadata
         .iter()
@@ -81,39 +84,76 @@ pub(super) fn process(bytes: &Bytes, start: &Container, outline: &Outline) -> Ve
     // There can be as many as rows of metadata, and they are searched for each event.
     ids.sort_by_key(|(id, _)| *id);
     ids.dedup_by_key(|(id, _)| *id);
+    if ids.is_empty() {
+        return Vec::new();
+    }
+    // The last event that says something counts. Runtimes write them at the end, so mostly a few blocks are enough.
+    let mut missing: Vec<_> = about.iter().flatten().copied().collect();
     let mut found: BTreeMap<&'static str, String> = BTreeMap::new();
-    let mut container = start.clone();
-    while !ids.is_empty() {
-        let block = match container.next(bytes, 0, true) {
-            Step::Block(block) => block,
-            Step::Fault(_) => continue,
-            Step::More | Step::End => break,
-        };
-        let is_near_end = block.content.end + LOOKED_THROUGH >= bytes.len() as u64;
-        if block.kind != BlockKind::Event || block.begin > LOOKED_THROUGH && !is_near_end {
-            continue;
-        }
-        release(bytes, &block);
-        let content = content(bytes, &block);
-        let (encoding, begin) = match (outline.version, EventBlockHeader::read(content)) {
-            (Version::V3, _) => (RowEncoding::V3, 0),
-            (version, Some(header)) => (RowEncoding::new(version, header.flags), header.rows),
-            _ => continue,
-        };
-        let mut rows = EventRows::new(encoding, begin..content.len(), block.content.start);
-        while let Some(row) = rows.next(content) {
-            let index = ids.binary_search_by_key(&row.metadata_id, |(id, _)| *id);
-            let Some((_, about)) = index.ok().and_then(|index| ids.get(index)) else { continue };
-            let payload = content.get(row.payload.clone()).unwrap_or_default();
+    for block in blocks_to_look_through(bytes, start).into_iter().rev() {
+        let mut facts = BTreeMap::new();
+        for_each_event(bytes, &block, outline.version, &ids, |about, payload| {
             for (name, value) in about.read(payload).unwrap_or_default() {
-                // Of several, the last one that says something.
                 if !value.is_empty() {
-                    found.insert(name, value);
+                    missing.retain(|missing| *missing != about);
+                    facts.insert(name, value);
                 }
             }
+        });
+        facts.append(&mut found);
+        found = facts;
+        if missing.is_empty() {
+            break;
         }
     }
     found.into_iter().map(|(name, value)| (name.to_owned(), Value::Text(value))).collect()
+}
+
+/// Event blocks at the begin and at the end of a file, in the order of the file.
+fn blocks_to_look_through(bytes: &Bytes, start: &Container) -> Vec<Block> {
+    let (mut first, mut last) = (Vec::new(), VecDeque::new());
+    let mut container = start.clone();
+    loop {
+        let block = match container.next(bytes, 0, true) {
+            Step::Block(block) if block.kind == BlockKind::Event => block,
+            Step::Block(_) | Step::Fault(_) => continue,
+            Step::More | Step::End => break,
+        };
+        if block.begin <= LOOKED_THROUGH && first.len() < MOST_BLOCKS {
+            first.push(block);
+        } else if block.content.end + LOOKED_THROUGH >= bytes.len() as u64 {
+            if last.len() == MOST_BLOCKS {
+                last.pop_front();
+            }
+            last.push_back(block);
+        }
+    }
+    first.extend(last);
+    first
+}
+
+/// Passes the payloads of those events of a block to `take` that are about the process: `ids` has their metadata ids.
+fn for_each_event(
+    bytes: &Bytes,
+    block: &Block,
+    version: Version,
+    ids: &[(u32, About)],
+    mut take: impl FnMut(About, &[u8]),
+) {
+    release(bytes, block);
+    let content = content(bytes, block);
+    let (encoding, begin) = match (version, EventBlockHeader::read(content)) {
+        (Version::V3, _) => (RowEncoding::V3, 0),
+        (version, Some(header)) => (RowEncoding::new(version, header.flags), header.rows),
+        _ => return,
+    };
+    let mut rows = EventRows::new(encoding, begin..content.len(), block.content.start);
+    while let Some(row) = rows.next(content) {
+        let index = ids.binary_search_by_key(&row.metadata_id, |(id, _)| *id);
+        if let Some((_, about)) = index.ok().and_then(|index| ids.get(index)) {
+            take(*about, content.get(row.payload.clone()).unwrap_or_default());
+        }
+    }
 }
 
 /// The providers of events, with what their events are selected by, as entries of the environment.
@@ -137,7 +177,7 @@ pub(super) fn providers(outline: &Outline) -> Vec<(String, Value)> {
     providers.into_iter().map(describe).collect()
 }
 
-/// How the session ended, as an entry of the environment.
+/// Returns the end of the session, as an entry of the environment.
 pub(super) fn end(outline: &Outline, bytes: &Bytes) -> (String, Value) {
     let text = match outline.is_complete {
         true => "complete".to_owned(),

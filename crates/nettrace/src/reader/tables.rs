@@ -1,4 +1,4 @@
-//! What events refer to: threads, label lists and stacks, as far as the file was read.
+//! Data for events at a position in the file: threads, label lists and stacks.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -10,32 +10,32 @@ use super::overrides::Overrides;
 use super::walk::Walker;
 use crate::{Block, BlockKind, EventRow, Label, StackRows, ThreadRow, addresses};
 
-/// The threads of version 6.
+/// Threads of version 6.
 #[derive(Debug, Default)]
 pub(super) struct ThreadTable {
-    /// Those that were described, by place; a place stays.
+    /// Described threads, by place; a place is permanent.
     rows: Vec<ThreadRow>,
     by_index: HashMap<u64, u32>,
-    /// The memory that they take, in bytes, about.
+    /// Approximate memory in bytes.
     bytes: usize,
-    /// Whether there was no room for one.
+    /// `true` if a thread was dropped for lack of space.
     is_full: bool,
 }
 
-/// As many threads are described at a time at most; real traces have thousands.
+/// Maximum number of threads at a time; recorded traces have thousands.
 const MOST_THREADS: usize = 1 << 17;
 
-/// As much memory is taken at most by them, in bytes, about.
+/// Approximate maximum memory of threads in bytes.
 const MOST_THREAD_BYTES: usize = 16 << 20;
 
-/// The memory that a thread takes.
+/// Approximate memory of a thread.
 fn thread_bytes(row: &ThreadRow) -> usize {
     size_of::<ThreadRow>() + row.name.as_ref().map_or(0, |name| 16 + name.len())
 }
 
 impl ThreadTable {
     pub(super) fn add(&mut self, mut row: ThreadRow) {
-        // They are not asked for.
+        // Properties are not used.
         row.properties = Vec::new();
         let bytes = self.bytes + thread_bytes(&row);
         if self.rows.len() < MOST_THREADS && bytes <= MOST_THREAD_BYTES {
@@ -47,7 +47,7 @@ impl ThreadTable {
         }
     }
 
-    /// Whether one that is unknown may be so because there was no room for it.
+    /// Returns `true` if an unknown thread may have been dropped for lack of space.
     pub(super) fn is_full(&self) -> bool {
         self.is_full
     }
@@ -60,7 +60,7 @@ impl ThreadTable {
         self.by_index.clear();
     }
 
-    /// Forgets threads that are gone. There must be no places that are still needed.
+    /// Forgets removed threads. No place may still be in use.
     pub(super) fn forget_gone(&mut self) {
         if self.rows.len() < 2 * self.by_index.len() + 1024 {
             return;
@@ -76,7 +76,7 @@ impl ThreadTable {
         self.rows = rows;
     }
 
-    /// The place of the thread of an index, which stays when the index is gone.
+    /// Returns the place of the thread with an index, which remains valid after the index is removed.
     pub(super) fn place(&self, index: u64) -> Option<u64> {
         self.by_index.get(&index).map(|place| (*place).into())
     }
@@ -85,46 +85,46 @@ impl ThreadTable {
         self.rows.get(usize::try_from(place).ok()?)
     }
 
-    /// The process of the thread of an index.
+    /// Returns the process of the thread with an index.
     pub(super) fn process(&self, index: u64) -> Option<u64> {
         self.get(self.place(index)?)?.process_id
     }
 }
 
-/// The number of the address space of a process; those that are not known share that of the kernel.
+/// Returns the number of a process' address space; unknown processes share that of the kernel.
 pub(super) fn address_space(process: Option<u64>) -> u32 {
     process.map_or(0, |process| u32::try_from(process).unwrap_or(u32::MAX))
 }
 
-/// Whether an address is that of the kernel, which all processes share: on all systems with 64-bit addresses, it has
-/// the upper half of them.
+/// Returns `true` for an address of the kernel, which all processes share: on all systems with 64-bit addresses,
+/// it has the upper half of them.
 pub(super) fn is_kernel_address(address: u64) -> bool {
     address >> 63 != 0
 }
 
-/// The lists of labels of version 6 since the last sequence point.
+/// Label lists of version 6 since the last sequence point.
 #[derive(Debug, Default)]
 pub(super) struct LabelTable {
     lists: HashMap<u32, Labels>,
-    /// The memory that they take, in bytes, about.
+    /// Approximate memory in bytes.
     bytes: usize,
 }
 
-/// A list of labels, sorted out.
+/// Labels of a list, by kind.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Labels {
     pub(super) activity: Option<[u8; 16]>,
     pub(super) related_activity: Option<[u8; 16]>,
-    /// In hexadecimal digits.
+    /// Hexadecimal digits.
     pub(super) trace_id: Option<String>,
     pub(super) span_id: Option<u64>,
-    /// Labels that replace parts of metadata: the class of the event has them.
+    /// Labels that replace parts of metadata: they are in the class of the event.
     pub(super) overrides: Overrides,
     /// All others, as texts.
     pub(super) others: Vec<(String, String)>,
 }
 
-/// As much memory is taken at most by the lists between two sequence points, in bytes.
+/// Maximum memory in bytes of the lists between two sequence points.
 const MOST_LABEL_BYTES: usize = 8 << 20;
 
 impl LabelTable {
@@ -133,7 +133,7 @@ impl LabelTable {
         self.bytes = 0;
     }
 
-    /// Whether one that is unknown may be so because there was no room for it.
+    /// Returns `true` if an unknown list may have been dropped for lack of space.
     pub(super) fn is_full(&self) -> bool {
         self.bytes >= MOST_LABEL_BYTES
     }
@@ -148,12 +148,12 @@ impl LabelTable {
             matches!(label, Label::Opcode(_) | Label::Keywords(_) | Label::Level(_) | Label::Version(_))
         };
         let mut found = false;
-        // What cannot be read is reported with the events.
+        // Unreadable bytes are reported with the events.
         let _rest = Label::read_block(content, |_, labels| found |= labels.iter().any(is_override));
         found
     }
 
-    /// Reads the content of a block. Gives where what cannot be read begins, if there is such.
+    /// Reads the content of a block. Returns the range of unreadable bytes, if any.
     pub(super) fn add(&mut self, content: &[u8]) -> Option<Range<usize>> {
         Label::read_block(content, |index, list| {
             if self.bytes >= MOST_LABEL_BYTES {
@@ -170,7 +170,7 @@ impl LabelTable {
 }
 
 impl Labels {
-    /// The memory that they take, about.
+    /// Approximate memory in bytes.
     fn bytes(&self) -> usize {
         let texts = self.others.iter().map(|(name, value)| 64 + name.len() + value.len());
         2 * size_of::<Self>() + texts.sum::<usize>()
@@ -192,25 +192,25 @@ impl Labels {
     }
 }
 
-/// The stacks since the last sequence point.
+/// Stacks since the last sequence point.
 #[derive(Debug, Default)]
 pub(super) struct StackBlocks {
     blocks: Vec<StackBlock>,
-    /// Which ids are in which block, by the first of them: without overlaps, newer blocks first.
+    /// Ids of each block, by the first of them: without overlaps, as newer blocks take precedence.
     ids: BTreeMap<u32, Ids>,
-    /// The ids that were looked for last, and those beside them.
+    /// Range of ids of the last look-up.
     last: Option<(u32, Ids)>,
-    /// Numbers in the stack table of the trace by id and address space, of stacks that processes share; made when they
-    /// are needed.
+    /// Numbers in the trace's stack table of stacks that processes share, by id and address space; added when
+    /// needed.
     numbers: HashMap<(u32, u32), u32>,
     frames: Vec<u64>,
-    /// How many stacks the blocks have.
+    /// Number of stacks in the blocks.
     count: usize,
-    /// Whether there are more than there is room for.
+    /// `true` if stacks were dropped for lack of space.
     is_full: bool,
 }
 
-/// Ids of stacks that are in a block.
+/// Ids of stacks in a block.
 #[derive(Clone, Copy, Debug)]
 struct Ids {
     last: u32,
@@ -220,39 +220,39 @@ struct Ids {
 #[derive(Debug)]
 struct StackBlock {
     first_id: u32,
-    /// Where its content is in the file.
+    /// File range of its content.
     content: Range<usize>,
-    /// Numbers in the stack table of the trace, of stacks of a single process; made when they are needed.
+    /// Numbers in the trace's stack table, for stacks of a single process; created when needed.
     numbers: Option<Vec<u32>>,
-    /// Where each stack is in the content, if processes share them; made when it is needed.
+    /// Range of each stack in the content, if processes share them; created when needed.
     stacks: Option<Vec<Range<u32>>>,
 }
 
-/// As many blocks are kept at most between two sequence points.
+/// Maximum number of blocks between two sequence points.
 const MOST_BLOCKS: usize = 1 << 16;
 
-/// As many numbers of stacks that processes share are remembered at most.
+/// Maximum number of remembered stacks that processes share.
 const MOST_NUMBERS: usize = 1 << 18;
 
-/// As many stacks can be referred to between two sequence points: where each of them is takes memory.
+/// Maximum number of stacks between two sequence points: their positions take memory.
 const MOST_STACKS: usize = 1 << 20;
 
-/// Stands for a stack without frames.
+/// Number of a stack without frames.
 const EMPTY: u32 = u32::MAX;
 
-/// Stands for a stack that the stack table has no room for.
+/// Number of a stack that exceeds the stack table.
 const TOO_MANY: u32 = u32::MAX - 1;
 
-/// A stack of an id.
+/// Result of looking up a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stack {
-    /// Its number in the stack table of the trace.
+    /// Number in the trace's stack table.
     Number(u32),
     /// It has no frames.
     Empty,
-    /// There is no such stack.
+    /// The id is unknown.
     Unknown,
-    /// The stack table has no room for it.
+    /// It exceeds the stack table.
     TooMany,
 }
 
@@ -279,7 +279,7 @@ impl StackBlocks {
     pub(super) fn add(&mut self, bytes: &[u8], content: Range<usize>) {
         let Some(rows) = bytes.get(content.clone()).and_then(StackRows::read) else { return };
         let (first_id, claimed) = (rows.first_id, rows.count);
-        // As many as there are.
+        // Actual number of stacks.
         let count = rows.take(claimed as usize).count() as u32;
         if count == 0 {
             return;
@@ -292,7 +292,7 @@ impl StackBlocks {
         let (first, last) = (first_id, first_id.saturating_add(count - 1));
         let block = self.blocks.len();
         self.blocks.push(StackBlock { first_id: first, content, numbers: None, stacks: None });
-        // What was there before is behind it.
+        // Remove the ids from older blocks.
         if self.ids.range(..=last).next_back().is_some_and(|(_, ids)| ids.last >= first) {
             self.numbers.clear();
         }
@@ -311,7 +311,7 @@ impl StackBlocks {
         self.last = None;
     }
 
-    /// Whether there is a stack of an id.
+    /// Returns `true` if a stack id exists.
     #[inline]
     pub(super) fn has(&mut self, id: u32) -> bool {
         if !self.last.is_some_and(|(first, ids)| first <= id && id <= ids.last) {
@@ -322,7 +322,7 @@ impl StackBlocks {
         true
     }
 
-    /// The stack of an id, if there is only one address space.
+    /// Returns the stack with an id, if there is only one address space.
     pub(super) fn get(&mut self, id: u32, bytes: &[u8], pointer_size: u32, trace: &Trace) -> Stack {
         let missing = if self.is_full { Stack::TooMany } else { Stack::Unknown };
         let Some(block) = self.find(id) else { return missing };
@@ -332,7 +332,7 @@ impl StackBlocks {
         numbers.get(index).map_or(Stack::Unknown, |number| Stack::new(*number))
     }
 
-    /// The stack of an id, in the address space of a process, and in that of the kernel.
+    /// Returns the stack with an id, in the address space of a process and in the kernel's.
     pub(super) fn get_in_space(
         &mut self,
         id: u32,
@@ -366,7 +366,7 @@ impl StackBlocks {
         Stack::new(number)
     }
 
-    /// The block that has an id: the last one, if there are several.
+    /// Returns the block with an id: the last one, if there are several.
     fn find(&mut self, id: u32) -> Option<&mut StackBlock> {
         if !self.has(id) {
             return None;
@@ -376,7 +376,7 @@ impl StackBlocks {
     }
 }
 
-/// Where the addresses of each stack of a block are in its content.
+/// Returns the range of each stack's addresses in a block's content.
 fn ranges(content: &[u8]) -> Vec<Range<u32>> {
     let Some(mut rows) = StackRows::read(content) else { return Vec::new() };
     let mut ranges = Vec::new();
@@ -389,7 +389,7 @@ fn ranges(content: &[u8]) -> Vec<Range<u32>> {
     ranges
 }
 
-/// The numbers of all stacks of a block in the stack table of the trace.
+/// Returns the numbers of all stacks of a block in the trace's stack table.
 pub(super) fn intern(content: &[u8], pointer_size: u32, trace: &Trace) -> Vec<u32> {
     let mut frames = Vec::new();
     let rows = StackRows::read(content).into_iter().flatten();
@@ -400,7 +400,7 @@ pub(super) fn intern(content: &[u8], pointer_size: u32, trace: &Trace) -> Vec<u3
     rows.map(number).collect()
 }
 
-/// The number of a stack; None if it has no frames, or there is no room for it.
+/// Returns the number of a stack, or `None` if it has no frames or exceeds the table.
 pub(super) fn intern_stack(
     stack: &[u8],
     pointer_size: u32,
@@ -412,7 +412,7 @@ pub(super) fn intern_stack(
     if frames.is_empty() { None } else { trace.stacks.intern_addresses(0, frames) }
 }
 
-/// Gives all stacks of a file with several address spaces their numbers.
+/// Walker that numbers all stacks of a file with several address spaces.
 #[derive(Debug)]
 pub(super) struct StackNumbers<'f> {
     pub(super) file: &'f TraceFile,
@@ -436,7 +436,7 @@ impl Walker for StackNumbers<'_> {
         if row.stack_id != 0 {
             let space = address_space(threads.process(row.thread));
             let pointer_size = self.file.outline.trace.pointer_size;
-            // Its number is remembered by the trace.
+            // The trace keeps its number.
             let _ = self.stacks.get_in_space(row.stack_id, space, &self.file.bytes, pointer_size, self.trace);
         }
     }
@@ -448,7 +448,7 @@ mod tests {
 
     use super::*;
 
-    /// A block of stacks of 8-byte addresses.
+    /// Returns a block of stacks of 8-byte addresses.
     fn block(first_id: u32, stacks: &[&[u64]]) -> Vec<u8> {
         let mut block = [first_id.to_le_bytes(), (stacks.len() as u32).to_le_bytes()].concat();
         for stack in stacks {
@@ -470,7 +470,7 @@ mod tests {
         let [unknown, one, empty, two, many] =
             [Stack::Unknown, Stack::Number(0), Stack::Empty, Stack::Number(1), Stack::TooMany];
         assert_eq!(get(&mut blocks), [unknown, one, empty, two, many, unknown]);
-        // The last block that has an id counts.
+        // The last block with an id counts.
         blocks.add(&bytes, first.len()..bytes.len());
         assert_eq!(get(&mut blocks), [unknown, one, empty, two, one, unknown]);
 
@@ -481,7 +481,7 @@ mod tests {
         assert_eq!(blocks.get(5, &bytes, 8, &trace), Stack::Unknown);
     }
 
-    /// Newer blocks hide the ids of older ones, and what was looked for before makes no difference.
+    /// Newer blocks hide ids of older ones, independent of previous look-ups.
     #[test]
     fn stack_ids_that_are_in_several_blocks() {
         let trace = Trace::new(TraceClass::default(), "", &Limits::default()).unwrap();

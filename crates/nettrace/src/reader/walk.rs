@@ -1,4 +1,4 @@
-//! Goes through the events of a file in the order of the file, to find out what the file as a whole says.
+//! Passes over the events of a file in file order, to collect information about the whole file.
 
 use ichnos_io::Bytes;
 
@@ -10,17 +10,17 @@ use crate::{
     Version,
 };
 
-/// What takes the blocks and events of a file.
+/// Receiver of a file's blocks and events.
 pub(super) trait Walker {
-    /// Takes a block, before its events if it has any.
+    /// Receives a block, before its events if it has any.
     fn block(&mut self, block: &Block);
 
-    /// Takes an event, its class (an index, or [`UNKNOWN_CLASS`](super::pending::UNKNOWN_CLASS)), and the thread
-    /// that it is about as what its process can be asked of. Ranges in `row` are those of the file.
+    /// Receives an event, its class (an index, or [`UNKNOWN_CLASS`](super::pending::UNKNOWN_CLASS)), and the
+    /// threads, which know its process. Ranges in `row` are those of the file.
     fn event(&mut self, row: &EventRow, class: u32, threads: &ThreadTable);
 }
 
-/// Two of them take the same.
+/// Combines two walkers.
 impl<A: Walker, B: Walker> Walker for (&mut A, &mut B) {
     fn block(&mut self, block: &Block) {
         self.0.block(block);
@@ -34,7 +34,7 @@ impl<A: Walker, B: Walker> Walker for (&mut A, &mut B) {
     }
 }
 
-/// Lets a walker take all blocks and events of a file. `container`: at its first block.
+/// Passes all blocks and events of a file to a walker. `container` is at its first block.
 pub(super) fn walk(bytes: &Bytes, container: &Container, outline: &Outline, walker: &mut impl Walker) {
     let version = outline.version;
     let mut container = container.clone();

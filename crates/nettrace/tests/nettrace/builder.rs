@@ -78,7 +78,7 @@ impl Bytes {
         self.var(text.len() as u64).raw(text.as_bytes())
     }
 
-    /// What is given, after its length in 16 bits.
+    /// Appends bytes after their length in 16 bits.
     pub(crate) fn sized(self, content: Bytes) -> Self {
         self.u16(content.0.len() as u16).raw(&content.0)
     }
@@ -88,7 +88,7 @@ impl Bytes {
     }
 }
 
-/// What the trace block has.
+/// Contents of the trace block.
 #[derive(Clone, Debug)]
 pub(crate) struct Trace {
     pub(crate) date: [u16; 8],
@@ -417,7 +417,7 @@ impl Metadata {
         Self { id, provider, event_id: id, name, level: 4, fields, ..Self::default() }
     }
 
-    /// What stands before the fields, up to version 5.
+    /// Bytes before the fields, up to version 5.
     pub(crate) fn v5_head(&self) -> Bytes {
         let head = Bytes::new().u32(self.id).utf16(&self.provider).u32(self.event_id).utf16(&self.name);
         head.u64(self.keywords).u32(self.version).u32(self.level)

@@ -20,7 +20,7 @@ pub struct OwnEvent {
     pub provider: String,
     /// Without the provider.
     pub name: String,
-    /// What the reference calls it.
+    /// Name in the reference.
     pub reference_name: String,
     pub activity: Option<Uuid>,
     pub related_activity: Option<Uuid>,
@@ -97,7 +97,7 @@ impl OwnEvent {
         let opcode = property(event.class, "opcode").and_then(Value::as_integer).unwrap_or(0);
         let opcode_name = text(event, "opcode-name");
         match (text(event, "task"), &*self.name) {
-            // What the collector calls its own events.
+            // Names of the garbage collector's own events.
             (_, "GCDynamicEvent") => {
                 format!("GC/{}", self.field("Name").and_then(Shown::text).unwrap_or_default())
             }
@@ -187,20 +187,20 @@ pub fn with_names_of_types(mut own: Vec<OwnEvent>) -> Vec<OwnEvent> {
     own
 }
 
-/// What was compared, and what was found.
+/// Compared values and differences.
 #[derive(Debug, Default)]
 pub struct Comparison {
     pub events: u64,
     pub values: u64,
-    /// How many events of the same tick were in another order.
+    /// Number of events of the same tick in another order.
     pub reordered: u64,
-    /// How often each of the known differences was met.
+    /// Number of occurrences of each known difference.
     pub explained: BTreeMap<usize, u64>,
-    /// What is not explained, with how often.
+    /// Unexplained differences, with their number.
     pub unexplained: BTreeMap<String, u64>,
 }
 
-/// What is different between two events.
+/// Difference between two events.
 #[derive(Default)]
 pub struct Found {
     pub values: u64,
@@ -410,7 +410,7 @@ impl<'e> Children<'e> {
         Self { elements: &element.children, arrows: &element.arrows, is_cut: element.is_cut }
     }
 
-    /// Whether the value is written as elements, or as lines, within that of the event.
+    /// `true` if the value is written as elements or lines within the event's value.
     fn take(&mut self, own: &OwnEvent, name: &str, value: &Shown, found: &mut Found) -> bool {
         if matches!(name, "ILOffsets" | "NativeOffsets") {
             let of = |arrow: &(i64, i64)| if name == "ILOffsets" { arrow.0 } else { arrow.1 };
@@ -449,7 +449,7 @@ impl Difference {
     }
 }
 
-/// Whether a text says the same as a value.
+/// Returns `true` if a text is equivalent to a value.
 pub fn is_same(value: &Shown, text: &str) -> bool {
     match value {
         Shown::Integer(integer) => is_same_integer(integer, text),

@@ -1,4 +1,4 @@
-//! How many events, how many lost ones, when and how long: `expected/traceevent-counts.txt`.
+//! Numbers of events and lost events, times and durations: `expected/traceevent-counts.txt`.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use ichnos_nettrace::{BlockKind, Container, StackRows, Step};
 
 use crate::support::{Opened, bytes_of, find, traces};
 
-/// What a line of the reference's results says.
+/// Contents of a line of the reference's results.
 struct Line<'t> {
     name: &'t str,
     values: BTreeMap<&'t str, &'t str>,
@@ -26,14 +26,14 @@ impl<'t> Line<'t> {
     }
 }
 
-/// What a file has.
+/// Contents of a file.
 #[derive(Default)]
 struct Found {
     events: u64,
-    /// Those of the profiler.
+    /// Samples of the profiler.
     samples: u64,
     lost: u64,
-    /// How often an unknown number was lost.
+    /// Number of losses of unknown size.
     unknown: u64,
     damage: Vec<String>,
     /// Ticks of the last event since the begin of the session.

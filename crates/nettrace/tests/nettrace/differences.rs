@@ -1,4 +1,4 @@
-//! How the reference presents what is in a file otherwise than we do.
+//! Known differences between the reference's presentation of a file and ours.
 
 use crate::comparison::{OwnEvent, number};
 use crate::support::Shown;
@@ -18,7 +18,7 @@ pub struct Difference {
     pub is_live: bool,
 }
 
-/// What is different.
+/// Kind of difference.
 #[derive(Clone, Copy)]
 pub enum Kind {
     /// It does not write the field.
@@ -56,7 +56,7 @@ impl std::fmt::Debug for Kind {
 }
 
 impl Kind {
-    /// Whether it is why a field of this value is not there.
+    /// Returns `true` if it explains a missing field of this value.
     pub fn drops(&self, value: &Shown) -> bool {
         match self {
             Self::Drops => true,
@@ -277,7 +277,7 @@ fn is_joined(value: &Shown, text: &str) -> bool {
     characters.is_some_and(|characters| !characters.is_empty() && characters.concat() == text)
 }
 
-/// Whether the text is the number, although we have a name for it.
+/// Returns `true` if the text is the number, although we have a name for it.
 fn is_number(value: &Shown, text: &str) -> bool {
     value.integer().is_some_and(|integer| number(text) == Some(integer.value))
 }

@@ -209,7 +209,7 @@ fn blocks_are_aligned_from_the_begin_of_the_file() {
     }
 }
 
-/// What newer versions may have is skipped, and nothing is wrong with it.
+/// Additions of newer versions are skipped without an error.
 #[test]
 fn unknown_objects_and_blocks() {
     for form in FORMS {
@@ -344,6 +344,38 @@ fn labels_override_metadata() {
     assert_eq!([0, 1].map(role), [(); 2].map(|()| (json!("begin"), Value::Null)));
     let roles = [(Value::Null, json!(4)), (json!("end"), json!(1)), (Value::Null, json!(4))];
     assert_eq!([2, 3, 4].map(role), roles);
+}
+
+/// As many pairs of classes and overriding labels as are kept are no fault, one more is.
+#[test]
+fn very_many_overriding_labels() {
+    for more in [0, 1] {
+        let mut file = File::new(Form::V6);
+        let classes = ["a", "b", "c", "d"];
+        let metadata = classes.into_iter().zip(1..).map(|(name, id)| Metadata::new(id, name, []));
+        file.metadata(&metadata.collect::<Vec<_>>()).threads(&[(7, 7, "")]);
+        // For each class, each level with 64 versions; and then one with an opcode.
+        let lists = 1u32 << 14;
+        let mut block = Bytes::new().u32(1).u32(lists + 1);
+        for i in 0..lists {
+            block = block.u8(7).u8(i as u8).u8(0x89).u8((i >> 8) as u8);
+        }
+        file.block(kind::LABEL_LIST, &block.u8(0x8a).u8(5).0);
+        let pairs = (1..=4).flat_map(|class| (1..=lists).map(move |list| (class, list)));
+        // The first one again.
+        let pairs = pairs.chain([(1, 1)]).chain((0..more).map(|_| (1, lists + 1)));
+        let event = |((class, labels), sequence): ((u32, u32), u32)| Event {
+            labels,
+            ..Event::new(class, 7, sequence, u64::from(sequence))
+        };
+        file.events(true, &pairs.zip(1..).map(event).collect::<Vec<_>>());
+        let opened = crate::support::Opened::of_bytes("file", file.end().into(), &OpenOptions::default());
+        let damage: Vec<String> = opened.file.damage().iter().map(ToString::to_string).collect();
+        let is_reported = damage.iter().any(|damage| damage.contains("too many different labels"));
+        assert_eq!(is_reported, more > 0, "{damage:?}");
+        // All these classes take more memory than classes may, which is said once.
+        assert_eq!(damage.len(), 1 + more, "{damage:?}");
+    }
 }
 
 /// The level of an event is that of the file, also where the manifest of the runtime has another one.
@@ -599,7 +631,7 @@ fn metadata_ids_that_are_defined_again() {
         let read = check(&file.end());
         assert_eq!(read.names(), ["Tests/Number", "Tests/Other"], "{form:?}");
         let again =
-            read.damage.iter().filter(|damage| damage["message"].as_str().unwrap().contains("defined again"));
+            read.damage.iter().filter(|damage| damage["message"].as_str().unwrap().contains("redefined"));
         assert_eq!((again.count(), read.damage.len()), (1, 1), "{form:?} {:?}", read.damage);
         // The same once more is no problem: it is said of none.
         let mut file = self::file(form);
@@ -608,7 +640,7 @@ fn metadata_ids_that_are_defined_again() {
     }
 }
 
-/// What the reference reader cuts off is kept.
+/// Data cut by the reference reader are kept.
 #[test]
 fn large_numbers_are_kept() {
     for form in [Form::V4, Form::V6] {

@@ -36,7 +36,7 @@ fn blocks(form: Form) -> (Vec<u8>, Vec<usize>) {
     (file.end(), begins)
 }
 
-/// How many events there are that are of the block of this number.
+/// Number of events in the block of this number.
 fn events_of(times: &[i128], block: usize) -> usize {
     let begin = 1_714_979_289_010_000_000 + 1_000 * block as i128;
     times.iter().filter(|time| (begin..begin + 140).contains(time)).count()
@@ -135,7 +135,7 @@ fn random_bytes() {
     });
 }
 
-/// What a file of a few megabytes may take, in CPU time; without optimisations, much more.
+/// Maximum CPU time for a file of a few megabytes; without optimisations, much more.
 fn in_time(what: &str, bytes: Vec<u8>) -> usize {
     let seconds = if cfg!(debug_assertions) { 40 } else { 3 };
     let length = bytes.len();

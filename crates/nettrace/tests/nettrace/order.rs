@@ -98,7 +98,7 @@ fn random_file(random: &mut Random, form: Form, padding: usize) -> RandomFile {
     RandomFile { bytes: written.end(), events: events.concat() }
 }
 
-/// Whether what was read is these events, with all that belongs to them.
+/// Returns `true` if exactly these events were read, with all their data.
 fn assert_same(form: Form, read: &Read, expected: &[Event]) {
     let numbers: Vec<Value> = expected
         .iter()

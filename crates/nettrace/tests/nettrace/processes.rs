@@ -59,7 +59,7 @@ fn names_hold_from_one_to_the_next() {
         (CREATE, 20, "shell"),
         (SAMPLE, 25, "shell"),
         (EXIT, 30, "shell"),
-        // What is late is not without a name.
+        // Late events have a name, too.
         (SAMPLE, 31, "shell"),
         // The id is used again.
         (CREATE, 40, "editor"),
@@ -89,7 +89,8 @@ fn names_hold_from_one_to_the_next() {
     }
 }
 
-/// What is before the end of one process is not the next one of the same id; and what has no name gets none.
+/// Events before the end of one process do not belong to the next one with the same id; processes without a
+/// name get none.
 #[test]
 fn processes_without_names() {
     let mut file = file(&[9, 1 << 40, 3]);

@@ -8,17 +8,17 @@ use ichnos_model::{
 use ichnos_nettrace::{NettraceFile, OpenOptions};
 use serde_json::Value;
 
-/// What was read.
+/// Results of reading.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Read {
     pub(crate) events: Vec<Value>,
     /// Number and times of events that are missing.
     pub(crate) lost: Vec<Value>,
     pub(crate) damage: Vec<Value>,
-    /// What is said of payloads that are longer than their fields.
+    /// Faults about payloads that are longer than their fields.
     pub(crate) longer: Vec<Value>,
     pub(crate) classes: Vec<Value>,
-    /// What is known of the trace.
+    /// Properties of the trace.
     pub(crate) trace: Value,
 }
 
@@ -37,7 +37,7 @@ impl Read {
         self.events.iter().map(|event| event["common_context"][member].clone()).collect()
     }
 
-    /// How many events are missing.
+    /// Number of missing events.
     pub(crate) fn lost(&self) -> u64 {
         self.lost.iter().map(|lost| lost["count"].as_u64().unwrap_or(0)).sum()
     }

@@ -1,4 +1,4 @@
-//! What the tests share: where recorded files are, and copies of events to compare.
+//! Helpers of the tests: recorded files, and copies of events to compare.
 
 use std::path::{Path, PathBuf};
 
@@ -108,7 +108,7 @@ pub enum Shown {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Integer {
     pub value: i128,
-    /// How many bits it has; of one of variable length 64.
+    /// Number of bits; 64 for variable length.
     pub bits: u64,
     /// The name of the value.
     pub name: Option<String>,

@@ -47,7 +47,7 @@ pub(crate) fn skim(bytes: ichnos_io::Bytes, unsorted: bool) -> Option<(Vec<i128>
     Some((times, damage))
 }
 
-/// Where the payload of each event ends in a file, in its order; of version 3, where its stack ends.
+/// Ends of all payloads in a file, in order; in version 3, ends of the stacks.
 fn ends(bytes: &[u8]) -> Vec<usize> {
     let mut container = Container::open(bytes, true).unwrap().unwrap();
     let version = container.version();
@@ -162,7 +162,7 @@ fn a_file_of_a_process_that_was_killed() {
     assert_eq!((times.len(), damage), (304_344, 1));
 }
 
-/// What is said of the end.
+/// Description of the end.
 #[test]
 fn the_message_says_where_the_file_ends() {
     let mut file = File::new(Form::V4);
@@ -172,7 +172,7 @@ fn the_message_says_where_the_file_ends() {
     let damage = |bytes: &[u8]| read(bytes).damage.remove(0);
     let end = bytes.len() - 1;
     let unfinished = damage(&bytes[..end]);
-    assert!(unfinished["message"].as_str().unwrap().contains("the mark of the end"), "{unfinished}");
+    assert!(unfinished["message"].as_str().unwrap().contains("the end mark"), "{unfinished}");
     assert_eq!(unfinished["bit"], 8 * end);
     let within = damage(&bytes[..end - 2]);
     assert!(within["message"].as_str().unwrap().contains("ends after"), "{within}");

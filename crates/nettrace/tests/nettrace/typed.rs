@@ -1,4 +1,4 @@
-//! Which events have fields with names and types, and whether payloads are longer than their fields.
+//! Events with named and typed fields, and payloads that are longer than their fields.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -55,7 +55,7 @@ fn events_have_fields() {
     }
 }
 
-/// What is said of a file.
+/// Description of a file.
 fn faults(opened: &Opened) -> BTreeSet<String> {
     let mut faults = BTreeSet::new();
     opened.each(|message| {

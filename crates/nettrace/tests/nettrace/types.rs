@@ -67,7 +67,7 @@ fn scalars() -> Vec<(u8, Bytes, Value)> {
     ]
 }
 
-/// What this project shows as a date is compared up to its form.
+/// Dates are compared except for their form.
 fn is_same(found: &Value, expected: &Value) -> bool {
     found == expected || found.to_string().contains("133594528890100007") || {
         let digits =
@@ -339,7 +339,7 @@ fn tags_of_metadata() {
     assert_eq!(read.classes[0]["attributes"]["nettrace"]["opcode"], 9, "{:?}", read.classes);
 }
 
-/// What a field of `V2Params` has behind its type is skipped.
+/// Bytes after the type of a field of `V2Params` are skipped.
 #[test]
 fn fields_that_grow() {
     let field = |name: &str| {
@@ -396,7 +396,7 @@ fn read_names(bytes: &[u8]) -> Vec<String> {
     read(bytes).names().into_iter().map(str::to_owned).collect()
 }
 
-/// What is known of the whole trace.
+/// Properties of the whole trace.
 #[test]
 fn trace_blocks() {
     let environment = |form, trace: &Trace| read(&File::with(form, trace).end()).trace["environment"].clone();

@@ -10,13 +10,13 @@ use ichnos_model::Message;
 use crate::comparison::OwnEvent;
 use crate::support::{Opened, Shown, find, traces};
 
-/// What the program was told.
+/// Settings of the program.
 #[derive(Clone, Copy)]
 struct Workload {
-    /// How many events each thread emits.
+    /// Number of events emitted by each thread.
     events: i128,
     threads: i128,
-    /// Whether its provider with dynamic events and the runtime's were recorded, too.
+    /// `true` if its provider with dynamic events and the runtime's were also recorded.
     is_all: bool,
 }
 
@@ -98,7 +98,7 @@ fn check(name: &str, opened: &Opened, workload: Workload) {
     assert_eq!(values("Toolkit-Test/RequestStart"), begins, "{name}");
     assert_eq!(values("Toolkit-Test/RequestStop"), ends, "{name}");
 
-    // What the threads of the program emit, thread by thread.
+    // Events emitted by each thread of the program.
     let mut by_thread: BTreeMap<u64, Vec<&OwnEvent>> = BTreeMap::new();
     let of_threads = all("Toolkit-Test/Text").iter().chain(all("Toolkit-Test/Tick"));
     let mut inner = Vec::new();
@@ -163,7 +163,7 @@ fn check(name: &str, opened: &Opened, workload: Workload) {
     }
 }
 
-/// What the runtime tells of the program.
+/// Events of the runtime about the program.
 fn check_runtime(name: &str, opened: &Opened) {
     let (mut booms, mut samples, mut collections, mut with_stack) = (Vec::new(), 0, 0, 0);
     opened.each(|message| {

@@ -1,16 +1,16 @@
-//! Metadata in binary protocols: they say their own length, so that they can stand before or between other data.
+//! Metadata in binary protocols: they contain their own length, so that they can precede other data.
 
 use alloc::vec::Vec;
 use core::fmt;
 
 use crate::metadata::{Invalid, MetadataError, MetadataRef, ValidMetadata};
 
-/// Why there are no metadata at the beginning of bytes.
+/// Reason for missing metadata at the beginning of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BinaryError {
-    /// They break a rule.
+    /// The bytes break a rule.
     Malformed(MetadataError),
-    /// They must not be propagated.
+    /// The metadata must not be propagated.
     Invalid(Invalid),
 }
 
@@ -30,10 +30,10 @@ pub fn append(metadata: &ValidMetadata, message: &mut Vec<u8>) {
     message.extend_from_slice(metadata.as_bytes());
 }
 
-/// The metadata at the beginning of bytes, and what follows them.
+/// Reads the metadata at the beginning of bytes; returns them and the bytes after them.
 ///
 /// # Errors
-/// If there are none, or none that are valid.
+/// If the metadata are missing or invalid.
 ///
 /// ```
 /// use ichnos_xtrace::Metadata;

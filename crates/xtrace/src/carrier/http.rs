@@ -1,4 +1,4 @@
-//! Metadata in headers of HTTP.
+//! Metadata in HTTP headers.
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
@@ -14,18 +14,18 @@ pub const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
 /// `tracestate` of W3C Trace Context.
 pub const TRACE_STATE: HeaderName = HeaderName::from_static("tracestate");
 
-/// Which headers there are.
+/// Headers to read and write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Headers {
     /// `x-trace`.
     #[default]
     XTrace,
-    /// `x-trace`, and `traceparent` with `tracestate`: where both are there, `x-trace` is read.
+    /// `x-trace`, and `traceparent` with `tracestate`; if both are present, `x-trace` is read.
     XTraceAndW3c,
 }
 
-/// The context of a message that came in: None if its headers have none that is valid. What breaks a rule is as if it
-/// were not there.
+/// Returns the context of a received message, or `None` if its headers have no valid one. Headers that break a
+/// rule are ignored.
 #[must_use]
 pub fn extract(map: &HeaderMap, headers: Headers) -> Option<Context> {
     let state = if headers == Headers::XTraceAndW3c { trace_state(map) } else { String::new() };
@@ -34,7 +34,7 @@ pub fn extract(map: &HeaderMap, headers: Headers) -> Option<Context> {
         Some(metadata) => metadata,
         None if headers == Headers::XTraceAndW3c => {
             let mut values = map.get_all(TRACE_PARENT).iter();
-            // Several of them are none (section 3.2 of the recommendation).
+            // Several `traceparent` headers count as none (section 3.2 of the recommendation).
             let (Some(value), None) = (values.next(), values.next()) else { return None };
             let state = TraceState::parse(&state).unwrap_or_default();
             TraceParent::parse(value.as_bytes()).ok()?.to_metadata(&state)
@@ -48,13 +48,13 @@ pub fn extract(map: &HeaderMap, headers: Headers) -> Option<Context> {
     Some(context)
 }
 
-/// All headers of that name as one.
+/// Joins all headers of that name.
 fn trace_state(map: &HeaderMap) -> String {
     let values = map.get_all(TRACE_STATE).iter().filter_map(|value| value.to_str().ok());
     values.collect::<Vec<_>>().join(",")
 }
 
-/// Writes the last event of a context into the headers of a message, in place of what they had.
+/// Writes the last event of a context into the headers of a message, replacing existing ones.
 pub fn inject(context: &Context, map: &mut HeaderMap, headers: Headers) {
     let mut text = [0; MAX_TEXT_LENGTH];
     if let Ok(value) = HeaderValue::from_str(context.metadata().write_text(&mut text)) {
@@ -65,14 +65,14 @@ pub fn inject(context: &Context, map: &mut HeaderMap, headers: Headers) {
     }
     map.remove(TRACE_PARENT);
     map.remove(TRACE_STATE);
-    // Before the first event, there is no operation to be named.
+    // Before the first event, there is no operation to name.
     let Ok(with_state) = WithState::of_metadata(context.metadata()) else { return };
     if let Ok(value) = HeaderValue::from_str(&with_state.parent.to_string()) {
         map.insert(TRACE_PARENT, value);
     }
     let incoming = TraceState::parse(context.trace_state()).unwrap_or_default();
     let mut state = String::new();
-    // To write to a string does not fail.
+    // Writing to a string cannot fail.
     let _ = with_state.write_state(&incoming, &mut state);
     if let (false, Ok(value)) = (state.is_empty(), HeaderValue::from_str(&state)) {
         map.insert(TRACE_STATE, value);

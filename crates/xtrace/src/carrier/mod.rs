@@ -1,4 +1,4 @@
-//! How metadata travel: in binary protocols, in headers of HTTP, in the propagators of OpenTelemetry.
+//! Transport of metadata: binary protocols, HTTP headers, OpenTelemetry propagators.
 
 pub mod binary;
 #[cfg(feature = "tower")]
@@ -8,5 +8,5 @@ pub mod opentelemetry;
 #[cfg(feature = "tower")]
 pub mod tower;
 
-/// The header of HTTP, as `http` has it. In text of the original libraries it is `X-Trace`.
+/// Name of the HTTP header, in lowercase as in `http`. The original libraries write `X-Trace`.
 pub const HEADER: &str = "x-trace";

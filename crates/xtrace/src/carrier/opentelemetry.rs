@@ -1,4 +1,4 @@
-//! Metadata in the propagators of OpenTelemetry.
+//! Metadata in OpenTelemetry propagators.
 
 use opentelemetry::Context;
 use opentelemetry::propagation::text_map_propagator::FieldIter;
@@ -10,11 +10,11 @@ use crate::metadata::Metadata;
 
 use super::HEADER;
 
-/// Writes the span of a context of OpenTelemetry as metadata of X-Trace into the header `x-trace`, and reads it from
+/// Writes the span of an OpenTelemetry context as X-Trace metadata into the header `x-trace`, and reads it from
 /// there.
 ///
-/// What a span has no room for, such as the end of a task of 20 bytes, is kept in its tracestate, and comes back when
-/// it, or a span below it, is written again. See [`dialect`].
+/// Data that do not fit into a span, such as the end of a 20-byte task, are kept in its tracestate, and
+/// restored when it or a descendant span is written. See [`dialect`].
 ///
 /// ```
 /// use std::collections::HashMap;
@@ -36,7 +36,7 @@ pub struct XTracePropagator {
 }
 
 impl XTracePropagator {
-    /// The propagator.
+    /// Creates the propagator.
     #[must_use]
     pub fn new() -> Self {
         Self { fields: [HEADER.to_owned()] }

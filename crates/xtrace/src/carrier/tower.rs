@@ -1,8 +1,8 @@
-//! Clients and servers of HTTP that are services of `tower`.
+//! HTTP clients and servers that are `tower` services.
 //!
 //! [`ClientLayer`] reports each request and its response in the current context, and sends the metadata along;
-//! [`ServerLayer`] goes on with them, and is the current context of whatever handles the request. Whether a request is
-//! answered does not depend on reports: if they cannot be sent, the metadata go on without them.
+//! [`ServerLayer`] continues with them, and its context is the current one of the request handler. Requests do
+//! not depend on reports: if these cannot be sent, the metadata are passed on without them.
 
 use std::borrow::Cow;
 use std::future::Future;
@@ -30,12 +30,12 @@ macro_rules! layer {
         }
 
         impl $layer {
-            /// A layer whose reports go to a tracer.
+            /// Creates a layer whose reports go to a tracer.
             pub fn new(tracer: impl Into<Arc<Tracer>>) -> Self {
                 Self { tracer: tracer.into(), headers: Headers::default() $(, $field: Default::default())? }
             }
 
-            /// The same with other headers.
+            /// Sets other headers.
             #[must_use]
             pub fn with_headers(self, headers: Headers) -> Self {
                 Self { headers, ..self }
@@ -62,31 +62,32 @@ macro_rules! layer {
 layer!(
     ServerLayer,
     Server,
-    "Goes on with the metadata of requests, or begins a task where there are none. The response has the metadata of \
+    "Continues with the metadata of requests, or begins a task if they have none. The response has the metadata of \
      the event that sent it.\n\nThe first report of a task that begins here has the method and the path of the request \
      as its title, and the metadata of the task have a [threshold](Self::with_threshold).",
-    /// Of tasks that begin here; None if it is that of the tracer.
+    /// Threshold of tasks that begin here; `None` for that of the tracer.
     threshold: Option<Severity>
 );
 layer!(
     ClientLayer,
     Client,
-    "Sends metadata with requests that are made while there is a current context, and joins what the response has."
+    "Sends metadata with requests made while a current context exists, and joins those of the response."
 );
 
 impl ServerLayer {
-    /// The same with a threshold for tasks that begin here, in place of [that of the tracer](Tracer::with_threshold).
-    /// It is sent along with the metadata, so that all programs that answer the request use it.
+    /// Sets a threshold for tasks that begin here, instead of [that of the tracer](Tracer::with_threshold). It
+    /// is part of the metadata, so that all programs that handle the request use it.
     #[must_use]
     pub fn with_threshold(self, threshold: Severity) -> Self {
         Self { threshold: Some(threshold), ..self }
     }
 
-    /// Goes on with the metadata of a request, or begins a task, and reports that.
+    /// Continues with the metadata of a request, or begins a task, and reports the request.
     fn receive<B>(&self, request: &Request<B>) -> Context {
         let (method, path) = parts(request);
         let incoming = extract(request.headers(), self.headers);
-        // A task that began elsewhere was titled there, unless it comes from a system that knows W3C Trace Context alone.
+        // A task that began elsewhere has a title, unless it comes from a system that only knows W3C Trace
+        // Context.
         let is_titled = incoming.is_some() && request.headers().contains_key(X_TRACE);
         let start = || Context::start_with_threshold(self.threshold.unwrap_or(self.tracer.threshold()));
         let mut context = incoming.unwrap_or_else(start);
@@ -99,16 +100,16 @@ impl ServerLayer {
     }
 }
 
-/// The most bytes of a method or a path in a report. Anybody can send longer ones, with which the report would be
-/// larger than collectors accept.
+/// Maximum bytes of a method or a path in a report: anybody can send longer ones, which could exceed the report
+/// size limit of collectors.
 const MAX_PART: usize = 1024;
 
-/// The method and the path of a request; the path is without the query, which can have secrets.
+/// Returns the method and the path of a request, without the query, which may contain secrets.
 fn parts<B>(request: &Request<B>) -> (Cow<'_, str>, Cow<'_, str>) {
     (shorten(request.method().as_str()), shorten(request.uri().path()))
 }
 
-/// A text, or its beginning and `…`.
+/// Returns a text, or its beginning and `…`.
 fn shorten(text: &str) -> Cow<'_, str> {
     match text.len() {
         ..=MAX_PART => Cow::Borrowed(text),
@@ -138,7 +139,7 @@ where
 }
 
 pin_project! {
-    /// The response of a [`Server`].
+    /// Future of the response of a [`Server`].
     #[must_use = "futures do nothing unless they are polled"]
     #[derive(Debug)]
     pub struct ServerFuture<F> {
@@ -163,7 +164,7 @@ where
             Ok(response) => {
                 let event = context.event(tracer, "server sends response");
                 let _ = event.field("Status", response.status().as_u16()).send();
-                // There is no such header of W3C Trace Context in responses.
+                // W3C Trace Context has no header for responses.
                 inject(context, response.headers_mut(), Headers::XTrace);
             }
             Err(_) => {
@@ -188,7 +189,7 @@ where
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
         let caller = SharedContext::current();
-        // From here on, the request is an execution of its own: there may be others at the same time.
+        // From here on, the request is an execution of its own: others may run at the same time.
         let context = caller.as_ref().map(|caller| {
             let (method, path) = parts(&request);
             caller.with(|caller| {
@@ -206,13 +207,13 @@ where
 }
 
 pin_project! {
-    /// The response to a [`Client`].
+    /// Future of the response to a [`Client`].
     #[must_use = "futures do nothing unless they are polled"]
     #[derive(Debug)]
     pub struct ClientFuture<F> {
         #[pin]
         future: F,
-        // The context of who called, and that of the request.
+        // Contexts of the caller and of the request.
         call: Option<(SharedContext, Context)>,
         layer: ClientLayer,
     }
@@ -232,7 +233,7 @@ where
             let _ = match &result {
                 Ok(response) => {
                     if let Some(remote) = extract(response.headers(), Headers::XTrace) {
-                        // That of another task is noted in the report.
+                        // A different task is noted in the report.
                         let _ = context.join(remote);
                     }
                     let event = context.event(tracer, "client receives response");
@@ -240,7 +241,7 @@ where
                 }
                 Err(_) => context.event(tracer, "client fails").send(),
             };
-            // It is the same task.
+            // Both have the same task.
             let _ = caller.with(|caller| caller.join(context));
         }
         Poll::Ready(result)

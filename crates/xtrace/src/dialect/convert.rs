@@ -1,4 +1,4 @@
-//! From one form to another one, and what is lost.
+//! Conversions between the forms, and their losses.
 
 use core::fmt;
 
@@ -9,24 +9,23 @@ use crate::id::{OpId, TaskId};
 use crate::metadata::{MAX_TEXT_LENGTH, Metadata, ValidMetadata};
 use crate::option::Severity;
 
-/// What a conversion loses: what differs if the result is converted back.
+/// Losses of a conversion: differences if the result is converted back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Loss {
-    /// How many bytes of the task, from its end: 4 or none.
+    /// Number of bytes of the task lost from its end: 4 or 0.
     pub task_bytes: usize,
-    /// The length of the task's identifier. Zeros before it, or behind it, take the place of bytes that it does
-    /// not have.
+    /// `true` if the length of the task's identifier is lost, as it was padded with zeros before or after it.
     pub task_length: bool,
-    /// The length of the operation's identifier, in the same way.
+    /// `true` if the length of the operation's identifier is lost, in the same way.
     pub op_length: bool,
-    /// Options.
+    /// `true` if options are lost.
     pub options: bool,
-    /// That the metadata were of version 0.
+    /// `true` if version 0 is lost.
     pub version: bool,
 }
 
 impl Loss {
-    /// Whether nothing is lost.
+    /// Returns `true` if nothing is lost.
     #[must_use]
     pub fn is_none(&self) -> bool {
         *self == Self::default()
@@ -59,32 +58,31 @@ impl fmt::Display for Loss {
     }
 }
 
-/// An identifier is all zeros, or would be: the other form does not have that.
+/// Error for an identifier that is or would become all zeros, which the other form does not allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ZeroId;
 
 impl fmt::Display for ZeroId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an identifier of all zeros, which has no other form")
+        f.write_str("an identifier of all zeros cannot be converted")
     }
 }
 
 impl core::error::Error for ZeroId {}
 
-/// The member of a tracestate that keeps what a traceparent has no room for: metadata of X-Trace or of version 2,
-/// as text.
+/// Member of a tracestate with data that do not fit into a traceparent: X-Trace metadata or version 2, as text.
 const MEMBER: &str = "xtrace";
-/// The member of AppOptics and SolarWinds.
+/// Member of AppOptics and SolarWinds.
 const SW: &str = "sw";
 
-/// A traceparent, with the members that belong into the tracestate beside it.
+/// A traceparent, with its own members of the tracestate.
 #[derive(Clone, Debug)]
 pub struct WithState {
-    /// The traceparent.
+    /// Traceparent.
     pub parent: TraceParent,
-    /// What is lost if the tracestate arrives, too.
+    /// Losses if the tracestate is also received.
     pub loss: Loss,
-    /// What is lost if only the traceparent arrives.
+    /// Losses if only the traceparent is received.
     pub loss_without_state: Loss,
     sw: Option<SwMember>,
     member: [u8; MAX_VALUE],
@@ -92,11 +90,11 @@ pub struct WithState {
 }
 
 impl WithState {
-    /// Of metadata. Identifiers that are shorter have zeros before them; of a task of 20 bytes, the first 16 are
-    /// the trace.
+    /// Converts metadata. Shorter identifiers are padded with leading zeros; the first 16 bytes of a 20-byte
+    /// task are the trace.
     ///
     /// # Errors
-    /// If there is no operation yet, or the first 16 bytes of the task are all zeros.
+    /// If the operation is still missing, or the first 16 bytes of the task are all zeros.
     pub fn of_metadata(metadata: &ValidMetadata) -> Result<Self, ZeroId> {
         let is_sampled = Severity::threshold_of(metadata.as_ref()) != Severity::NONE;
         let trace = trace_of(metadata.task_id());
@@ -122,8 +120,8 @@ impl WithState {
         Ok(with_state)
     }
 
-    /// Of metadata of version 2. The first 16 bytes of the task are the trace; the tracestate gets the member `sw`
-    /// that AppOptics and SolarWinds have.
+    /// Converts metadata of version 2. The first 16 bytes of the task are the trace; the tracestate gets the
+    /// member `sw` of AppOptics and SolarWinds.
     ///
     /// # Errors
     /// If the operation or the first 16 bytes of the task are all zeros.
@@ -154,17 +152,17 @@ impl WithState {
         true
     }
 
-    /// The value of the member `xtrace`, if there is something that the traceparent has no room for.
+    /// Returns the value of the member `xtrace`, if some data do not fit into the traceparent.
     #[must_use]
     pub fn member(&self) -> Option<&str> {
         (self.member_length > 0).then(|| hex::as_str(&self.member[..self.member_length]))
     }
 
-    /// Writes a tracestate: own members, then those that came in, without older ones of the same keys. It may be
-    /// empty; then there is no such header.
+    /// Writes a tracestate: its own members, then the incoming ones except those with the same keys. If it is
+    /// empty, omit the header.
     ///
     /// # Errors
-    /// If `out` has one.
+    /// If writing to `out` fails.
     pub fn write_state(&self, incoming: &TraceState<'_>, out: &mut impl fmt::Write) -> fmt::Result {
         let mut count = 0;
         let mut write = |out: &mut dyn fmt::Write, key: &str, value: &dyn fmt::Display| {
@@ -181,7 +179,7 @@ impl WithState {
         if let Some(member) = self.member() {
             write(out, MEMBER, &member)?;
         }
-        // An old member says something of the task, unless it is of another one.
+        // Old members with these keys are replaced: they may be about another task.
         let is_ours = |key: &str| key == SW && self.sw.is_some() || key == MEMBER;
         for (key, value) in incoming.members().filter(|member| !is_ours(member.0)) {
             write(out, key, &value)?;
@@ -191,11 +189,11 @@ impl WithState {
 }
 
 impl TraceParent {
-    /// As metadata of X-Trace, with what the tracestate beside it keeps of them.
+    /// Converts to X-Trace metadata, including data kept in the tracestate.
     ///
-    /// Without that, zeros before identifiers are removed if a shorter length is left. There is no task of 16
-    /// bytes: such a trace becomes a task of 20, with zeros behind it. If it is not sampled, nothing is to be
-    /// reported: [`Severity::NONE`].
+    /// Without those, leading zeros of identifiers are removed if a shorter valid length remains. Tasks cannot
+    /// have 16 bytes: such a trace becomes a task of 20 bytes, padded with zeros at the end. If it is not
+    /// sampled, the threshold is [`Severity::NONE`], so that nothing is reported.
     #[must_use]
     pub fn to_metadata(&self, state: &TraceState<'_>) -> ValidMetadata {
         self.with_member(state.get(MEMBER))
@@ -205,7 +203,7 @@ impl TraceParent {
         let parent = self.parent_id();
         let op = OpId::from_bytes(without_zeros(&parent, &[4])).unwrap_or(OpId::from(parent));
         let mut metadata = self.kept(member).unwrap_or_else(|| Metadata::new(self.task(), op));
-        // Somebody who does not know the member may have gone on since it was written.
+        // A program that does not know the member may have replaced the operation since then.
         if op_of(metadata.op_id()) != self.parent_id() {
             metadata.set_op_id(op);
         }
@@ -213,13 +211,13 @@ impl TraceParent {
         if self.is_sampled() && threshold == Severity::NONE {
             metadata.remove_option(Severity::NUMBER);
         } else if !self.is_sampled() && threshold != Severity::NONE {
-            // Only if there is no room for it, there will be reports that are not wanted.
+            // If it does not fit, reports are sent although they are not wanted.
             let _ = Severity::NONE.set(&mut metadata);
         }
         ValidMetadata::of_nonzero(metadata)
     }
 
-    /// The task, without a tracestate.
+    /// Returns the task without a tracestate.
     fn task(&self) -> TaskId {
         let trace = self.trace_id();
         TaskId::from_bytes(without_zeros(&trace, &[4, 8, 12])).unwrap_or_else(|_| {
@@ -229,7 +227,7 @@ impl TraceParent {
         })
     }
 
-    /// What a member of a tracestate keeps, if it is about this task.
+    /// Returns the metadata kept in a member of a tracestate, if they are about this task.
     fn kept(&self, member: Option<&str>) -> Option<Metadata> {
         let member = member?;
         let metadata = match Version2::parse(member) {
@@ -239,8 +237,8 @@ impl TraceParent {
         (trace_of(metadata.task_id()) == self.trace_id()).then_some(metadata)
     }
 
-    /// As metadata of version 2, with the end of the task if the tracestate beside it has it. Otherwise the task
-    /// ends with 4 zeros.
+    /// Converts to metadata of version 2, with the end of the task from the tracestate if available, otherwise
+    /// with 4 zeros.
     #[must_use]
     pub fn to_version_2(&self, state: &TraceState<'_>) -> Version2 {
         let mut metadata = Version2 { task: [0; 20], op: self.parent_id(), sampled: self.is_sampled() };
@@ -254,22 +252,22 @@ impl TraceParent {
 }
 
 impl Version2 {
-    /// As metadata of X-Trace: nothing is lost. If it is not sampled, nothing is to be reported:
-    /// [`Severity::NONE`].
+    /// Converts to X-Trace metadata, without losses. If the task is not sampled, the threshold is
+    /// [`Severity::NONE`], so that nothing is reported.
     ///
     /// # Errors
     /// If the task is all zeros.
     pub fn to_metadata(&self) -> Result<ValidMetadata, crate::Invalid> {
         let mut metadata = Metadata::new(self.task_id(), self.op_id());
         if !self.sampled {
-            // There is no other option.
+            // It always fits, as there are no other options.
             let _ = Severity::NONE.set(&mut metadata);
         }
         metadata.validate()
     }
 
-    /// Of metadata of X-Trace, and what is lost. A task that is shorter becomes what it is in a traceparent, with
-    /// 4 zeros behind it.
+    /// Converts X-Trace metadata; returns the result and the losses. Shorter tasks are padded as in a
+    /// traceparent, followed by 4 zeros.
     #[must_use]
     pub fn of_metadata(metadata: &ValidMetadata) -> (Self, Loss) {
         let task = metadata.task_id();
@@ -282,26 +280,27 @@ impl Version2 {
         let converted = Self { task, op: op_of(metadata.op_id()), sampled };
         let loss = match converted.to_metadata() {
             Ok(back) => Loss::between(metadata, &back),
-            // A valid task stays one.
+            // A valid task remains valid.
             Err(_) => Loss::default(),
         };
         (converted, loss)
     }
 }
 
-/// The value of the member `sw` in a tracestate: the last operation of AppOptics or SolarWinds, and its flags.
+/// Value of the member `sw` in a tracestate: the last operation of AppOptics or SolarWinds, and its flags.
 ///
-/// If the operation is not that of the traceparent, others took part since then.
+/// If the operation is not that of the traceparent, other systems have taken part since then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SwMember {
-    /// The operation.
+    /// Operation.
     pub op: [u8; 8],
-    /// The flags, as in a traceparent.
+    /// Flags, as in a traceparent.
     pub flags: u8,
 }
 
 impl SwMember {
-    /// The member of a tracestate; None if there is none, or it is not 16 small hexadecimal digits, `-` and 2 digits.
+    /// Returns the member of a tracestate, or `None` unless it is 16 lowercase hexadecimal digits, `-` and 2
+    /// digits.
     #[must_use]
     pub fn of(state: &TraceState<'_>) -> Option<Self> {
         let value = <&[u8; 19]>::try_from(state.get(SW)?.as_bytes()).ok()?;
@@ -319,7 +318,7 @@ impl fmt::Display for SwMember {
     }
 }
 
-/// The trace that a task is in a traceparent.
+/// Returns the trace id of a task in a traceparent.
 pub(crate) fn trace_of(task: TaskId) -> [u8; 16] {
     let task = task.as_bytes();
     let mut trace = [0; 16];
@@ -328,7 +327,7 @@ pub(crate) fn trace_of(task: TaskId) -> [u8; 16] {
     trace
 }
 
-/// The operation with all 8 bytes.
+/// Returns the operation padded to 8 bytes.
 fn op_of(op: OpId) -> [u8; 8] {
     let op = op.as_bytes();
     let mut long = [0; 8];
@@ -336,7 +335,8 @@ fn op_of(op: OpId) -> [u8; 8] {
     long
 }
 
-/// The bytes behind zeros, as many as the shortest of these lengths that leaves out nothing else; otherwise all.
+/// Strips leading zeros to the shortest of these lengths that keeps all other bytes; returns all bytes if none
+/// does.
 fn without_zeros<'a>(bytes: &'a [u8], lengths: &[usize]) -> &'a [u8] {
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
     let length = lengths.iter().copied().find(|length| bytes.len() - length <= zeros);

@@ -3,13 +3,13 @@
 //! | | task | operation | besides |
 //! |---|---|---|---|
 //! | metadata of X-Trace | 4, 8, 12 or 20 bytes | 4 or 8 bytes | options |
-//! | [`Version2`] | 20 bytes | 8 bytes | whether it is sampled |
-//! | [`TraceParent`] | 16 bytes | 8 bytes | whether it is sampled |
+//! | [`Version2`] | 20 bytes | 8 bytes | sampled flag |
+//! | [`TraceParent`] | 16 bytes | 8 bytes | sampled flag |
 //!
-//! Not to be sampled is the threshold [`Severity::NONE`](crate::option::Severity::NONE) in metadata.
+//! Metadata represent *not sampled* by the threshold [`Severity::NONE`](crate::option::Severity::NONE).
 //!
-//! Conversions say what they [lose](Loss). What a traceparent has no room for goes into a member of the
-//! [`TraceState`] beside it, if there is something at all, so that nothing is lost on the way back.
+//! Conversions return their [losses](Loss). Data that do not fit into a traceparent go into a member of the
+//! [`TraceState`], if there are any, so that nothing is lost when converting back.
 //!
 //! ```
 //! use ichnos_xtrace::dialect::{TraceParent, TraceState, WithState};

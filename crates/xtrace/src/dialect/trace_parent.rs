@@ -7,8 +7,8 @@ use crate::hex;
 
 /// The header `traceparent` (W3C Trace Context, Recommendation of 2021-11-23, section 3.2).
 ///
-/// Identifiers are never all zeros. Values of future versions are read as far as version 00 goes, and are written
-/// as version 00; unknown flags are written as zeros. Both is what the recommendation demands.
+/// Identifiers are never all zeros. Values of future versions are read as far as defined by version 00, and
+/// written as version 00; unknown flags are written as zeros, as required by the recommendation.
 ///
 /// ```
 /// use ichnos_xtrace::dialect::TraceParent;
@@ -22,19 +22,19 @@ use crate::hex;
 pub struct TraceParent {
     trace_id: [u8; 16],
     parent_id: [u8; 8],
-    /// The flags.
+    /// Flags.
     pub flags: u8,
 }
 
-/// Why a text is not a traceparent. Numbers are offsets.
+/// Reason why a text is not a traceparent. Numbers are offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TraceParentError {
-    /// There are as many characters: fewer than 55, or of version 00 more (3.2.2).
+    /// The text has this number of characters: fewer than 55 or, in version 00, more (3.2.2).
     Length(usize),
-    /// No small hexadecimal digit (3.2.1).
+    /// Missing lowercase hexadecimal digit (3.2.1).
     Digit(usize),
-    /// No `-` (3.2.1).
+    /// Missing `-` (3.2.1).
     Separator(usize),
     /// The version is ff (3.2.2).
     Version,
@@ -48,8 +48,8 @@ impl fmt::Display for TraceParentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Length(found) => write!(f, "a traceparent has 55 characters, not {found}"),
-            Self::Digit(offset) => write!(f, "no small hexadecimal digit at offset {offset}"),
-            Self::Separator(offset) => write!(f, "no `-` at offset {offset}"),
+            Self::Digit(offset) => write!(f, "expected a lowercase hexadecimal digit at offset {offset}"),
+            Self::Separator(offset) => write!(f, "expected `-` at offset {offset}"),
             Self::Version => f.write_str("version ff is not valid"),
             Self::ZeroTraceId => f.write_str("a trace-id of zeros is not valid"),
             Self::ZeroParentId => f.write_str("a parent-id of zeros is not valid"),
@@ -59,27 +59,27 @@ impl fmt::Display for TraceParentError {
 
 impl core::error::Error for TraceParentError {}
 
-/// Characters of version 00.
+/// Number of characters of version 00.
 const LENGTH: usize = 55;
-/// Where the `-` are.
+/// Offsets of the `-`.
 const SEPARATORS: [usize; 3] = [2, 35, 52];
-/// Whether the caller recorded the trace (3.2.2.5.1).
+/// Flag: the caller recorded the trace (3.2.2.5.1).
 const SAMPLED: u8 = 1;
-/// Flags that are known: sampled, and of level 2 of the recommendation that the trace-id is random.
+/// Known flags: sampled and, from level 2 of the recommendation, random trace-id.
 const KNOWN_FLAGS: u8 = SAMPLED | 2;
 
 impl TraceParent {
-    /// A traceparent; None if an identifier is all zeros.
+    /// Creates a traceparent; returns `None` if an identifier is all zeros.
     #[must_use]
     pub fn new(trace_id: [u8; 16], parent_id: [u8; 8], is_sampled: bool) -> Option<Self> {
         let is_valid = trace_id != [0; 16] && parent_id != [0; 8];
         is_valid.then_some(Self { trace_id, parent_id, flags: u8::from(is_sampled) })
     }
 
-    /// The traceparent of a text.
+    /// Parses a traceparent.
     ///
     /// # Errors
-    /// If a rule of the recommendation is broken; of several the first one of the text.
+    /// If a rule of the recommendation is broken; the first violation in the text is returned.
     pub fn parse(text: impl AsRef<[u8]>) -> Result<Self, TraceParentError> {
         let all = text.as_ref();
         let Some((text, rest)) = all.split_first_chunk::<LENGTH>() else {
@@ -116,19 +116,19 @@ impl TraceParent {
         Ok(parent)
     }
 
-    /// The trace: not all zeros.
+    /// Returns the trace id, which is not all zeros.
     #[must_use]
     pub fn trace_id(&self) -> [u8; 16] {
         self.trace_id
     }
 
-    /// The operation: not all zeros.
+    /// Returns the operation, which is not all zeros.
     #[must_use]
     pub fn parent_id(&self) -> [u8; 8] {
         self.parent_id
     }
 
-    /// Whether the caller recorded the trace.
+    /// Returns `true` if the caller recorded the trace.
     #[must_use]
     pub fn is_sampled(&self) -> bool {
         self.flags & SAMPLED != 0

@@ -3,7 +3,7 @@
 use core::fmt;
 
 /// The header `tracestate` (W3C Trace Context, Recommendation of 2021-11-23, section 3.3): members `key=value`,
-/// the most recent first. Several headers of that name are one, with commas between them.
+/// most recent first. Several headers of that name are joined with commas.
 ///
 /// ```
 /// use ichnos_xtrace::dialect::TraceState;
@@ -17,14 +17,14 @@ use core::fmt;
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TraceState<'a> {
-    /// Checked.
+    /// Valid text.
     text: &'a str,
 }
 
-/// Why a text is not a tracestate.
+/// Reason why a text is not a tracestate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceStateError {
-    /// Which rule is broken.
+    /// Broken rule.
     pub rule: TraceStateRule,
     /// Offset of the member that breaks it.
     pub offset: usize,
@@ -34,17 +34,17 @@ pub struct TraceStateError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TraceStateRule {
-    /// There are at most 32 members (3.3.1.1).
+    /// At most 32 members are allowed (3.3.1.1).
     Members,
     /// A member is a key, `=` and a value (3.3.1.1).
     Member,
-    /// A key has small letters, digits, `_`, `-`, `*` and `/`: at most 256 and a letter first, or at most 241
-    /// of a tenant, `@`, and at most 14 of a system (3.3.1.3.1).
+    /// A key has lowercase letters, digits, `_`, `-`, `*` and `/`: at most 256 starting with a letter, or at
+    /// most 241 of a tenant, `@`, and at most 14 of a system (3.3.1.3.1).
     Key,
-    /// A value has 1 to 256 printable characters of ASCII, neither `,` nor `=`, and no blank at its end
+    /// A value has 1 to 256 printable ASCII characters other than `,` and `=`, and no blank at its end
     /// (3.3.1.3.2).
     Value,
-    /// A key is there once (3.3.1.3).
+    /// A key occurs only once (3.3.1.3).
     Twice,
 }
 
@@ -52,10 +52,10 @@ impl fmt::Display for TraceStateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rule = match self.rule {
             TraceStateRule::Members => "more than 32 members",
-            TraceStateRule::Member => "no `=` in a member",
-            TraceStateRule::Key => "a key that is not allowed",
-            TraceStateRule::Value => "a value that is not allowed",
-            TraceStateRule::Twice => "a key that is there already",
+            TraceStateRule::Member => "missing `=` in a member",
+            TraceStateRule::Key => "invalid key",
+            TraceStateRule::Value => "invalid value",
+            TraceStateRule::Twice => "duplicate key",
         };
         write!(f, "{rule} at offset {}", self.offset)
     }
@@ -63,16 +63,16 @@ impl fmt::Display for TraceStateError {
 
 impl core::error::Error for TraceStateError {}
 
-/// The most members.
+/// Maximum number of members.
 const MAX_MEMBERS: usize = 32;
-/// The most characters of a value.
+/// Maximum number of characters of a value.
 pub(super) const MAX_VALUE: usize = 256;
 
 impl<'a> TraceState<'a> {
-    /// The tracestate of a text, which may be empty.
+    /// Parses a tracestate, which may be empty.
     ///
     /// # Errors
-    /// If a rule of the recommendation is broken. Then all of it must be dropped, but not the traceparent.
+    /// If a rule of the recommendation is broken. All of it must be dropped then, but not the traceparent.
     pub fn parse(text: &'a str) -> Result<Self, TraceStateError> {
         let mut keys = [""; MAX_MEMBERS];
         for (count, (offset, member)) in raw_members(text).enumerate() {
@@ -93,22 +93,22 @@ impl<'a> TraceState<'a> {
         Ok(Self { text })
     }
 
-    /// Keys and values, in order.
+    /// Returns the keys and values, in order.
     pub fn members(self) -> impl Iterator<Item = (&'a str, &'a str)> {
         raw_members(self.text).filter_map(|(_, member)| member.split_once('='))
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     #[must_use]
     pub fn get(self, key: &str) -> Option<&'a str> {
         self.members().find(|member| member.0 == key).map(|member| member.1)
     }
 
-    /// Writes it with a member in front, which takes the place of one with the same key, and of the last one if
-    /// there are more than 32 then.
+    /// Writes the tracestate with a new first member, which replaces one with the same key, and the last one if
+    /// there are more than 32.
     ///
     /// # Errors
-    /// If `out` has one, or key or value are not allowed; then nothing is written.
+    /// If writing to `out` fails, or key or value are invalid; nothing is written in the latter case.
     pub fn write_with(self, key: &str, value: &str, out: &mut impl fmt::Write) -> fmt::Result {
         if !is_key(key.as_bytes()) || !is_value(value.as_bytes()) {
             return Err(fmt::Error);
@@ -122,7 +122,7 @@ impl<'a> TraceState<'a> {
     }
 }
 
-/// Without blanks around the members.
+/// Writes the members without blanks around them.
 impl fmt::Display for TraceState<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, (key, value)) in self.members().enumerate() {
@@ -133,7 +133,7 @@ impl fmt::Display for TraceState<'_> {
     }
 }
 
-/// Members with their offsets. Empty ones are allowed, and are nothing.
+/// Returns members with their offsets. Empty members are allowed and skipped.
 fn raw_members(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = 0;
     text.split(',').filter_map(move |member| {

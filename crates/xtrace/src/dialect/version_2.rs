@@ -1,4 +1,4 @@
-//! Metadata of version 2, as AppOptics and SolarWinds have them.
+//! Metadata of version 2, as used by AppOptics and SolarWinds.
 
 use core::fmt;
 use core::str::FromStr;
@@ -7,7 +7,7 @@ use crate::hex;
 use crate::id::{OpId, TaskId};
 
 /// Metadata of version 2: always 30 bytes, or 60 digits. The flags are those of version 1 with another version
-/// (0x2B), and behind the operation there is one more byte, which says whether the task is sampled.
+/// number (0x2B); another byte after the operation is the sampled flag.
 ///
 /// ```
 /// use ichnos_xtrace::dialect::Version2;
@@ -21,19 +21,19 @@ use crate::id::{OpId, TaskId};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Version2 {
-    /// The task.
+    /// Task.
     pub task: [u8; 20],
-    /// The operation.
+    /// Operation.
     pub op: [u8; 8],
-    /// Whether it is sampled: the lowest bit of the byte behind the operation.
+    /// `true` if sampled: the lowest bit of the byte after the operation.
     pub sampled: bool,
 }
 
-/// Why something is not metadata of version 2.
+/// Reason why a text or bytes are not metadata of version 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Version2Error {
-    /// There are as many bytes, or half as many digits, instead of 30.
+    /// Number of bytes (or of pairs of digits) other than 30.
     Length(usize),
     /// The character at this offset is not a hexadecimal digit.
     Digit(usize),
@@ -47,7 +47,7 @@ impl fmt::Display for Version2Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Length(found) => write!(f, "metadata of version 2 have 30 bytes, not {found}"),
-            Self::Digit(offset) => write!(f, "no hexadecimal digit at offset {offset}"),
+            Self::Digit(offset) => write!(f, "expected a hexadecimal digit at offset {offset}"),
             Self::Flags(found) => write!(f, "metadata of version 2 begin with 2B, not {found:02X}"),
             Self::Sampled(found) => write!(f, "metadata of version 2 end with 00 or 01, not {found:02X}"),
         }
@@ -57,15 +57,15 @@ impl fmt::Display for Version2Error {
 impl core::error::Error for Version2Error {}
 
 impl Version2 {
-    /// The first byte.
+    /// First byte.
     pub const FLAGS: u8 = 0x2B;
-    /// How many bytes there are.
+    /// Number of bytes.
     pub const LENGTH: usize = 30;
 
-    /// The metadata that are these bytes.
+    /// Parses metadata from bytes.
     ///
     /// # Errors
-    /// If there are not 30, or the first or the last one is not what it must be.
+    /// If there are not 30 bytes, or the first or the last one is invalid.
     pub fn parse_bytes(bytes: &[u8]) -> Result<Self, Version2Error> {
         let Ok([flags, rest @ ..]) = <[u8; Self::LENGTH]>::try_from(bytes) else {
             return Err(Version2Error::Length(bytes.len()));
@@ -83,10 +83,10 @@ impl Version2 {
         Ok(metadata)
     }
 
-    /// The metadata of a text: hexadecimal digits in any case.
+    /// Parses metadata from a text of hexadecimal digits in any case.
     ///
     /// # Errors
-    /// If there are not 60 digits, or the bytes are not what they must be.
+    /// If there are not 60 digits, or the bytes are invalid.
     pub fn parse(text: impl AsRef<[u8]>) -> Result<Self, Version2Error> {
         let text = text.as_ref();
         if let Some(offset) = text.iter().position(|byte| !hex::is_digit(*byte)) {
@@ -100,7 +100,7 @@ impl Version2 {
         Self::parse_bytes(&bytes)
     }
 
-    /// The metadata in binary.
+    /// Returns the metadata in binary.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; Self::LENGTH] {
         let mut bytes = [0; Self::LENGTH];
@@ -111,19 +111,19 @@ impl Version2 {
         bytes
     }
 
-    /// The task.
+    /// Returns the task.
     #[must_use]
     pub fn task_id(&self) -> TaskId {
         TaskId::from(self.task)
     }
 
-    /// The operation.
+    /// Returns the operation.
     #[must_use]
     pub fn op_id(&self) -> OpId {
         OpId::from(self.op)
     }
 
-    /// Whether neither the task nor the operation is all zeros.
+    /// Returns `true` if neither the task nor the operation is all zeros.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.task != [0; 20] && self.op != [0; 8]

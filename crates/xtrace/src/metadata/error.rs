@@ -1,4 +1,4 @@
-//! The rules of metadata by name, and where one is broken.
+//! Named rules of metadata, and errors at a position.
 
 use core::fmt;
 
@@ -6,7 +6,7 @@ macro_rules! rules {
     ($($variant:ident, $name:literal, $section:literal, $statement:literal;)*) => {
         /// A rule of the document.
         ///
-        /// Each has a name that stays as it is, for lists and filters: [`Rule::name`].
+        /// Each rule has a stable name, for lists and filters: [`Rule::name`].
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum Rule {
@@ -14,23 +14,23 @@ macro_rules! rules {
         }
 
         impl Rule {
-            /// All of them, in the order in which they are checked.
+            /// All rules, in the order in which they are checked.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// Its name, in words of small letters with `-` between them.
+            /// Returns the name: lowercase words joined by `-`.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// The section of the document that it is from, by number and title, as two sections have the
+            /// Returns the section of the document with the rule, by number and title, as two sections have the
             /// number 2.4.
             #[must_use]
             pub const fn section(self) -> &'static str {
                 match self { $(Self::$variant => $section,)* }
             }
 
-            /// What it says.
+            /// Returns the text of the rule.
             #[must_use]
             pub const fn statement(self) -> &'static str {
                 match self { $(Self::$variant => $statement,)* }
@@ -73,13 +73,13 @@ rules! {
 /// A broken rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MetadataError {
-    /// Which one.
+    /// Broken rule.
     pub rule: Rule,
-    /// Where: offset of the byte in the binary form, or for the two rules of text of the character.
+    /// Offset of the byte in the binary form or, for the two rules about text, of the character.
     pub offset: u16,
-    /// What was expected there: a number of bytes, or a value.
+    /// Expected number of bytes, or value.
     pub expected: u16,
-    /// What was found there: a number of bytes, or a value.
+    /// Number of bytes, or value, found there.
     pub found: u16,
 }
 

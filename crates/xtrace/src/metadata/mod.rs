@@ -1,4 +1,4 @@
-//! What travels with a request: flags, the task, its last operation, and options (section 2).
+//! Metadata that travel with a request: flags, the task, its last operation, and options (section 2).
 
 mod error;
 mod options;
@@ -17,26 +17,26 @@ pub use valid::{Invalid, InvalidOpId, ValidMetadata};
 use crate::hex;
 use crate::id::{OpId, TaskId};
 
-/// The fewest bytes of metadata (section 2.4).
+/// Minimum number of bytes of metadata (section 2.4).
 pub const MIN_LENGTH: usize = 9;
-/// The most bytes of metadata (section 2.4).
+/// Maximum number of bytes of metadata (section 2.4).
 pub const MAX_LENGTH: usize = 285;
-/// The most digits of metadata in text.
+/// Maximum number of digits of metadata as text.
 pub const MAX_TEXT_LENGTH: usize = 2 * MAX_LENGTH;
-/// The most bytes of all options together (section 2.4.1).
+/// Maximum number of bytes of all options together (section 2.4.1).
 pub const MAX_OPTIONS_LENGTH: usize = 255;
 
 /// Bits of the flags (section 2.1).
 pub(crate) mod flag {
-    /// Which length the task identifier has.
+    /// Length of the task identifier.
     pub(crate) const ID_LENGTH: u8 = 0b11;
-    /// There are options.
+    /// Options are present.
     pub(crate) const OPTIONS: u8 = 1 << 2;
-    /// The identifier of the operation has 8 bytes.
+    /// The operation identifier has 8 bytes.
     pub(crate) const OP_LENGTH: u8 = 1 << 3;
 }
 
-/// How many bytes the task identifier has (section 2.1).
+/// Number of bytes of the task identifier (section 2.1).
 #[inline]
 pub(crate) const fn task_length(flags: u8) -> usize {
     match flags & flag::ID_LENGTH {
@@ -47,21 +47,21 @@ pub(crate) const fn task_length(flags: u8) -> usize {
     }
 }
 
-/// How many bytes the identifier of the operation has (section 2.1).
+/// Number of bytes of the operation identifier (section 2.1).
 #[inline]
 pub(crate) const fn op_length(flags: u8) -> usize {
     if flags & flag::OP_LENGTH == 0 { 4 } else { 8 }
 }
 
-/// Metadata that are well-formed, in bytes that are somewhere else. [`Metadata`] owns them.
+/// Well-formed metadata that borrow their bytes. [`Metadata`] owns them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MetadataRef<'a> {
-    /// Well-formed, and nothing else.
+    /// Well-formed, without trailing bytes.
     bytes: &'a [u8],
 }
 
 impl<'a> MetadataRef<'a> {
-    /// All of the metadata, as they came.
+    /// Returns the metadata in binary, as read.
     #[must_use]
     #[inline]
     pub fn as_bytes(self) -> &'a [u8] {
@@ -73,22 +73,22 @@ impl<'a> MetadataRef<'a> {
         self.bytes.first().copied().unwrap_or_default()
     }
 
-    /// The version: 0 or 1.
+    /// Returns the version: 0 or 1.
     #[must_use]
     pub fn version(self) -> u8 {
         self.flags() >> 4
     }
 
-    /// The task.
+    /// Returns the task.
     #[must_use]
     #[inline]
     pub fn task_id(self) -> TaskId {
         let end = 1 + task_length(self.flags());
-        // Metadata that are well-formed have a task: the default is never taken.
+        // Well-formed metadata have a task: the default is never used.
         TaskId::from_bytes(&self.bytes[1..end]).unwrap_or(TaskId::ZERO)
     }
 
-    /// Its last operation; all zeros before the first one.
+    /// Returns the last operation; all zeros before the first one.
     #[must_use]
     #[inline]
     pub fn op_id(self) -> OpId {
@@ -96,27 +96,27 @@ impl<'a> MetadataRef<'a> {
         OpId::from_bytes(&self.bytes[begin..begin + op_length(self.flags())]).unwrap_or(OpId::ZERO)
     }
 
-    /// The options with their padding, without the byte for their length; empty if there are none.
+    /// Returns the options with their padding, without their length byte; empty if there are none.
     #[must_use]
     pub fn options_bytes(self) -> &'a [u8] {
         let begin = 1 + task_length(self.flags()) + op_length(self.flags()) + 1;
         self.bytes.get(begin..).unwrap_or_default()
     }
 
-    /// The options, up to the one of type 0 that ends them.
+    /// Returns the options, up to the one of type 0 that ends them.
     #[must_use]
     pub fn options(self) -> OptionIter<'a> {
         OptionIter::new(self.options_bytes())
     }
 
-    /// The payload of the first option of a type.
+    /// Returns the payload of the first option of a type.
     #[must_use]
     pub fn option(self, number: u8) -> Option<&'a [u8]> {
         self.options().find(|option| option.number == number).map(|option| option.payload)
     }
 
-    /// What follows the last option: the option of type 0, and everything behind it, which must not be parsed
-    /// (section 2.3.1).
+    /// Returns the bytes after the last option: the option of type 0 and everything after it, which must not be
+    /// parsed (section 2.3.1).
     #[must_use]
     pub fn padding(self) -> &'a [u8] {
         let mut options = self.options();
@@ -124,14 +124,14 @@ impl<'a> MetadataRef<'a> {
         options.rest()
     }
 
-    /// Whether the task is not all zeros (section 2.2). Only [valid](Metadata::validate) metadata can be
-    /// propagated and reported.
+    /// Returns `true` if the task is not all zeros (section 2.2). Only [valid](Metadata::validate) metadata can
+    /// be propagated and reported.
     #[must_use]
     pub fn is_valid(self) -> bool {
         self.bytes[1..1 + task_length(self.flags())].iter().any(|byte| *byte != 0)
     }
 
-    /// Owned metadata.
+    /// Returns owned metadata.
     #[must_use]
     pub fn to_owned(self) -> Metadata {
         Metadata::copy_of(self)

@@ -1,15 +1,15 @@
-//! Options of metadata, as they lie there (section 2.3.1, Option Format).
+//! Raw options of metadata (section 2.3.1, Option Format).
 
 /// An option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RawOption<'a> {
-    /// Its type: 1 to 255.
+    /// Option type: 1 to 255.
     pub number: u8,
-    /// Its payload, at most 253 bytes.
+    /// Payload of at most 253 bytes.
     pub payload: &'a [u8],
 }
 
-/// Options, one after the other, up to the first of type 0.
+/// Iterator over options, up to the first one of type 0.
 #[derive(Clone, Debug)]
 pub struct OptionIter<'a> {
     rest: &'a [u8],
@@ -20,7 +20,7 @@ impl<'a> OptionIter<'a> {
         Self { rest: options }
     }
 
-    /// What was not read yet: in the end the padding.
+    /// Returns the bytes not read yet: at the end, the padding.
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.rest
     }

@@ -8,10 +8,10 @@ use super::{MAX_LENGTH, MAX_OPTIONS_LENGTH, MAX_TEXT_LENGTH, MetadataError, Meta
 use super::{flag, op_length, task_length};
 use crate::id::{OpId, TaskId};
 
-/// Metadata, with their bytes inline.
+/// Metadata with inline bytes.
 ///
-/// They are well-formed, but may be [invalid](Metadata::validate). Unknown options and padding are written as
-/// they were read.
+/// They are well-formed, but may be [invalid](Metadata::validate). Unknown options and padding are kept
+/// unchanged.
 ///
 /// ```
 /// use ichnos_xtrace::Metadata;
@@ -24,12 +24,12 @@ use crate::id::{OpId, TaskId};
 /// ```
 #[derive(Clone)]
 pub struct Metadata {
-    /// Behind the length is anything.
+    /// Bytes after the length are undefined.
     pub(super) bytes: [u8; MAX_LENGTH],
     pub(super) length: u16,
 }
 
-/// An option is not added: all options together have at most 255 bytes (section 2.4.1).
+/// Error for an option that does not fit: all options together have at most 255 bytes (section 2.4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OptionsFull;
 
@@ -42,10 +42,10 @@ impl fmt::Display for OptionsFull {
 impl core::error::Error for OptionsFull {}
 
 impl Metadata {
-    /// Nine zeros: well-formed, and invalid.
+    /// Nine zeros: well-formed, but invalid.
     pub(super) const ZERO: Self = Self { bytes: [0; MAX_LENGTH], length: super::MIN_LENGTH as u16 };
 
-    /// Metadata of version 1 without options.
+    /// Creates metadata of version 1 without options.
     #[must_use]
     pub fn new(task: TaskId, op: OpId) -> Self {
         let mut metadata = Self::ZERO;
@@ -65,8 +65,8 @@ impl Metadata {
         metadata
     }
 
-    /// The same as version 0, for implementations that know no other; None if the identifier of the operation
-    /// has 8 bytes, which version 0 does not have (section 2.3).
+    /// Returns the metadata as version 0, for implementations that only know that; `None` if the operation
+    /// identifier has 8 bytes, which version 0 does not allow (section 2.3).
     #[must_use]
     pub fn with_version_0(mut self) -> Option<Self> {
         let flags = &mut self.bytes[0];
@@ -74,7 +74,7 @@ impl Metadata {
         (*flags & flag::OP_LENGTH == 0).then_some(self)
     }
 
-    /// A copy.
+    /// Copies metadata.
     #[inline]
     pub(super) fn copy_of(metadata: MetadataRef<'_>) -> Self {
         let bytes = metadata.as_bytes();
@@ -83,7 +83,7 @@ impl Metadata {
         copy
     }
 
-    /// The same, borrowed.
+    /// Returns borrowed metadata.
     #[must_use]
     #[inline]
     #[allow(clippy::should_implement_trait, reason = "AsRef cannot return what is not a reference")]
@@ -91,46 +91,46 @@ impl Metadata {
         MetadataRef::of_checked(&self.bytes[..usize::from(self.length)])
     }
 
-    /// All of the metadata in binary.
+    /// Returns the metadata in binary.
     #[must_use]
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         self.as_ref().as_bytes()
     }
 
-    /// The version: 0 or 1.
+    /// Returns the version: 0 or 1.
     #[must_use]
     pub fn version(&self) -> u8 {
         self.as_ref().version()
     }
 
-    /// The task.
+    /// Returns the task.
     #[must_use]
     #[inline]
     pub fn task_id(&self) -> TaskId {
         self.as_ref().task_id()
     }
 
-    /// Its last operation; all zeros before the first one.
+    /// Returns the last operation; all zeros before the first one.
     #[must_use]
     #[inline]
     pub fn op_id(&self) -> OpId {
         self.as_ref().op_id()
     }
 
-    /// The options, up to the one of type 0 that ends them.
+    /// Returns the options, up to the one of type 0 that ends them.
     #[must_use]
     pub fn options(&self) -> OptionIter<'_> {
         self.as_ref().options()
     }
 
-    /// The payload of the first option of a type.
+    /// Returns the payload of the first option of a type.
     #[must_use]
     pub fn option(&self, number: u8) -> Option<&[u8]> {
         self.as_ref().option(number)
     }
 
-    /// Whether the task is not all zeros (section 2.2).
+    /// Returns `true` if the task is not all zeros (section 2.2).
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.as_ref().is_valid()
@@ -142,8 +142,7 @@ impl Metadata {
         self.as_ref().write_text(buffer)
     }
 
-    /// Replaces the operation. Its length may change, which moves the options; metadata of version 0 become
-    /// version 1 if it has 8 bytes.
+    /// Replaces the operation. A different length moves the options; with 8 bytes, version 0 becomes version 1.
     pub(crate) fn set_op_id(&mut self, op: OpId) {
         let flags = self.bytes[0];
         let begin = 1 + task_length(flags);
@@ -166,13 +165,13 @@ impl Metadata {
         self.bytes[begin..begin + new.len()].copy_from_slice(new);
     }
 
-    /// Where the options begin, or would.
+    /// Returns the offset at which options begin, or would begin.
     fn options_begin(&self) -> usize {
         let flags = self.bytes[0];
         1 + task_length(flags) + op_length(flags) + 1
     }
 
-    /// Replaces everything between two offsets in the options by other bytes.
+    /// Replaces the option bytes between two offsets.
     fn splice_options(&mut self, from: usize, to: usize, new: [&[u8]; 2]) -> Result<(), OptionsFull> {
         let begin = self.options_begin();
         let old = self.as_ref().options_bytes();
@@ -202,11 +201,11 @@ impl Metadata {
         Ok(())
     }
 
-    /// Adds an option behind the others, before the padding. An option of type 0 is one byte of padding, whatever
-    /// its payload is.
+    /// Appends an option after the others, before the padding. An option of type 0 is one byte of padding, with
+    /// any payload.
     ///
     /// # Errors
-    /// If all options together have more than 255 bytes then. Nothing is changed.
+    /// If all options together would exceed 255 bytes. Nothing is changed then.
     pub fn push_option(&mut self, number: u8, payload: &[u8]) -> Result<(), OptionsFull> {
         let options = self.as_ref().options_bytes();
         if number == 0 {
@@ -217,10 +216,10 @@ impl Metadata {
         self.splice_options(at, at, [&[number, length], payload])
     }
 
-    /// Replaces the payload of the first option of a type, or adds such an option.
+    /// Replaces the payload of the first option of a type, or appends such an option.
     ///
     /// # Errors
-    /// If all options together have more than 255 bytes then. Nothing is changed.
+    /// If all options together would exceed 255 bytes. Nothing is changed then.
     pub fn set_option(&mut self, number: u8, payload: &[u8]) -> Result<(), OptionsFull> {
         match self.options().position(|option| option.number == number) {
             Some(index) => self.replace_nth_option(index, payload),
@@ -228,7 +227,7 @@ impl Metadata {
         }
     }
 
-    /// Removes all options of a type, and says whether there was one.
+    /// Removes all options of a type; returns `true` if there were any.
     pub fn remove_option(&mut self, number: u8) -> bool {
         let mut removed = false;
         while let Some(index) = self.options().position(|option| option.number == number) {
@@ -240,7 +239,7 @@ impl Metadata {
 
     pub(super) fn replace_nth_option(&mut self, index: usize, payload: &[u8]) -> Result<(), OptionsFull> {
         let Some((from, to)) = self.place_of(index) else { return Ok(()) };
-        // What fits in place is written in place: that is what propagation does for each event.
+        // The same length is replaced in place: propagation does this for each event.
         if to - from == payload.len() + 2 {
             let begin = self.options_begin() + from + 2;
             self.bytes[begin..begin + payload.len()].copy_from_slice(payload);
@@ -252,12 +251,12 @@ impl Metadata {
 
     pub(super) fn remove_nth_option(&mut self, index: usize) {
         if let Some((from, to)) = self.place_of(index) {
-            // Nothing grows, so that there is room.
+            // Cannot fail, as nothing grows.
             let _ = self.splice_options(from, to, [&[], &[]]);
         }
     }
 
-    /// Where an option begins and ends in the options.
+    /// Returns the range of an option within the options.
     fn place_of(&self, index: usize) -> Option<(usize, usize)> {
         let mut at = 0;
         let mut places = self.options().map(|option| {

@@ -1,27 +1,27 @@
-//! Metadata from bytes and from text.
+//! Parses metadata from bytes and from text.
 
 use super::error::{MetadataError, Rule};
 use super::{MAX_LENGTH, MAX_TEXT_LENGTH, Metadata, MetadataRef, flag, op_length, task_length};
 use crate::hex;
 use crate::option::Severity;
 
-/// How strictly the document is taken.
+/// Strictness of parsing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// Every rule of the document is checked.
+    /// Checks every rule of the document.
     #[default]
     Strict,
-    /// What the original C++ library accepts is accepted, with what it makes of it:
+    /// Accepts the same input as the original C++ library, with the same result:
     ///
-    /// - bytes behind the metadata are ignored;
-    /// - version 0 with identifiers of operations of 8 bytes becomes version 1;
-    /// - an empty list of options becomes none;
+    /// - bytes after the metadata are ignored;
+    /// - version 0 with operation identifiers of 8 bytes becomes version 1;
+    /// - an empty list of options is removed;
     /// - all bytes of the padding become zeros;
-    /// - of a severity, the low three bits are kept.
+    /// - only the low three bits of a severity are kept.
     Lenient,
 }
 
-/// Checks what lies at the beginning of the bytes, and returns its length.
+/// Checks the metadata at the beginning of the bytes, and returns their length.
 #[inline]
 fn check(bytes: &[u8], mode: Mode) -> Result<usize, MetadataError> {
     let error = |rule, offset, expected, found| Err(MetadataError::new(rule, offset, expected, found));
@@ -51,7 +51,7 @@ fn check(bytes: &[u8], mode: Mode) -> Result<usize, MetadataError> {
     Ok(end)
 }
 
-/// Checks the options, whose length is at `at`, and returns where they end.
+/// Checks the options, whose length is at `at`, and returns their end.
 fn check_options(bytes: &[u8], at: usize, mode: Mode) -> Result<usize, MetadataError> {
     let error = |rule, offset, expected, found| Err(MetadataError::new(rule, offset, expected, found));
     let Some((&length, rest)) = bytes.get(at..).and_then(<[u8]>::split_first) else {
@@ -80,18 +80,18 @@ fn check_options(bytes: &[u8], at: usize, mode: Mode) -> Result<usize, MetadataE
 }
 
 impl<'a> MetadataRef<'a> {
-    /// The metadata that are these bytes, by every rule of the document.
+    /// Parses metadata from bytes, by every rule of the document.
     ///
     /// # Errors
-    /// If a rule is broken; of several the first in the order of the bytes.
+    /// If a rule is broken; the first violation in the order of the bytes is returned.
     #[inline]
     pub fn parse_bytes(bytes: &'a [u8]) -> Result<Self, MetadataError> {
         check(bytes, Mode::Strict)?;
         Ok(Self { bytes })
     }
 
-    /// The metadata at the beginning of these bytes, and what follows, by every rule of the document but the
-    /// one that nothing follows. This is for protocols that do not say where metadata end.
+    /// Parses the metadata at the beginning of bytes, by every rule of the document except the one against
+    /// trailing bytes, and returns the rest. For protocols without a length of metadata.
     ///
     /// # Errors
     /// If a rule is broken.
@@ -108,28 +108,28 @@ impl<'a> MetadataRef<'a> {
         Ok((Self { bytes }, rest))
     }
 
-    /// The metadata of a text, by every rule of the document, with their bytes in a buffer.
+    /// Parses metadata from text, by every rule of the document, with the bytes in a buffer.
     ///
-    /// For those who read many: it takes half as long as [`Metadata::parse`], as nothing is cleared or moved.
+    /// Takes half as long as [`Metadata::parse`], as nothing is cleared or moved.
     ///
     /// # Errors
-    /// If a rule is broken. Those of text come first.
+    /// If a rule is broken. Rules about text are checked first.
     pub fn parse_text(text: &[u8], buffer: &'a mut [u8; MAX_LENGTH]) -> Result<Self, MetadataError> {
         let length = decode_and_check(text, Mode::Strict, buffer)?;
         Ok(Self { bytes: &buffer[..usize::from(length)] })
     }
 
-    /// Bytes that are known to be well-formed.
+    /// Wraps bytes that are known to be well-formed.
     pub(super) fn of_checked(bytes: &'a [u8]) -> Self {
         Self { bytes }
     }
 }
 
 impl Metadata {
-    /// The metadata that are these bytes, by every rule of the document.
+    /// Parses metadata from bytes, by every rule of the document.
     ///
     /// # Errors
-    /// If a rule is broken; of several the first in the order of the bytes.
+    /// If a rule is broken; the first violation in the order of the bytes is returned.
     #[inline]
     pub fn parse_bytes(bytes: &[u8]) -> Result<Self, MetadataError> {
         let mut result = Ok(Self { bytes: [0; MAX_LENGTH], length: 0 });
@@ -144,24 +144,23 @@ impl Metadata {
         result
     }
 
-    /// The metadata of a text, by every rule of the document: hexadecimal digits in any case, and nothing else,
-    /// not even spaces around them.
+    /// Parses metadata from text, by every rule of the document: only hexadecimal digits in any case, without
+    /// spaces around them.
     ///
     /// # Errors
-    /// If a rule is broken. Those of text come first.
+    /// If a rule is broken. Rules about text are checked first.
     #[inline(always)]
     pub fn parse(text: impl AsRef<[u8]>) -> Result<Self, MetadataError> {
         Self::parse_with(text.as_ref(), Mode::Strict)
     }
 
-    /// The metadata of a text, strictly or leniently.
+    /// Parses metadata from text in a mode.
     ///
     /// # Errors
-    /// If a rule is broken that this mode knows.
+    /// If a rule of this mode is broken.
     #[inline(always)]
     pub fn parse_with(text: &[u8], mode: Mode) -> Result<Self, MetadataError> {
-        // The result is there from the beginning, and is filled where it is: to move metadata takes longer than to
-        // read them.
+        // The result is filled in place: moving metadata takes longer than reading them.
         let mut result = Ok(Self { bytes: [0; MAX_LENGTH], length: 0 });
         if let Ok(metadata) = &mut result {
             match decode_and_check(text, mode, &mut metadata.bytes) {
@@ -177,10 +176,10 @@ impl Metadata {
         result
     }
 
-    /// The metadata of bytes, strictly or leniently.
+    /// Parses metadata from bytes in a mode.
     ///
     /// # Errors
-    /// If a rule is broken that this mode knows.
+    /// If a rule of this mode is broken.
     pub fn parse_bytes_with(bytes: &[u8], mode: Mode) -> Result<Self, MetadataError> {
         let end = check(bytes, mode)?;
         let mut metadata = Self::copy_of(MetadataRef { bytes: &bytes[..end] });
@@ -190,8 +189,8 @@ impl Metadata {
         Ok(metadata)
     }
 
-    /// The metadata of a text as the original C++ library has it, which knows no errors: what it cannot read is
-    /// metadata of nine bytes that are invalid.
+    /// Parses metadata from text like the original C++ library, which has no errors: unreadable text becomes
+    /// nine bytes of invalid metadata.
     #[must_use]
     pub fn parse_lenient(text: &[u8]) -> Self {
         Self::parse_with(text, Mode::Lenient).unwrap_or_else(|_| {
@@ -201,7 +200,7 @@ impl Metadata {
                 && text.len() >= 2 * super::MIN_LENGTH
                 && text.iter().all(|byte| hex::is_digit(*byte));
             let _ = hex::decode(text, &mut flags);
-            // What its recorded output shows of the version that is left.
+            // The remaining version in its recorded output.
             let is_version_0 = match flags[0] >> 4 {
                 0 => flags[0] & flag::OP_LENGTH == 0,
                 version => version != 1,
@@ -211,7 +210,7 @@ impl Metadata {
         })
     }
 
-    /// What the original library makes of what it accepts beyond the document.
+    /// Applies the original library's changes to input beyond the document.
     fn make_lenient(&mut self) {
         let flags = self.bytes[0];
         if flags & flag::OP_LENGTH != 0 {
@@ -225,7 +224,7 @@ impl Metadata {
         let end = usize::from(self.length);
         let padding = self.as_ref().padding().len();
         self.bytes[end - padding..end].fill(0);
-        // It keeps the low three bits of a severity, which are all that levels of syslog need.
+        // It keeps the low three bits of a severity, enough for the levels of syslog.
         let mut at = op_end + 1;
         while let Some([number, length, payload, ..]) = self.bytes.get(at..end - padding) {
             let (number, length) = (*number, *length);
@@ -237,7 +236,7 @@ impl Metadata {
     }
 }
 
-/// Decodes text and checks the bytes, and returns how many of them are metadata.
+/// Decodes text and checks the bytes; returns the number of bytes of the metadata.
 fn decode_and_check(text: &[u8], mode: Mode, out: &mut [u8]) -> Result<u16, MetadataError> {
     let length = decode_text(text, out)?;
     match check(&out[..length.min(MAX_LENGTH)], mode) {
@@ -252,7 +251,7 @@ fn decode_and_check(text: &[u8], mode: Mode, out: &mut [u8]) -> Result<u16, Meta
     }
 }
 
-/// Decodes text, as much of it as there is room, and returns how many bytes it is.
+/// Decodes text as far as it fits, and returns its number of bytes.
 #[inline]
 fn decode_text(text: &[u8], out: &mut [u8]) -> Result<usize, MetadataError> {
     let fits = text.len() <= MAX_TEXT_LENGTH;

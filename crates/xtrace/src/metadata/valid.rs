@@ -8,13 +8,13 @@ use crate::edge::{Edge, EdgeKind};
 use crate::id::OpId;
 use crate::option::{Payload, Propagation, Registry};
 
-/// Metadata whose task is not all zeros: those that may be propagated and reported (section 2.2).
+/// Metadata whose task is not all zeros, so that they may be propagated and reported (section 2.2).
 ///
-/// There is no other way to it than [`Metadata::validate`], and what propagates or reports takes nothing else.
+/// Only created by [`Metadata::validate`], and required for propagating and reporting.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ValidMetadata(Metadata);
 
-/// The task is all zeros, which is reserved for metadata that must not be propagated or reported
+/// Error for a task of all zeros, which is reserved for metadata that must not be propagated or reported
 /// (section 2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Invalid;
@@ -29,7 +29,7 @@ impl fmt::Display for Invalid {
 
 impl core::error::Error for Invalid {}
 
-/// The identifier of a new operation is all zeros.
+/// Error for a new operation identifier of all zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidOpId;
 
@@ -42,7 +42,7 @@ impl fmt::Display for InvalidOpId {
 impl core::error::Error for InvalidOpId {}
 
 impl Metadata {
-    /// These metadata as those that may be propagated and reported.
+    /// Validates metadata for propagating and reporting.
     ///
     /// # Errors
     /// If the task is all zeros.
@@ -53,21 +53,21 @@ impl Metadata {
 }
 
 impl ValidMetadata {
-    /// Metadata whose task is known not to be all zeros.
+    /// Wraps metadata whose task is known not to be all zeros.
     pub(crate) fn of_nonzero(metadata: Metadata) -> Self {
         debug_assert!(metadata.is_valid());
         Self(metadata)
     }
 
     /// Replaces the last operation by a new one, and returns the edge between both, which the report of the new
-    /// operation must have (section 4); None if there was no operation yet, so that the task begins here. Options
-    /// are propagated as the registry says.
+    /// operation must contain (section 4), or `None` if the task begins here, without a last operation. Options
+    /// are propagated as defined by the registry.
     ///
     /// The new identifier must be unique within the task: usually it is random. With the feature `std`,
-    /// `Context` draws one and sends the report.
+    /// `Context` generates one and sends the report.
     ///
     /// # Errors
-    /// If the new identifier is all zeros. Nothing is changed.
+    /// If the new identifier is all zeros. Nothing is changed then.
     pub fn advance(
         &mut self,
         new: OpId,
@@ -85,7 +85,7 @@ impl ValidMetadata {
         Ok(old.is_valid().then_some(Edge { op: old, kind, chain: None }))
     }
 
-    /// Replaces the operation by another one that is not all zeros, and nothing else.
+    /// Replaces only the operation, by one that is not all zeros.
     #[cfg(feature = "propagation")]
     pub(crate) fn replace_op(&mut self, op: OpId) {
         debug_assert!(op.is_valid());
@@ -93,7 +93,7 @@ impl ValidMetadata {
     }
 
     fn propagate_options(&mut self, kind: EdgeKind, registry: &Registry) {
-        // What is done to one option may move the others, so that they are looked for by place.
+        // Changing one option may move the others, so they are found by index.
         let mut index = 0;
         while let Some(option) = self.0.options().nth(index) {
             let propagation = registry.definition(option.number).map(|option| option.propagation);
@@ -104,7 +104,7 @@ impl ValidMetadata {
                     let mut payload = Payload::new(option.payload);
                     let is_kept = replace(kind, &mut payload);
                     if is_kept {
-                        // Without room for it, the old one stays.
+                        // If it does not fit, the old one is kept.
                         let _ = self.0.replace_nth_option(index, payload.as_bytes());
                     }
                     is_kept
@@ -118,20 +118,20 @@ impl ValidMetadata {
         }
     }
 
-    /// Replaces the payload of the first option of a type, or adds such an option.
+    /// Replaces the payload of the first option of a type, or appends such an option.
     ///
     /// # Errors
-    /// If all options together have more than 255 bytes then. Nothing is changed.
+    /// If all options together would exceed 255 bytes. Nothing is changed then.
     pub fn set_option(&mut self, number: u8, payload: &[u8]) -> Result<(), OptionsFull> {
         self.0.set_option(number, payload)
     }
 
-    /// Removes all options of a type, and says whether there was one.
+    /// Removes all options of a type; returns `true` if there were any.
     pub fn remove_option(&mut self, number: u8) -> bool {
         self.0.remove_option(number)
     }
 
-    /// The metadata, without what is known about them.
+    /// Returns the metadata as not validated.
     #[must_use]
     pub fn into_inner(self) -> Metadata {
         self.0

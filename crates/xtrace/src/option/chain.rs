@@ -1,20 +1,20 @@
-//! Which of several chains of events goes on at the same time.
+//! Chain of events, among several at the same time.
 
 use core::fmt;
 
 use super::{PayloadLength, payload};
 use crate::metadata::{Metadata, MetadataRef, OptionsFull};
 
-/// The option ChainId: a number that is drawn where an execution forks, so that concurrent chains of events can
-/// be distinguished. Two bytes, the most significant one first.
+/// The option ChainId: a number generated when an execution forks, to distinguish concurrent chains of events.
+/// Two bytes, big-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChainId(pub u16);
 
 impl ChainId {
-    /// The type of the option.
+    /// Option type.
     pub const NUMBER: u8 = 0xC1;
 
-    /// The chain of metadata; None if they have none.
+    /// Returns the chain of metadata, or `None` without the option.
     ///
     /// # Errors
     /// If the payload does not have 2 bytes.
@@ -25,13 +25,13 @@ impl ChainId {
     /// Sets the chain of metadata.
     ///
     /// # Errors
-    /// If there is no room for the option.
+    /// If the option does not fit.
     pub fn set(self, metadata: &mut Metadata) -> Result<(), OptionsFull> {
         metadata.set_option(Self::NUMBER, &self.0.to_be_bytes())
     }
 }
 
-/// As reports have it: `0x` and four digits.
+/// Writes a chain as in reports: `0x` and four digits.
 impl fmt::Display for ChainId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "0x{:04X}", self.0)

@@ -1,30 +1,30 @@
-//! Where reports are sent to.
+//! Destination of reports.
 
 use core::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::Registry;
 use crate::metadata::{Metadata, MetadataRef, OptionsFull};
 
-/// The option Destination: where reports of the task are to be sent, if not to the usual place.
+/// The option Destination: address for reports of the task, instead of the usual one.
 ///
-/// The document names it, but it never got a number or a layout. So its payload is opaque, and its number is what
-/// a [registry](Registry::with_destination) says. An [address](Self::address) is a convention of this crate.
+/// The document mentions it without a number or a layout. So its payload is opaque, and its number is set in a
+/// [registry](Registry::with_destination). An [address](Self::address) is a convention of this crate.
 ///
-/// A program that reads metadata from a network should not send reports where they say without a check.
+/// Programs that receive metadata from a network must check the destination before sending reports there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Destination<'a>(pub &'a [u8]);
 
 impl<'a> Destination<'a> {
-    /// The destination of metadata; None if they have none, or the registry has no number for it.
+    /// Returns the destination of metadata, or `None` without the option or without a number in the registry.
     #[must_use]
     pub fn of(metadata: MetadataRef<'a>, registry: &Registry) -> Option<Self> {
         metadata.option(registry.destination()?).map(Self)
     }
 
-    /// Sets the destination of metadata; false if the registry has no number for it.
+    /// Sets the destination of metadata; returns `false` if the registry has no number for it.
     ///
     /// # Errors
-    /// If there is no room for the option.
+    /// If the option does not fit.
     pub fn set(self, metadata: &mut Metadata, registry: &Registry) -> Result<bool, OptionsFull> {
         match registry.destination() {
             Some(number) => metadata.set_option(number, self.0).map(|()| true),
@@ -32,8 +32,8 @@ impl<'a> Destination<'a> {
         }
     }
 
-    /// The payload as an address: 4 or 16 bytes of IPv4 or IPv6, and 2 of the port, the most significant ones
-    /// first; None if it has another length.
+    /// Returns the payload as an address: 4 or 16 bytes of IPv4 or IPv6, then 2 bytes of the port, big-endian;
+    /// `None` for another length.
     #[must_use]
     pub fn address(self) -> Option<SocketAddr> {
         let (ip, port) = self.0.split_last_chunk::<2>()?;
@@ -44,7 +44,7 @@ impl<'a> Destination<'a> {
         <[u8; 16]>::try_from(ip).ok().map(|ip| (Ipv6Addr::from(ip), port).into())
     }
 
-    /// An address as a payload, written into a buffer.
+    /// Writes an address into a buffer, as a payload.
     pub fn of_address(address: SocketAddr, buffer: &'a mut [u8; 18]) -> Self {
         let length = match address {
             SocketAddr::V4(address) => {

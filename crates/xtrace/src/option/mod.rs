@@ -1,7 +1,7 @@
-//! What is known of options: their numbers, what their payloads mean, and how they are propagated.
+//! Known options: their numbers, the meaning of their payloads, and their propagation.
 //!
-//! The document leaves options to documents of their own, which were never published; the numbers and the
-//! layouts are those of the original libraries, and of what was seen in recorded tasks.
+//! The document refers to separate documents for options, which were never published; numbers and layouts are
+//! those of the original libraries and of recorded tasks.
 
 mod chain;
 mod destination;
@@ -17,14 +17,14 @@ pub use registry::{Definition, Payload, Propagation, Registry, Replace};
 pub use severity::Severity;
 pub use tenant::TenantClass;
 
-/// An option whose payload does not have the length that its type has.
+/// Error for an option whose payload does not have the length of its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PayloadLength {
-    /// The type of the option.
+    /// Option type.
     pub number: u8,
-    /// Bytes that its payload should have.
+    /// Expected number of bytes.
     pub expected: usize,
-    /// Bytes that it has.
+    /// Number of bytes found.
     pub found: usize,
 }
 
@@ -37,7 +37,7 @@ impl fmt::Display for PayloadLength {
 
 impl core::error::Error for PayloadLength {}
 
-/// The payload of the option of a type, if there is one of the right length.
+/// Returns the payload of an option type if its length is correct.
 fn payload<const N: usize>(
     metadata: crate::MetadataRef<'_>,
     number: u8,

@@ -1,32 +1,32 @@
-//! Which options there are, and how each is propagated.
+//! Registry of options and their propagation.
 
 use core::fmt;
 
 use super::{ChainId, Severity, TenantClass};
 use crate::edge::EdgeKind;
 
-/// The most bytes of a payload (section 2.3.1, Option Format).
+/// Maximum number of bytes of a payload (section 2.3.1, Option Format).
 const MAX_PAYLOAD: usize = 253;
-/// How many definitions a registry has room for.
+/// Maximum number of definitions in a registry.
 const MAX_DEFINITIONS: usize = 32;
 
-/// What an option has after a new operation replaced the last one (section 4).
+/// Treatment of an option when a new operation replaces the last one (section 4).
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Propagation {
-    /// It is copied, as are all options that no registry knows.
+    /// It is copied, like all options missing from the registry.
     Copy,
-    /// It is only meant for who receives it.
+    /// It is only for the receiver.
     Drop,
-    /// Somebody decides.
+    /// A function decides.
     Replace(Replace),
 }
 
-/// Decides what becomes of an option, from the edge to the new operation and the payload, which it may change, and
-/// says whether the option stays. If there is no room for another payload, the old one stays.
+/// Decides about an option, given the edge to the new operation and the payload, which it may change; returns
+/// `true` to keep the option. If a changed payload does not fit, the old one is kept.
 pub type Replace = fn(EdgeKind, &mut Payload) -> bool;
 
-/// A payload, inline.
+/// An inline payload.
 #[derive(Clone)]
 pub struct Payload {
     bytes: [u8; MAX_PAYLOAD],
@@ -40,7 +40,7 @@ impl Payload {
         payload
     }
 
-    /// Replaces it; false, and nothing is changed, if there are more than 253 bytes.
+    /// Replaces the bytes; returns `false` without a change if there are more than 253.
     pub fn set(&mut self, bytes: &[u8]) -> bool {
         let Some(place) = self.bytes.get_mut(..bytes.len()) else { return false };
         place.copy_from_slice(bytes);
@@ -48,7 +48,7 @@ impl Payload {
         true
     }
 
-    /// Its bytes.
+    /// Returns the bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.length)]
@@ -61,18 +61,18 @@ impl fmt::Debug for Payload {
     }
 }
 
-/// An option that is known.
+/// Definition of an option.
 #[derive(Clone, Copy, Debug)]
 pub struct Definition {
-    /// Its type: 1 to 255.
+    /// Option type: 1 to 255.
     pub number: u8,
-    /// Its name, for people.
+    /// Name for display.
     pub name: &'static str,
-    /// How it is propagated.
+    /// Propagation of the option.
     pub propagation: Propagation,
 }
 
-/// The options that are known, with how each is propagated.
+/// Known options, with the propagation of each.
 ///
 /// ```
 /// use ichnos_xtrace::option::{Definition, Propagation, Registry};
@@ -90,13 +90,13 @@ pub struct Definition {
 pub struct Registry {
     definitions: [Option<Definition>; MAX_DEFINITIONS],
     destination: Option<u8>,
-    /// Whether there is one that is not copied.
+    /// `true` if an option is not copied.
     has_rules: bool,
 }
 
 impl Registry {
-    /// The options of the original libraries and of later systems: ChainId, Severity, tenant class. All of them
-    /// are copied; a fork sets its own ChainId.
+    /// Returns the options of the original libraries and of later systems: ChainId, Severity, tenant class. All
+    /// of them are copied; a fork sets its own ChainId.
     #[must_use]
     pub const fn standard() -> Self {
         let mut definitions = [None; MAX_DEFINITIONS];
@@ -113,7 +113,7 @@ impl Registry {
         Self { definitions, destination: None, has_rules: false }
     }
 
-    /// The same with one more option; None if its number is 0 or taken, or there are 32 options already.
+    /// Adds an option; returns `None` if its number is 0 or in use, or there are 32 options already.
     #[must_use]
     pub const fn with(mut self, new: Definition) -> Option<Self> {
         if new.number == 0 {
@@ -134,8 +134,8 @@ impl Registry {
         None
     }
 
-    /// The same with a number for [`Destination`](super::Destination), which is copied; None if the number is 0
-    /// or taken, or there are 32 options already.
+    /// Adds a number for [`Destination`](super::Destination), which is copied; returns `None` if the number is
+    /// 0 or in use, or there are 32 options already.
     #[must_use]
     pub const fn with_destination(self, number: u8) -> Option<Self> {
         let definition = Definition { number, name: "Destination", propagation: Propagation::Copy };
@@ -148,19 +148,19 @@ impl Registry {
         }
     }
 
-    /// The number of [`Destination`](super::Destination), if it has one here.
+    /// Returns the number of [`Destination`](super::Destination), if set.
     #[must_use]
     pub const fn destination(&self) -> Option<u8> {
         self.destination
     }
 
-    /// What is known of options of a type.
+    /// Returns the definition of an option type.
     #[must_use]
     pub fn definition(&self, number: u8) -> Option<&Definition> {
         self.definitions.iter().flatten().find(|definition| definition.number == number)
     }
 
-    /// Whether options can just be copied.
+    /// Returns `true` if all options are copied.
     pub(crate) fn copies_all(&self) -> bool {
         !self.has_rules
     }

@@ -1,18 +1,19 @@
-//! How important an event must be to be reported.
+//! Threshold of importance for reporting events.
 
 use core::fmt;
 
 use super::{PayloadLength, payload};
 use crate::metadata::{Metadata, MetadataRef, OptionsFull};
 
-/// The option Severity: how important an event must be to be reported, as a level of syslog. One byte.
+/// The option Severity: minimum importance of reported events, as a syslog level. One byte.
 ///
-/// 0 is the most important level. An event is [reported](Self::reports) if its level is not above the threshold.
+/// 0 is the most important level. An event is [reported](Self::reports) if its level does not exceed the
+/// threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Severity(pub u8);
 
 impl Severity {
-    /// The type of the option.
+    /// Option type.
     pub const NUMBER: u8 = 0xCE;
 
     /// The system cannot be used.
@@ -39,7 +40,7 @@ impl Severity {
     /// As a threshold: nothing is reported.
     pub const NONE: Self = Self(255);
 
-    /// The threshold of metadata; None if they have none.
+    /// Returns the threshold of metadata, or `None` without the option.
     ///
     /// # Errors
     /// If the payload does not have 1 byte.
@@ -47,7 +48,7 @@ impl Severity {
         Ok(payload(metadata, Self::NUMBER)?.map(|[level]| Self(level)))
     }
 
-    /// The threshold of metadata: [`UNSET`](Self::UNSET) if they have none, or one of a wrong length.
+    /// Returns the threshold of metadata, or [`UNSET`](Self::UNSET) if it is missing or has a wrong length.
     #[must_use]
     pub fn threshold_of(metadata: MetadataRef<'_>) -> Self {
         Self::of(metadata).ok().flatten().unwrap_or(Self::UNSET)
@@ -56,12 +57,12 @@ impl Severity {
     /// Sets the threshold of metadata.
     ///
     /// # Errors
-    /// If there is no room for the option.
+    /// If the option does not fit.
     pub fn set(self, metadata: &mut Metadata) -> Result<(), OptionsFull> {
         metadata.set_option(Self::NUMBER, &[self.0])
     }
 
-    /// This threshold, or another one if it is [not set](Self::UNSET).
+    /// Returns this threshold, or another one if it is [not set](Self::UNSET).
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         if self == Self::UNSET { other } else { self }
@@ -73,7 +74,7 @@ impl Severity {
         self != Self::NONE && event.or(Self::NOTICE) <= self.or(Self::NOTICE)
     }
 
-    /// Its name as syslog has it; None of numbers without a name.
+    /// Returns the syslog name, or `None` for numbers without a name.
     #[must_use]
     pub const fn name(self) -> Option<&'static str> {
         Some(match self {
@@ -99,7 +100,7 @@ impl Default for Severity {
     }
 }
 
-/// The number, as reports have it.
+/// Writes the number, as in reports.
 impl fmt::Display for Severity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

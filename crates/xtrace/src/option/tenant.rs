@@ -1,18 +1,17 @@
-//! Whose task it is.
+//! Tenant of a task.
 
 use super::{PayloadLength, payload};
 use crate::metadata::{Metadata, MetadataRef, OptionsFull};
 
-/// The option that later systems use for the tenant that a task belongs to: 4 bytes, the most significant one
-/// first.
+/// Option of later systems for the tenant that a task belongs to: 4 bytes, big-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TenantClass(pub u32);
 
 impl TenantClass {
-    /// The type of the option.
+    /// Option type.
     pub const NUMBER: u8 = 0xCF;
 
-    /// The tenant class of metadata; None if they have none.
+    /// Returns the tenant class of metadata, or `None` without the option.
     ///
     /// # Errors
     /// If the payload does not have 4 bytes.
@@ -23,7 +22,7 @@ impl TenantClass {
     /// Sets the tenant class of metadata.
     ///
     /// # Errors
-    /// If there is no room for the option.
+    /// If the option does not fit.
     pub fn set(self, metadata: &mut Metadata) -> Result<(), OptionsFull> {
         metadata.set_option(Self::NUMBER, &self.0.to_be_bytes())
     }

@@ -10,11 +10,11 @@ use super::context::Context;
 
 thread_local! {
     static CURRENT: RefCell<Option<SharedContext>> = const { RefCell::new(None) };
-    /// How many contexts this thread does something with.
+    /// Number of contexts in use by this thread.
     static HELD: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Counts a context as long as this thread does something with it, even if that panics.
+/// Counts a context as in use by this thread, even if its use panics.
 struct Held;
 
 impl Held {
@@ -30,26 +30,26 @@ impl Drop for Held {
     }
 }
 
-/// A context that several parts of a program go on with, one at a time: what one of them does comes after what the
-/// others did before. What goes on at the same time should be a [fork](Context::fork).
+/// A context shared by several parts of a program, one at a time: each operation follows the previous ones of
+/// any part. Concurrent executions should use a [fork](Context::fork).
 #[derive(Clone, Debug)]
 pub struct SharedContext(Arc<Mutex<Context>>);
 
 impl SharedContext {
-    /// A context to be shared.
+    /// Shares a context.
     #[must_use]
     pub fn new(context: Context) -> Self {
         Self(Arc::new(Mutex::new(context)))
     }
 
-    /// The current context of this thread. At the end of a thread, when its thread-local values are dropped, there
-    /// may be none any more.
+    /// Returns the current context of this thread. There may be none at the end of a thread, when thread-local
+    /// values are dropped.
     #[must_use]
     pub fn current() -> Option<Self> {
         CURRENT.try_with(|current| current.borrow().clone()).ok().flatten()
     }
 
-    /// Does something with the context. Until that is done, others wait, so that it must not ask for the same context
+    /// Uses the context. Other uses wait until `action` returns, so that it must not use the same context
     /// again.
     pub fn with<T>(&self, action: impl FnOnce(&mut Context) -> T) -> T {
         let mut context = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -57,11 +57,11 @@ impl SharedContext {
         action(&mut context)
     }
 
-    /// The same for what may be called while something is done with a context: a thread that does so does not wait
-    /// for another one, which might be the same, or wait for the first. None if it would have to.
+    /// Like [`with`](Self::with), for calls during the use of a context: the thread then does not wait for
+    /// another one, which might be the same, or wait for the first. Returns `None` instead of waiting.
     #[cfg(feature = "tracing")]
     pub(crate) fn try_with<T>(&self, action: impl FnOnce(&mut Context) -> T) -> Option<T> {
-        // Other threads are waited for otherwise, so that nothing is left out only because they were quicker.
+        // Otherwise wait for other threads, so that nothing is skipped only because they were faster.
         if HELD.try_with(Cell::get).unwrap_or_default() == 0 {
             return Some(self.with(action));
         }
@@ -74,12 +74,12 @@ impl SharedContext {
         Some(action(&mut context))
     }
 
-    /// Makes it the current context of this thread until what is returned is dropped.
+    /// Makes it the current context of this thread until the returned value is dropped.
     pub fn enter(&self) -> Entered {
         Entered { context: self.clone(), before: set(Some(self.clone())), this_thread: PhantomData }
     }
 
-    /// The context as it is now.
+    /// Returns the present state of the context.
     #[must_use]
     pub fn into_inner(self) -> Context {
         match Arc::try_unwrap(self.0) {
@@ -88,7 +88,7 @@ impl SharedContext {
         }
     }
 
-    /// The same as [`try_with`](Self::try_with) is of [`with`](Self::with).
+    /// Like [`into_inner`](Self::into_inner), with the rules of [`try_with`](Self::try_with).
     #[cfg(feature = "tracing")]
     pub(crate) fn try_into_inner(self) -> Option<Context> {
         match Arc::try_unwrap(self.0) {
@@ -97,7 +97,7 @@ impl SharedContext {
         }
     }
 
-    /// Whether both are the same one.
+    /// Returns `true` if both are the same context.
     #[must_use]
     pub fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
@@ -112,12 +112,12 @@ impl From<Context> for SharedContext {
 
 /// Replaces the current context. The old one is not dropped while it is borrowed.
 ///
-/// At the end of a thread there may be no place for it any more; a panic there would abort the process.
+/// At the end of a thread there may be no place for it; a panic would abort the process.
 fn set(context: Option<SharedContext>) -> Option<SharedContext> {
     CURRENT.try_with(|current| current.replace(context)).ok().flatten()
 }
 
-/// Contexts that are entered and left by calls, which need not be in order.
+/// Contexts entered and exited by calls in any order.
 #[cfg(feature = "tracing")]
 #[derive(Default)]
 pub(crate) struct EnteredStack(Vec<(u64, Entered)>);
@@ -132,31 +132,31 @@ impl EnteredStack {
         let Some(index) = self.0.iter().rposition(|entered| entered.0 == key) else { return };
         let (_, mut entered) = self.0.remove(index);
         if let Some((_, above)) = self.0.get_mut(index) {
-            // The one that was entered later stays the current one, and what was before comes after it.
+            // The later one remains current, and the earlier one is restored after it.
             std::mem::swap(&mut above.before, &mut entered.before);
             entered.before = SharedContext::current();
         }
     }
 }
 
-/// As long as this exists, a context is the current one of this thread.
+/// Keeps a context as the current one of this thread until dropped.
 #[must_use = "the context is current as long as this exists"]
 #[derive(Debug)]
 pub struct Entered {
     context: SharedContext,
     before: Option<SharedContext>,
-    /// It must be dropped by the thread that made it.
+    /// Must be dropped by the thread that created it.
     this_thread: PhantomData<*const ()>,
 }
 
 impl Entered {
-    /// The context.
+    /// Returns the context.
     #[must_use]
     pub fn context(&self) -> &SharedContext {
         &self.context
     }
 
-    /// Ends it, and returns the context as it is now.
+    /// Exits, and returns the present state of the context.
     #[must_use]
     pub fn exit(self) -> Context {
         let context = self.context.clone();
@@ -172,7 +172,7 @@ impl Drop for Entered {
 }
 
 impl Context {
-    /// Makes it the current context of this thread until what is returned is dropped.
+    /// Makes it the current context of this thread until the returned value is dropped.
     ///
     /// ```
     /// use ichnos_xtrace::{Context, Tracer};
@@ -192,7 +192,7 @@ impl Context {
         SharedContext::new(self).enter()
     }
 
-    /// Does something with the current context of this thread, if there is one.
+    /// Uses the current context of this thread, if there is one.
     pub fn with_current<T>(action: impl FnOnce(&mut Self) -> T) -> Option<T> {
         SharedContext::current().map(|context| context.with(action))
     }

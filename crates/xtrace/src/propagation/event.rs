@@ -1,4 +1,4 @@
-//! What happens, before it is sent.
+//! Events before they are sent.
 
 use std::cell::Cell;
 use std::fmt;
@@ -10,19 +10,19 @@ use super::tracer::Tracer;
 use crate::option::{ChainId, Severity};
 use crate::report::Lines;
 
-/// The most room for reports that is kept for the next one, in bytes.
+/// Maximum size in bytes of the buffer kept for the next report.
 const MAX_KEPT: usize = 64 << 10;
 
 thread_local! {
-    /// Room for a report, so that not each event asks for some.
+    /// Buffer for a report, reused by the next event.
     static ROOM: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
-    /// Whether something is being reported.
+    /// `true` while a report is being sent.
     static REPORTING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// As long as this exists, this thread reports something: what a reporter itself logs is not reported.
+/// Marks this thread as reporting: logs of the reporter itself are not reported.
 pub(crate) struct Reporting {
-    /// Whether it did before.
+    /// `true` if the thread was already reporting.
     before: bool,
 }
 
@@ -31,7 +31,7 @@ impl Reporting {
         Self { before: REPORTING.try_with(|reporting| reporting.replace(true)).unwrap_or_default() }
     }
 
-    /// The same, unless this thread does so already.
+    /// Like `begin`, but returns `None` if this thread is already reporting.
     #[cfg(feature = "tracing")]
     pub(crate) fn begin_first() -> Option<Self> {
         let reporting = Self::begin();
@@ -45,14 +45,14 @@ impl Drop for Reporting {
     }
 }
 
-/// What happens. It is the last operation of its context as soon as it is sent, and not before: then the binding of
-/// its identifier to the last one is registered in a report (section 4).
+/// An event. It becomes the last operation of its context when it is sent, and not before: its edge to the
+/// previous operation is then registered in a report (section 4).
 #[must_use = "an event that is not sent did not happen"]
 #[derive(Debug)]
 pub struct Event<'e> {
     context: &'e mut Context,
     tracer: &'e Tracer,
-    /// None if it is not important enough.
+    /// `None` if it is not important enough.
     report: Option<Report>,
 }
 
@@ -82,7 +82,7 @@ impl<'e> Event<'e> {
         }
     }
 
-    /// Adds a line to the report: quicker than [`field`](Self::field).
+    /// Adds a line to the report, faster than [`field`](Self::field).
     pub fn text(mut self, key: &str, value: impl AsRef<[u8]>) -> Self {
         if let Some(report) = &mut self.report {
             report.lines.line(&mut report.text, key.as_bytes(), value.as_ref());
@@ -90,28 +90,28 @@ impl<'e> Event<'e> {
         self
     }
 
-    /// Adds the line `Title`: the title of the task. It belongs to the first report of a task.
+    /// Adds the line `Title`: the title of the task, which belongs in its first report.
     pub fn title(self, title: impl AsRef<[u8]>) -> Self {
         self.text("Title", title)
     }
 
-    /// Adds a line `Tag`, by which tasks are found that have something in common. A task can have several tags.
+    /// Adds a line `Tag`, to find related tasks. A task can have several tags.
     pub fn tag(self, tag: impl AsRef<[u8]>) -> Self {
         self.text("Tag", tag)
     }
 
-    /// Whether it will be reported.
+    /// Returns `true` if it will be reported.
     #[must_use]
     pub fn is_reported(&self) -> bool {
         self.report.is_some()
     }
 
-    /// Sends the report. After that, and only after that, the event is the last operation of its context.
+    /// Sends the report. Only then is the event the last operation of its context.
     ///
-    /// Returns whether it was important enough to be reported; otherwise nothing happened.
+    /// Returns `true` if it was important enough to be reported; otherwise nothing changes.
     ///
     /// # Errors
-    /// If the reporter fails. Then nothing happened.
+    /// If the reporter fails. Nothing changes then.
     pub fn send(mut self) -> io::Result<bool> {
         let Some(report) = self.report.take() else { return Ok(false) };
         let result = {
@@ -124,7 +124,7 @@ impl<'e> Event<'e> {
         let mut text = report.text;
         if text.capacity() <= MAX_KEPT {
             text.clear();
-            // At the end of a thread there may be none any more; a panic there would abort the process.
+            // There may be no place for it at the end of a thread; a panic would abort the process.
             let _ = ROOM.try_with(|room| room.set(text));
         }
         result.map(|()| true)

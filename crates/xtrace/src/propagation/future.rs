@@ -10,9 +10,9 @@ use super::context::Context;
 use super::current::SharedContext;
 
 pin_project! {
-    /// A future with a context, which is the current one of the thread whenever the future is polled.
+    /// A future with a context, which is the thread's current context whenever the future is polled.
     ///
-    /// Does nothing if there was no context when it was made.
+    /// Has no effect if there was no context when it was created.
     #[must_use = "futures do nothing unless they are polled"]
     #[derive(Debug)]
     pub struct WithContext<F> {
@@ -23,7 +23,7 @@ pin_project! {
 }
 
 impl<F> WithContext<F> {
-    /// The context.
+    /// Returns the context.
     #[must_use]
     pub fn context(&self) -> Option<&SharedContext> {
         self.context.as_ref()
@@ -40,13 +40,13 @@ impl<F: Future> Future for WithContext<F> {
     }
 }
 
-/// Gives futures a context.
+/// Adds a context to futures.
 ///
 /// # For implementations
-/// All futures have it, so that there is nothing to implement.
+/// Implemented for all futures.
 pub trait InContext: Future + Sized {
-    /// The same future, with a context that is the current one of the thread whenever the future is polled. Keep a
-    /// clone of a [`SharedContext`] to go on with it when the future is done.
+    /// Returns the future with a context that is the thread's current one whenever the future is polled. Keep a
+    /// clone of a [`SharedContext`] to continue with it after the future.
     ///
     /// ```
     /// use ichnos_xtrace::propagation::{InContext, SharedContext};
@@ -69,14 +69,15 @@ pub trait InContext: Future + Sized {
         WithContext { future: self, context: Some(context.into()) }
     }
 
-    /// The same future, with the context that is the current one now: the current context belongs to the thread, and is
-    /// not there when another thread polls the future. For what its caller awaits, and does nothing meanwhile.
+    /// Returns the future with the present current context: the current context belongs to the thread, and is
+    /// missing when another thread polls the future. For futures that the caller awaits without doing anything
+    /// else meanwhile.
     fn in_current_context(self) -> WithContext<Self> {
         WithContext { future: self, context: SharedContext::current() }
     }
 
-    /// The same future, with a [fork](Context::fork) of the context that is the current one now: for what goes on at
-    /// the same time as its caller, such as tasks of an executor, whose threads have no current context.
+    /// Returns the future with a [fork](Context::fork) of the present current context: for futures that run
+    /// concurrently with their caller, such as tasks of an executor, whose threads have no current context.
     ///
     /// ```
     /// use ichnos_xtrace::propagation::{Collected, InContext};
@@ -97,7 +98,7 @@ pub trait InContext: Future + Sized {
     ///
     /// let collected = Collected::default();
     /// let _entered = Context::start().enter();
-    /// // For instance `tokio::spawn`.
+    /// For instance `tokio::spawn`.
     /// let task = spawn(work(Tracer::new(collected.clone())).in_forked_context());
     /// # task.join().unwrap();
     /// # assert_eq!(collected.take().len(), 1);

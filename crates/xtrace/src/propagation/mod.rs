@@ -1,16 +1,16 @@
-//! Contexts: where an execution is in its task, and how it goes on (section 4).
+//! Contexts: the position of an execution in its task, and its continuation (section 4).
 //!
-//! A [`Context`] knows the task and the last operation of an execution. What happens is an [`Event`]: it gets an
-//! identifier of its own, which replaces the last one, and its report has an edge from each operation that it
-//! follows. There is no other way to a new identifier, so that the graph stays connected.
+//! A [`Context`] contains the task and the last operation of an execution. An [`Event`] gets an identifier of
+//! its own, which replaces the last operation, and its report has an edge from each operation that it follows.
+//! This is the only way to a new identifier, so that the graph stays connected.
 //!
-//! - [`Context::fork`] and [`Context::join`]: executions that go on at the same time, and that come together;
+//! - [`Context::fork`] and [`Context::join`]: concurrent executions, and their end;
 //! - [`Context::down`] and [`Context::up_from`]: to a layer below, and back;
 //! - [`Context::metadata`] and [`Context::receive`]: to and from other processes;
 //! - [`Context::enter`], [`InContext::in_context`]: the current context of a thread, and of a future;
-//! - [`InContext::in_forked_context`]: takes it along into a task of an executor, such as `tokio::spawn`.
+//! - [`InContext::in_forked_context`]: for a task of an executor, such as `tokio::spawn`.
 //!
-//! A [`Tracer`] knows where reports go ([`Reporter`]) and what all of them have in common.
+//! A [`Tracer`] contains the destination of reports ([`Reporter`]) and their common lines.
 //!
 //! ```
 //! use ichnos_xtrace::propagation::{Collected, Context, Tracer};
@@ -31,8 +31,8 @@
 //! ```
 //!
 //! # Randomness
-//! Identifiers of tasks, operations and chains are bytes of the operating system's random generator (`getrandom`),
-//! 256 at once for each thread. A process that was made by `fork` alone has those that its parent has: call
+//! Identifiers of tasks, operations and chains are random bytes from the operating system (`getrandom`), 256 at
+//! once for each thread. After `fork` without `exec`, a process has the same random bytes as its parent: call
 //! [`forget_random_bytes`] there first.
 
 mod context;

@@ -7,10 +7,10 @@ use std::time::SystemTime;
 
 use crate::id::OpId;
 
-/// To ask the system for this many costs little more than to ask for one.
+/// Number of bytes requested from the system at once, which costs little more than one.
 const POOL: usize = 256;
 
-/// Bytes of the system that were not used yet.
+/// Unused random bytes of the system.
 struct Pool {
     bytes: [u8; POOL],
     used: usize,
@@ -31,7 +31,7 @@ impl Pool {
         }
         let taken = self.bytes[self.used..].first_chunk().copied();
         self.used += N;
-        // More than a pool is never asked for.
+        // More than a pool is never requested.
         taken.unwrap_or([0; N])
     }
 
@@ -41,7 +41,7 @@ impl Pool {
         if getrandom::fill(&mut self.bytes).is_ok() {
             return;
         }
-        // Systems without randomness are hardly in use. Identifiers need not be secret, only unlike others.
+        // Systems without randomness are rare. Identifiers need not be secret, only unique.
         let state = RandomState::new();
         for (index, place) in self.bytes.as_chunks_mut::<8>().0.iter_mut().enumerate() {
             *place = state.hash_one((index, SystemTime::now())).to_ne_bytes();
@@ -49,7 +49,7 @@ impl Pool {
     }
 }
 
-/// Random bytes that are not all zeros.
+/// Returns random bytes that are not all zeros.
 #[inline]
 pub(super) fn nonzero<const N: usize>() -> [u8; N] {
     loop {
@@ -60,30 +60,30 @@ pub(super) fn nonzero<const N: usize>() -> [u8; N] {
     }
 }
 
-/// Random bytes.
+/// Returns random bytes.
 #[inline]
 pub(super) fn any<const N: usize>() -> [u8; N] {
     let bytes = BYTES.try_with(|pool| match pool.try_borrow_mut() {
         Ok(mut pool) => pool.take(),
-        // Nothing calls this while it is taken.
+        // Never borrowed during a call.
         Err(_) => [1; N],
     });
     // At the end of a thread, some systems have no pool any more.
     bytes.unwrap_or_else(|_| Pool::new().take())
 }
 
-/// A random identifier of 8 bytes, for [`ValidMetadata::advance`](crate::ValidMetadata::advance) and reports of one's own.
-/// [`Context`](super::Context) draws one for each event.
+/// Returns a random identifier of 8 bytes, for [`ValidMetadata::advance`](crate::ValidMetadata::advance) and
+/// custom reports. [`Context`](super::Context) generates one for each event.
 #[inline]
 #[must_use]
 pub fn random_op_id() -> OpId {
     OpId::from(nonzero::<8>())
 }
 
-/// Forgets the random bytes that were taken from the system in advance for this thread.
+/// Discards the random bytes that this thread has requested in advance.
 ///
-/// A process that was made by `fork`, and not by another program's begin, must call this before it makes
-/// identifiers: otherwise they would be those that its parent makes, too.
+/// Call this after `fork` without `exec` before creating identifiers: otherwise the parent creates the same
+/// ones.
 pub fn forget_random_bytes() {
     let _ = BYTES.try_with(|pool| {
         if let Ok(mut pool) = pool.try_borrow_mut() {

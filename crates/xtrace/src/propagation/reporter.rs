@@ -1,4 +1,4 @@
-//! Where reports go.
+//! Destinations of reports.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -8,31 +8,32 @@ use std::time::{Duration, Instant};
 
 use crate::report::{MAX_REPORT_LENGTH, MAX_REPORT_LINES, Part, Reports};
 
-/// The port of reports, of UDP and of TCP.
+/// Port for reports, over UDP and TCP.
 pub const PORT: u16 = 7831;
-/// The most bytes of a report: more do not fit into a datagram.
+/// Maximum bytes of a report, which has to fit into a datagram.
 pub const MAX_REPORT: usize = 65_507;
 
-/// Limit of the time of the first connection.
+/// Timeout of the first connection.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Time for which a report waits for a collector that takes nothing, or for a new connection.
+/// Maximum time for which a report waits for a collector that accepts nothing, or for a new connection.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Time without another attempt after that.
+/// Time until the next attempt after that.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Takes reports.
+/// Receives reports.
 ///
 /// # For implementations
-/// A report is text as [`ReportWriter`](crate::report::ReportWriter) writes it, without the blank line between
-/// reports. `report` is called where something happens, so it should not take long; what it cannot deliver
-/// at once it may queue or refuse. After an error, the event did not happen: no other report names it.
+/// A report is text as written by [`ReportWriter`](crate::report::ReportWriter), without the blank line between
+/// reports. `report` is called by the code that is traced, so it should not take long; it may queue or refuse a
+/// report that cannot be delivered at once. After an error, the event did not happen: no other report refers to
+/// it.
 pub trait Reporter: Send + Sync {
     /// Sends a report.
     ///
     /// # Errors
-    /// If it is known not to arrive.
+    /// If the report will certainly not arrive.
     fn report(&self, report: &[u8]) -> io::Result<()>;
 }
 
@@ -48,7 +49,7 @@ impl<R: Reporter + ?Sized> Reporter for Box<R> {
     }
 }
 
-/// To nowhere.
+/// Drops all reports.
 impl Reporter for () {
     fn report(&self, _: &[u8]) -> io::Result<()> {
         Ok(())
@@ -64,17 +65,17 @@ pub(super) fn too_long(length: usize) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, reason)
 }
 
-/// Sends each report in a datagram. Whether it arrives is not known.
+/// Sends each report in a datagram, without knowing if it arrives.
 #[derive(Debug)]
 pub struct UdpReporter {
     socket: UdpSocket,
 }
 
 impl UdpReporter {
-    /// To a collector at an address, usually at [`PORT`].
+    /// Sends to a collector at an address, usually at [`PORT`].
     ///
     /// # Errors
-    /// If there is no such address, or no socket.
+    /// If the address cannot be resolved, or a socket cannot be created.
     pub fn connect(address: impl ToSocketAddrs) -> io::Result<Self> {
         let address = address.to_socket_addrs()?.next().ok_or(io::ErrorKind::AddrNotAvailable)?;
         let own: SocketAddr = match address {
@@ -83,7 +84,7 @@ impl UdpReporter {
         };
         let socket = UdpSocket::bind(own)?;
         socket.connect(address)?;
-        // What the system has no room for is lost, as it may be anywhere else on the way.
+        // Reports beyond the system's buffer are lost, as they may be anywhere else on the way.
         socket.set_nonblocking(true)?;
         Ok(Self { socket })
     }
@@ -95,7 +96,7 @@ impl Reporter for UdpReporter {
             return Err(too_long(report.len()));
         }
         match self.socket.send(report) {
-            // That no socket listened when an earlier report came says nothing of this one.
+            // An error about an earlier report (no socket was listening) does not concern this one.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => self.socket.send(report),
             result => result,
         }
@@ -103,16 +104,15 @@ impl Reporter for UdpReporter {
     }
 }
 
-/// Sends reports through a connection, each with its length before it: 32 bits, the most significant byte first.
+/// Sends reports through a connection, each after its length: 32 bits, big-endian.
 ///
-/// Nothing comes back from the collector: `Ok` means that the system took the report, not that it arrived. If the
-/// connection breaks, reports that were sent and not received are lost, with all that are sent before the system reports
-/// that it is broken, though those calls returned `Ok`. The first report that notices it fails, and the next one makes
-/// a new connection.
+/// The collector does not reply: `Ok` means that the system accepted the report, not that it arrived. If the
+/// connection breaks, reports in transit are lost, with all that are sent before the system notices, although
+/// those calls returned `Ok`. The first report after that fails, and the next one makes a new connection.
 ///
-/// A report waits for 100 milliseconds at most, twice that on a busy machine, until the collector takes it or is connected.
-/// After that, reports fail at once for a second. Programs that must not wait at all, or must not lose reports, use a
-/// [`QueuedReporter`](super::QueuedReporter).
+/// A report waits for at most 100 milliseconds, twice that on a busy machine, until the collector accepts it or
+/// is connected. After that, reports fail at once for a second. Programs that must not wait at all, or must not
+/// lose reports, use a [`QueuedReporter`](super::QueuedReporter).
 #[derive(Debug)]
 pub struct TcpReporter {
     address: SocketAddr,
@@ -122,16 +122,16 @@ pub struct TcpReporter {
 #[derive(Debug)]
 struct TcpState {
     stream: Option<TcpStream>,
-    /// When it was not possible to connect, or the collector took nothing.
+    /// Time of the last failure to connect or to send.
     failed: Option<Instant>,
     frame: Vec<u8>,
 }
 
 impl TcpReporter {
-    /// To a collector at an address, usually at [`PORT`].
+    /// Connects to a collector at an address, usually at [`PORT`].
     ///
     /// # Errors
-    /// If there is no such address, or no program listens there.
+    /// If the address cannot be resolved, or no program listens there.
     pub fn connect(address: impl ToSocketAddrs) -> io::Result<Self> {
         let address = address.to_socket_addrs()?.next().ok_or(io::ErrorKind::AddrNotAvailable)?;
         let stream = Some(connect(&address, TIMEOUT)?);
@@ -140,7 +140,7 @@ impl TcpReporter {
 }
 
 impl TcpState {
-    /// Sends what is in the frame.
+    /// Sends the frame.
     fn send(&mut self, address: &SocketAddr) -> io::Result<()> {
         let mut stream = match self.stream.take() {
             Some(stream) => stream,
@@ -154,7 +154,7 @@ impl TcpState {
                 Ok(more) => written += more,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
-                    // A frame that was written in part breaks all that follow: that connection is not kept.
+                    // A partial frame breaks all following ones: drop the connection.
                     if written == 0 && is_timeout(&error) {
                         self.stream = Some(stream);
                     }
@@ -196,26 +196,26 @@ impl Reporter for TcpReporter {
         }
         let was_connected = state.stream.is_some();
         let result = state.send(&self.address);
-        // A connection that broke can be made again at once.
+        // A broken connection can be restored at once.
         let is_futile = result.as_ref().is_err_and(|error| !was_connected || is_timeout(error));
         state.failed = is_futile.then(Instant::now);
         result
     }
 }
 
-/// Writes reports to anything, with a blank line behind each: files of reports are such text. Reports that
-/// [readers refuse](crate::report::Report::is_too_large) are an error, and not written.
+/// Writes reports to any writer, each followed by a blank line, as in files of reports. Reports that [readers
+/// refuse](crate::report::Report::is_too_large) are an error, and not written.
 pub struct WriterReporter<W> {
     writer: Mutex<W>,
 }
 
 impl<W: Write> WriterReporter<W> {
-    /// To a writer. Each report is written at once if the writer keeps nothing back.
+    /// Creates a reporter for a writer. Each report is written at once unless the writer buffers it.
     pub const fn new(writer: W) -> Self {
         Self { writer: Mutex::new(writer) }
     }
 
-    /// The writer.
+    /// Returns the writer.
     pub fn into_inner(self) -> W {
         self.writer.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
@@ -242,14 +242,14 @@ impl<W: Write + Send> Reporter for WriterReporter<W> {
     }
 }
 
-/// Keeps reports, for tests and examples. Clones have the same ones.
+/// Keeps reports in memory, for tests and examples. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Collected {
     reports: Arc<Mutex<Vec<String>>>,
 }
 
 impl Collected {
-    /// Takes all reports out, in the order in which they came.
+    /// Removes and returns all reports, in the order in which they were received.
     #[must_use]
     pub fn take(&self) -> Vec<String> {
         std::mem::take(&mut lock(&self.reports))

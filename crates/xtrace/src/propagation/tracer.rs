@@ -1,4 +1,4 @@
-//! Where reports go, and what all of them have in common.
+//! Destination and common lines of reports.
 
 use std::fmt;
 
@@ -6,15 +6,14 @@ use super::reporter::Reporter;
 use crate::option::{Registry, Severity};
 use crate::report::plain_lines;
 
-/// Where reports go, and what all of them have in common: usually there is one in a program, or one for each of its
-/// parts.
+/// Destination and common lines of reports: usually one for a program, or one for each of its parts.
 pub struct Tracer {
     reporter: Box<dyn Reporter>,
     registry: Registry,
     threshold: Severity,
     has_nanoseconds: bool,
     common: Vec<(String, String)>,
-    /// The same as text, if nothing in it must be escaped.
+    /// Common lines as text, if none has to be escaped.
     plain: Option<Vec<u8>>,
 }
 
@@ -25,11 +24,12 @@ impl fmt::Debug for Tracer {
 }
 
 impl Tracer {
-    /// The threshold where neither the metadata nor the program set one: [`Severity::INFO`], so that spans and events
-    /// of `tracing` at INFO are reported. The original libraries have [`Severity::NOTICE`].
+    /// Threshold if neither the metadata nor the program set one: [`Severity::INFO`], so that spans and events
+    /// of `tracing` at INFO are reported. The original libraries use [`Severity::NOTICE`].
     pub const DEFAULT_THRESHOLD: Severity = Severity::INFO;
 
-    /// A tracer whose reports go to a reporter. They have the name of this machine, `Host`, where the system has one.
+    /// Creates a tracer for a reporter. Reports contain the name of this machine, `Host`, if the system has
+    /// one.
     #[must_use]
     pub fn new(reporter: impl Reporter + 'static) -> Self {
         let tracer = Self {
@@ -46,19 +46,19 @@ impl Tracer {
         }
     }
 
-    /// The same with a name of the machine, `Host`.
+    /// Sets the name of the machine, `Host`.
     #[must_use]
     pub fn with_host(self, host: &str) -> Self {
         self.with_line("Host", host)
     }
 
-    /// The same with a name of the part of the system that reports, `Agent`.
+    /// Sets the name of the reporting part of the system, `Agent`.
     #[must_use]
     pub fn with_agent(self, agent: &str) -> Self {
         self.with_line("Agent", agent)
     }
 
-    /// The same with a line that each report has; it replaces one with the same key.
+    /// Adds a line to each report, replacing one with the same key.
     #[must_use]
     pub fn with_line(mut self, key: &str, value: &str) -> Self {
         match self.common.iter_mut().find(|line| line.0 == key) {
@@ -69,30 +69,30 @@ impl Tracer {
         self
     }
 
-    /// The same with other options of metadata, and how they are propagated.
+    /// Sets the known options of metadata, and their propagation.
     #[must_use]
     pub fn with_registry(mut self, registry: Registry) -> Self {
         self.registry = registry;
         self
     }
 
-    /// The same with another threshold for tasks whose metadata have none: [`DEFAULT_THRESHOLD`](Self::DEFAULT_THRESHOLD)
-    /// otherwise. A threshold in the metadata takes precedence.
+    /// Sets the threshold for tasks whose metadata have none: by default,
+    /// [`DEFAULT_THRESHOLD`](Self::DEFAULT_THRESHOLD). A threshold in the metadata takes precedence.
     #[must_use]
     pub fn with_threshold(mut self, threshold: Severity) -> Self {
         self.threshold = threshold;
         self
     }
 
-    /// The same with times in nanoseconds, as far as the clock of the system has them: seconds with nine digits behind the
-    /// point. Without, there are three digits, as the original libraries write.
+    /// Writes times in nanoseconds, as far as the system's clock supports them: seconds with nine decimals. By
+    /// default, there are three, as in the original libraries.
     #[must_use]
     pub fn with_nanoseconds(mut self) -> Self {
         self.has_nanoseconds = true;
         self
     }
 
-    /// The threshold for tasks whose metadata have none.
+    /// Returns the threshold for tasks whose metadata have none.
     #[must_use]
     pub fn threshold(&self) -> Severity {
         self.threshold

@@ -1,4 +1,4 @@
-//! Classes: what a report consists of, in the words of the model.
+//! Classes of reports.
 
 use std::sync::{Arc, LazyLock};
 
@@ -10,7 +10,7 @@ use ichnos_model::{
 
 use super::log_text;
 
-/// What a line says beyond its text.
+/// Meaning of a line beyond its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Metadata,
@@ -20,7 +20,7 @@ pub(super) enum Role {
     Process,
     Thread,
     Severity,
-    /// The three of JSON without metadata.
+    /// The three keys of JSON without metadata.
     TaskId,
     EventId,
     ParentEventId,
@@ -28,7 +28,7 @@ pub(super) enum Role {
 }
 
 impl Role {
-    /// That of the lines of a key.
+    /// Returns the role of lines with a key.
     pub(super) fn of(key: &[u8]) -> Self {
         match key {
             b"X-Trace" => Self::Metadata,
@@ -46,12 +46,12 @@ impl Role {
     }
 }
 
-/// Whether lines of a key are an array, however many there are: so that it is one in all classes.
+/// Returns `true` if lines of a key are an array in all classes, even a single one.
 pub(super) fn is_list(key: &[u8]) -> bool {
     matches!(key, b"Edge" | b"Option" | b"Tag" | b"ParentEventID")
 }
 
-/// Levels of syslog: 0 matters most.
+/// Levels of syslog: 0 is the most important.
 const SCALE: LevelScale = LevelScale(&[
     LevelStep::new(2, LogLevel::Fatal),
     LevelStep::new(3, LogLevel::Error),
@@ -61,7 +61,7 @@ const SCALE: LevelScale = LevelScale(&[
     LevelStep { up_to: i64::MAX, level: LogLevel::Trace, exact: None },
 ]);
 
-/// The class of a trace before anything of it has been read. None if the offset of the clock does not fit.
+/// Returns the class of a trace before anything is read, or `None` if the clock offset does not fit.
 pub(super) fn trace_class(clock_offsets: &ClockOffsets) -> Option<TraceClass> {
     let mut clock = ClockClass::since_unix_epoch("timestamp");
     clock.name = Some("timestamp".to_owned());
@@ -78,7 +78,7 @@ pub(super) fn trace_class(clock_offsets: &ClockOffsets) -> Option<TraceClass> {
     Some(TraceClass::new("X-Trace Report 1.0", [clock], [stream]))
 }
 
-/// What the metadata and the edges of a report say.
+/// Returns the class of the common context: data of the metadata and the edges.
 fn common_context() -> FieldClass {
     let text = || FieldClass::optional(FieldClass::string());
     let texts = || FieldClass::optional(array_of_values(FieldClass::string()));
@@ -98,7 +98,7 @@ fn common_context() -> FieldClass {
     ])
 }
 
-/// What the members of [`common_context`] mean.
+/// Inserts the meanings of the members of [`common_context`].
 fn insert_common_meanings(meanings: &mut Meanings) {
     let all = [
         Meaning::TaskId,
@@ -114,7 +114,7 @@ fn insert_common_meanings(meanings: &mut Meanings) {
     }
 }
 
-/// An array in a scope of values, which alone say how many elements it has.
+/// Returns an array in a scope of values, which contain the number of its elements.
 fn array_of_values(element: FieldClass) -> FieldClass {
     FieldClass::new(FieldKind::Array {
         element: Arc::new(element),
@@ -124,25 +124,25 @@ fn array_of_values(element: FieldClass) -> FieldClass {
     })
 }
 
-/// The key of the class of reports when there are too many classes, which is no key of a list of keys.
+/// Key of the class of reports beyond the limit of classes, which is never a list of keys.
 pub(super) const ANY_KEY: &[u8] = &[0xff];
 
-/// A key of a report in the key of its class.
+/// A report's key within the key of its class.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Key<'k> {
     pub(super) name: &'k [u8],
-    /// Whether its lines are an array.
+    /// `true` if its lines are an array.
     pub(super) is_array: bool,
 }
 
-/// Appends a key of a report to the key of its class.
+/// Appends a report's key to the key of its class.
 pub(super) fn push_key(key: &mut Vec<u8>, Key { name, is_array }: Key<'_>) {
     key.push(u8::from(is_array));
     key.extend_from_slice(&u32::try_from(name.len()).unwrap_or(u32::MAX).to_le_bytes());
     key.extend_from_slice(name);
 }
 
-/// The keys in the key of a class.
+/// Returns the report's keys within the key of a class.
 fn keys(mut key: &[u8]) -> impl Iterator<Item = Key<'_>> + Clone {
     std::iter::from_fn(move || {
         let (&[is_array, a, b, c, d], rest) = key.split_first_chunk()?;
@@ -152,13 +152,13 @@ fn keys(mut key: &[u8]) -> impl Iterator<Item = Key<'_>> + Clone {
     })
 }
 
-/// The numbers that a report of these keys has in its specific context, in their order.
+/// Returns the numbers in the specific context of a report with these keys, in order.
 pub(super) fn numbers<'k>(keys: impl Iterator<Item = Key<'k>> + Clone) -> impl Iterator<Item = Role> {
     let has = move |role: Role| keys.clone().any(|key| Role::of(key.name) == role);
     [Role::Process, Role::Thread, Role::Severity].into_iter().filter(move |role| has(*role))
 }
 
-/// Name and meaning of a number of the specific context.
+/// Returns the name and meaning of a number in the specific context.
 fn number(role: Role) -> (&'static str, Meaning) {
     match role {
         Role::Process => ("process_id", Meaning::Process),
@@ -167,7 +167,7 @@ fn number(role: Role) -> (&'static str, Meaning) {
     }
 }
 
-/// The class of reports with a key that [`push_key`] wrote, or of [`ANY_KEY`].
+/// Returns the class of reports with a key written by [`push_key`], or with [`ANY_KEY`].
 pub(super) fn class_of(key: &[u8]) -> EventRecordClass {
     let mut meanings = Meanings::default();
     insert_common_meanings(&mut meanings);
@@ -192,7 +192,7 @@ pub(super) fn class_of(key: &[u8]) -> EventRecordClass {
         members.push(Member::new("lines", array_of_values(line)));
         role.text = Some(LogText { write: log_text::write });
     } else {
-        // Classes are the same for all members of a kind.
+        // All members of a kind share a class.
         static TEXT: LazyLock<Arc<FieldClass>> = LazyLock::new(|| Arc::new(FieldClass::string()));
         static TEXTS: LazyLock<Arc<FieldClass>> =
             LazyLock::new(|| Arc::new(array_of_values(FieldClass::string())));
@@ -219,9 +219,9 @@ pub(super) fn class_of(key: &[u8]) -> EventRecordClass {
     }
 }
 
-/// What the lines of a key mean; `message` is the key of the message.
+/// Returns the meaning of lines of a key; `message` is the key of the message.
 fn meaning_of(key: Key<'_>, message: Option<&[u8]>) -> Option<Meaning> {
-    // The contexts have what these say.
+    // These are in the contexts.
     if Role::of(key.name) != Role::Other {
         return Some(Meaning::Rendered);
     }
@@ -243,8 +243,8 @@ fn meaning_of(key: Key<'_>, message: Option<&[u8]>) -> Option<Meaning> {
     })
 }
 
-/// The id of a class depends on nothing but its key, so that it is the same wherever it is met first: the
-/// hash FNV-1a, of which 48 bits are kept.
+/// Returns the id of a class, which only depends on its key, so that it is the same in every file: the hash
+/// FNV-1a, of which 48 bits are kept.
 fn id_of(key: &[u8]) -> u64 {
     let hash = key.iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)

@@ -1,4 +1,4 @@
-//! Reports that running programs send, to be collected.
+//! Collection of reports from running programs.
 
 use ichnos_io::{Collect, TaskKey};
 
@@ -6,18 +6,18 @@ use crate::dialect::Version2;
 use crate::metadata::{Metadata, Mode};
 use crate::report::{Part, Report, Reports};
 
-/// Where programs send reports to, as the original libraries have it.
+/// Port to which programs send reports, as in the original libraries.
 const PORT: u16 = 7831;
 
-/// The longest report in bytes: as long as a datagram can be. The original C++ library sends at most 2,048 bytes,
+/// Maximum size of a report in bytes: that of a datagram. The original C++ library sends at most 2,048 bytes,
 /// the Java library 4,096.
 const LONGEST: usize = 64 << 10;
 
-/// How to collect reports.
+/// Settings for collecting reports.
 pub(super) const COLLECT: Collect = Collect::new(PORT, LONGEST, store);
 
-/// Stores a report: its lines as they came, without empty ones, which readers ignore within a report that they
-/// receive, but which end a report in a file.
+/// Stores a report: its lines as received, without empty ones, which readers ignore in received reports, but
+/// which end a report in a file.
 fn store(message: &[u8], buffer: &mut Vec<u8>) -> Result<TaskKey, &'static str> {
     let mut parts = Reports::new(message);
     let Some(Part::Report(report)) = parts.next() else { return Err("not a report") };
@@ -26,14 +26,14 @@ fn store(message: &[u8], buffer: &mut Vec<u8>) -> Result<TaskKey, &'static str> 
     }
     let mut rest = parts.peekable();
     if rest.peek().is_none() {
-        // Nearly always: nothing is between the lines.
+        // The usual case: no other lines.
         let task = task(&report)?;
         let lines = report.as_bytes();
         buffer.extend_from_slice(lines);
         buffer.extend_from_slice(if lines.ends_with(b"\n") { b"\n" } else { b"\n\n" });
         return Ok(task);
     }
-    // Behind an empty line, lines still belong to the report, unless they are another one.
+    // Lines after an empty line still belong to the report, unless they are another one.
     if rest.any(|part| matches!(part, Part::Report(_))) {
         return Err("more than one report");
     }
@@ -55,7 +55,7 @@ fn store(message: &[u8], buffer: &mut Vec<u8>) -> Result<TaskKey, &'static str> 
     task
 }
 
-/// The task of a report that readers accept. Only those of a valid one can be reported (section 2.2).
+/// Returns the task of a report that readers accept. Only valid metadata can be reported (section 2.2).
 fn task(report: &Report<'_>) -> Result<TaskKey, &'static str> {
     if report.is_too_large() {
         return Err("a report with too many lines");
@@ -65,7 +65,7 @@ fn task(report: &Report<'_>) -> Result<TaskKey, &'static str> {
         Ok(metadata) => metadata.as_ref().task_id(),
         Err(_) => match Version2::parse(line.value) {
             Ok(metadata) => metadata.task_id(),
-            Err(_) => return Err("without metadata that can be read"),
+            Err(_) => return Err("without readable metadata"),
         },
     };
     if !task.is_valid() {
@@ -90,7 +90,7 @@ mod tests {
         let text = String::from_utf8_lossy(&buffer).strip_prefix("before\n\n").unwrap().to_owned();
         match result {
             Ok(task) => {
-                // What is stored has one end, and is stored as it is.
+                // The stored text has one end, and is stored again unchanged.
                 assert!(text.ends_with("\n\n") && text.find("\n\n") == Some(text.len() - 2), "{text:?}");
                 let mut again = Vec::new();
                 assert_eq!(store(&buffer[8..], &mut again), Ok(task));
@@ -123,10 +123,10 @@ mod tests {
                 assert_eq!(found, expected, "{message:?}");
             }
         }
-        // As many lines as a reader accepts.
+        // The maximum number of lines.
         let most = format!("{report}{}", "a: b\n".repeat(MAX_REPORT_LINES - 2));
         assert_eq!(stored(most.as_bytes()), Ok(("CAFEBABE".to_owned(), format!("{most}\n"))));
-        // Ends of lines are kept.
+        // Line endings are kept.
         let windows = report.replace('\n', "\r\n");
         assert_eq!(stored(windows.as_bytes()), Ok(("CAFEBABE".to_owned(), format!("{windows}\n"))));
         let long = format!("{HEAD}X-Trace: 1b{}0102030405060708", "ab".repeat(20));
@@ -145,8 +145,8 @@ mod tests {
             (format!("X-Trace Report ver 9.0\n{metadata}"), "a report of an unknown version"),
             (HEAD.to_owned(), "without a line `X-Trace`"),
             (format!("{HEAD}Label: a\n"), "without a line `X-Trace`"),
-            (format!("{HEAD}X-Trace: 10CAFE\n{metadata}"), "without metadata that can be read"),
-            (format!("{HEAD}X-Trace: \n"), "without metadata that can be read"),
+            (format!("{HEAD}X-Trace: 10CAFE\n{metadata}"), "without readable metadata"),
+            (format!("{HEAD}X-Trace: \n"), "without readable metadata"),
             (format!("{HEAD}X-Trace: 100000000001020304\n"), "of a task that is all zeros"),
             (
                 format!("{HEAD}{metadata}{}", "a: b\n".repeat(MAX_REPORT_LINES)),
@@ -164,7 +164,7 @@ mod tests {
         }
     }
 
-    /// Whatever comes, what is stored is what a reader finds as one report of the same task.
+    /// Any stored input is read as one report of the same task.
     #[test]
     fn any_lines() {
         const LINES: &[&str] = &[

@@ -1,4 +1,4 @@
-//! Makes an event of the lines of a report.
+//! Creates an event from the lines of a report.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -16,22 +16,22 @@ use crate::option::ChainId;
 use crate::report::{ReportFault, ReportRule, parse_timestamp};
 use crate::{Edge, EdgeKind, Metadata, OpId, TaskId};
 
-/// A line: where in some bytes its value is, and where it begins in the file.
+/// A line: the range of its value in some bytes, and its offset in the file.
 #[derive(Debug)]
 struct Value {
     range: Range<usize>,
     offset: usize,
 }
 
-/// What the lines of a report say.
+/// Data from the lines of a report.
 #[derive(Debug, Default)]
 struct Said {
     task: Option<TaskId>,
     operation: Option<OpId>,
     chain: Option<u16>,
-    /// By number: the process, the thread, the severity.
+    /// By number: process, thread, severity.
     numbers: [Option<u64>; 3],
-    /// What came before, and how the report follows it.
+    /// Preceding operations, and the relation of the report to them.
     causes: Vec<Edge>,
     has_metadata: bool,
 }
@@ -48,7 +48,7 @@ impl Said {
 #[derive(Clone, Debug)]
 pub(super) struct Checking {
     operations: Arc<ReportedOperations>,
-    /// The number of the file.
+    /// Number of the file.
     file: u32,
 }
 
@@ -58,21 +58,21 @@ impl Checking {
     }
 }
 
-/// Makes events of reports, in memory that is reused.
+/// Creates events from reports, in memory that is reused.
 #[derive(Debug)]
 pub(super) struct EventMaker {
     trace: Arc<Trace>,
-    /// Reports all broken rules; `None` if only those that matter are reported.
+    /// State for reporting all broken rules; `None` to report only fatal ones.
     check: Option<Checking>,
     shapes: Shapes,
     keys: KeySequence,
     lines: Vec<Value>,
     said: Said,
-    /// The event.
+    /// Values of the event.
     pub(super) values: EventValues,
     pub(super) class: Option<Arc<DynamicClass>>,
     pub(super) cycles: Option<u64>,
-    /// What is wrong with the report.
+    /// Errors in the report.
     pub(super) faults: VecDeque<ReportFault>,
 }
 
@@ -92,7 +92,7 @@ impl EventMaker {
         }
     }
 
-    /// Reports a broken rule, if it matters or all are wanted.
+    /// Reports a broken rule if it is fatal or all are reported.
     pub(super) fn fault(&mut self, rule: ReportRule, offset: usize, statement: impl FnOnce() -> String) {
         if rule.is_fatal() || self.check.is_some() {
             let statement = statement();
@@ -100,7 +100,7 @@ impl EventMaker {
         }
     }
 
-    /// The same where the statement of the rule and what was found say all.
+    /// Like [`EventMaker::fault`], with the rule and the bytes found as the statement.
     fn found(&mut self, rule: ReportRule, offset: usize, found: &[u8]) {
         self.fault(rule, offset, || format!("{}, but there is `{}`", rule.statement(), shorten(found)));
     }
@@ -111,15 +111,15 @@ impl EventMaker {
         self.lines.clear();
     }
 
-    /// Takes a line: its key, where its value is in the bytes that [`EventMaker::finish`] is given, and where in the
-    /// file.
+    /// Adds a line: its key, the range of its value in the bytes passed to [`EventMaker::finish`], and its
+    /// offset in the file.
     #[inline]
     pub(super) fn line(&mut self, key: &[u8], range: Range<usize>, offset: usize) {
         self.keys.push(key);
         self.lines.push(Value { range, offset });
     }
 
-    /// Makes the event of a report that begins at this offset; false if the limits are too low for any class.
+    /// Finishes the event of a report at this offset; returns `false` if the limits are too low for any class.
     pub(super) fn finish(&mut self, bytes: &[u8], offset: usize) -> bool {
         self.values.clear();
         self.said.clear();
@@ -133,7 +133,7 @@ impl EventMaker {
         true
     }
 
-    /// Reads what lines say beyond their texts.
+    /// Parses the lines with a meaning.
     fn understand(&mut self, shape: &Shape, bytes: &[u8], offset: usize) {
         let lines = std::mem::take(&mut self.lines);
         for (line, role) in lines.iter().zip(&shape.roles) {
@@ -148,11 +148,11 @@ impl EventMaker {
         }
     }
 
-    /// Looks whether the operation has another report already.
+    /// Checks if the operation already has another report.
     fn check_operation(&mut self, bytes: &[u8], offset: usize) {
         let Some(Checking { operations, file }) = &self.check else { return };
         let (Some(task), Some(op)) = (self.said.task, self.said.operation) else { return };
-        // An operation of zeros is none.
+        // Zeros are no operation.
         if !op.is_valid() {
             return;
         }
@@ -199,7 +199,7 @@ impl EventMaker {
             Role::TaskId => self.said.task = self.said.task.or_else(|| TaskId::from_hex(value).ok()),
             Role::EventId => self.said.operation = self.said.operation.or_else(|| decimal_id(value)),
             Role::ParentEventId => {
-                // Nothing says how operations follow each other there.
+                // The relation between operations is unknown there.
                 self.said.causes.extend(decimal_id(value).map(Edge::next));
             }
             Role::Timestamp | Role::Other => {}
@@ -336,7 +336,7 @@ fn push_id(values: &mut EventValues, id: Option<&[u8]>) {
     }
 }
 
-/// Appends bytes as hexadecimal digits, upper case.
+/// Appends bytes as uppercase hexadecimal digits.
 fn push_text(values: &mut EventValues, id: &[u8]) {
     let mut text = [0; 40];
     hex::encode(id, &mut text);
@@ -350,12 +350,12 @@ fn push_number(values: &mut EventValues, number: Option<u64>) {
     }
 }
 
-/// The number that a text is.
+/// Parses a text that is a number.
 fn number(text: &[u8]) -> Option<u64> {
     leading_number(text).filter(|_| text.iter().all(u8::is_ascii_digit))
 }
 
-/// The number that a text begins with, as the number of the process is before `@` and its machine.
+/// Parses the number at the beginning of a text, such as a process number followed by `@` and its machine.
 fn leading_number(text: &[u8]) -> Option<u64> {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit());
     let mut digits = digits.map(|digit| u64::from(digit - b'0'));
@@ -363,13 +363,13 @@ fn leading_number(text: &[u8]) -> Option<u64> {
     digits.try_fold(first, |sum, digit| sum.checked_mul(10)?.checked_add(digit))
 }
 
-/// The operation whose identifier is the signed number of 64 bits that a text is.
+/// Returns the operation whose identifier is a signed 64-bit number, as text.
 fn decimal_id(text: &[u8]) -> Option<OpId> {
     let number: i64 = std::str::from_utf8(text).ok()?.parse().ok()?;
     Some(OpId::from(number.to_be_bytes()))
 }
 
-/// The beginning of what was found, for people.
+/// Returns the beginning of unexpected bytes, for display.
 pub(super) fn shorten(found: &[u8]) -> String {
     const MOST: usize = 60;
     let text = String::from_utf8_lossy(found.get(..MOST).unwrap_or(found));

@@ -1,4 +1,4 @@
-//! Reports as a registry of formats knows them.
+//! Reports as a format of the registry.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,15 +17,15 @@ use super::reported_operations::ReportedOperations;
 use super::source::{FIRST, Form, ReportSource};
 use crate::find_identifiers;
 
-/// Reports of X-Trace.
+/// X-Trace reports.
 #[derive(Clone, Copy, Debug)]
 pub struct XTrace;
 
-/// How many kinds of reports all files of a trace keep in mind.
+/// Maximum number of kinds of reports cached for all files of a trace.
 const MOST_SHAPES: usize = 4096;
-/// How many a file keeps in mind, however many files there are.
+/// Minimum number cached for a file, however many files there are.
 const FEWEST_SHAPES: usize = 8;
-/// And however few.
+/// Maximum number cached for a file, however few there are.
 const MOST_SHAPES_OF_FILE: usize = 512;
 
 impl Format for XTrace {
@@ -76,7 +76,7 @@ impl Format for XTrace {
     }
 }
 
-/// Takes the operations that a text names: by metadata, also of version 2, or by a traceparent.
+/// Finds the operations mentioned in a text: by metadata, including version 2, or by a traceparent.
 fn find_mentions(text: &[u8], take: &mut dyn FnMut(Mention)) {
     for (_, found) in find_identifiers(text) {
         let task = match &found {
@@ -103,7 +103,7 @@ fn files(tree: &Tree) -> impl Iterator<Item = &Entry> {
     tree.entries.iter().filter(|entry| entry.repeats().is_none())
 }
 
-/// What a file is, if it has reports.
+/// Recognises the form of a file, if it has reports.
 fn recognise(entry: &Entry, options: &ReadOptions) -> Option<Form> {
     let first = entry.beginning(FIRST).ok()?;
     let form = match Form::probed(&first) {
@@ -113,7 +113,8 @@ fn recognise(entry: &Entry, options: &ReadOptions) -> Option<Form> {
     form.or((options.force && !first.is_empty()).then_some(Form::Text))
 }
 
-/// Opens all files of a tree that were not read before, a trace with a data stream for each. None: there is none.
+/// Opens all files of a tree that were not read before, as a trace with a data stream for each; returns `None`
+/// if there are none.
 fn open(
     tree: &Tree,
     options: &ReadOptions,
@@ -135,7 +136,7 @@ fn open(
     let (mut is_empty, mut is_repeated) = (true, false);
     for entry in entries {
         let name = path_of(tree, entry);
-        // Looked at first: a collector may end while the file is read.
+        // Checked first: a collector may end while the file is read.
         let is_being_collected = entry.is_being_collected();
         let bytes = match entry.read() {
             Ok(bytes) => bytes,
@@ -162,7 +163,7 @@ fn open(
             read.insert(identity, name.clone());
         }
         is_empty = false;
-        // A report whose end was not written yet is not there yet.
+        // A partially written report is not read yet.
         let whole = match form {
             Form::Text if is_being_collected => end_of_whole_reports(&bytes),
             _ => bytes.len(),
@@ -182,12 +183,12 @@ fn open(
     Ok((!is_empty || !is_repeated).then_some(opened))
 }
 
-/// Offset after the last report that has an empty line after it.
+/// Returns the end of the last report followed by an empty line.
 fn end_of_whole_reports(bytes: &[u8]) -> usize {
     memchr::memmem::rfind(bytes, b"\n\n").map_or(0, |at| at + 2)
 }
 
-/// The path of a file, as far as the tree knows it.
+/// Returns the path of a file, starting with the tree's name.
 fn path_of(tree: &Tree, entry: &Entry) -> String {
     let is_itself = tree.name.rsplit('/').next() == Some(&*entry.path);
     if is_itself { tree.name.clone() } else { format!("{}/{}", tree.name.trim_end_matches('/'), entry.path) }

@@ -1,13 +1,13 @@
-//! The message of a report whose class cannot say what means something.
+//! Message of a report whose class has no meanings.
 
 use std::fmt;
 
 use ichnos_model::{Event, Field, Scope, Text, Visitor};
 
-/// Writes the message of a report of any class, and all other lines that no context has.
+/// Writes the message of a report of any class, and all other lines missing from the contexts.
 pub(super) fn write(event: &Event<'_>, out: &mut dyn fmt::Write) -> fmt::Result {
     let mut lines = Lines::default();
-    // An event that was delivered can be read.
+    // Delivered events are readable.
     let _ = event.visit(Scope::Payload, &mut lines);
     let message = ["Label", "Operation", "Title"]
         .into_iter()
@@ -26,7 +26,7 @@ pub(super) fn write(event: &Event<'_>, out: &mut dyn fmt::Write) -> fmt::Result 
     Ok(())
 }
 
-/// Takes keys and values in turn.
+/// Collects alternating keys and values.
 #[derive(Default)]
 struct Lines {
     lines: Vec<(String, String)>,

@@ -1,19 +1,19 @@
-//! Reports behind the model of ichnos: files of reports as traces.
+//! Reads files of reports as traces of the ichnos model.
 //!
 //! | format | model |
 //! |---|---|
 //! | file of reports, as text or as JSON | data stream |
 //! | directory or file that is opened | trace |
 //! | report | event record |
-//! | list of the distinct keys of a report | event record class, made when it is met first |
+//! | distinct keys of a report | event record class, created at its first report |
 //! | task and operation of the metadata, edges, chain | common context |
 //! | numbers of the process, the thread and the severity | specific context |
-//! | lines | payload: texts; those of a key that repeats are an array |
-//! | time | the clock, of 1 GHz, from 1970 on |
+//! | lines | payload: texts; repeated keys are arrays |
+//! | time | clock of 1 GHz, since 1970 |
 //!
-//! All of an event is values, as the lines are text. The keys `Edge`, `Option` and `Tag` are arrays in any case, as
-//! they may repeat. The payload has all lines as they were written; the contexts have what some of them say, in
-//! the words of the model:
+//! All fields of an event are values, as the lines are text. The keys `Edge`, `Option` and `Tag` are always
+//! arrays, as they may repeat. The payload contains all lines unchanged; the contexts contain the meaning of
+//! some of them, in terms of the model:
 //!
 //! | member | from | meaning |
 //! |---|---|---|
@@ -26,17 +26,18 @@
 //! | `thread_id` | `ThreadID`, if it is a number | thread |
 //! | `severity` | `Severity`: a level of syslog | severity |
 //!
-//! Lines have meanings, too: `Label` the message (else `Operation`, else `Title`), `Title` the title of the task, `Tag` and
-//! `Class` tags, `Host` the machine, `Agent` the component, `ProcessName`, `ThreadName` and `Source`.
+//! Lines have meanings, too: `Label` is the message (else `Operation`, else `Title`), `Title` the title of the
+//! task, `Tag` and `Class` are tags, `Host` is the machine, `Agent` the component; also `ProcessName`,
+//! `ThreadName` and `Source`.
 //!
-//! An edge from an operation of zeros, by which the original libraries mark a root, is delivered like others. In JSON of servers that no longer have
-//! metadata, `TaskID`, `EventID` and `ParentEventID` stand for them.
+//! An edge from an operation of zeros, by which the original libraries mark a root, is delivered like others.
+//! In JSON of servers without metadata, `TaskID`, `EventID` and `ParentEventID` replace them.
 //!
-//! When there are more classes than [`Limits::dynamic_event_record_classes`](ichnos_model::Limits) allows, and for
-//! reports of very many lines, the payload is an array of keys and values.
+//! Beyond [`Limits::dynamic_event_record_classes`](ichnos_model::Limits), and for reports of very many lines,
+//! the payload is an array of keys and values.
 //!
-//! Reports need not be in the order of time, and are delivered as they lie: one whose time is before that of an
-//! earlier one comes right behind that.
+//! Reports need not be in the order of time, and are delivered in file order: a report older than an earlier
+//! one comes right after it.
 
 mod class;
 mod collect;

@@ -1,4 +1,4 @@
-//! Operations that have a report already.
+//! Operations that already have a report.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::{OpId, TaskId};
 
-/// So many operations are remembered at least, and twice as many at most: some 20 MB.
+/// Minimum number of remembered operations, and half the maximum: some 20 MB.
 const WINDOW: usize = 200_000;
 
-/// Operations whose reports were read last, in all files, to notice those that have several different ones.
+/// Operations of the latest reports, in all files, to detect operations with several different reports.
 ///
 /// The identifier of an operation is unique within its chain (section 2.3), so that a second report of it is a copy.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ struct State {
     files: Vec<Arc<str>>,
 }
 
-/// The first report of an operation.
+/// First report of an operation.
 #[derive(Clone, Copy, Debug)]
 struct FirstReport {
     digest: u64,
@@ -56,12 +56,13 @@ impl ReportedOperations {
         u32::try_from(files.len() - 1).unwrap_or(u32::MAX)
     }
 
-    /// A digest of lines, which is the same in any order: JSON of servers does not keep it.
+    /// Returns a digest of lines that does not depend on their order, which JSON of servers does not keep.
     pub(super) fn digest<'l>(&self, lines: impl Iterator<Item = (&'l [u8], &'l [u8])>) -> u64 {
         lines.map(|line| self.hasher.hash_one(line)).fold(0, u64::wrapping_add)
     }
 
-    /// Adds the report of an operation; the file and the offset of its first one if that has another digest.
+    /// Adds the report of an operation; returns the file and offset of its first one if that has another
+    /// digest.
     pub(super) fn add(
         &self,
         key: &OperationKey,
@@ -76,7 +77,7 @@ impl ReportedOperations {
             return (first.digest != digest).then(|| (Arc::clone(file), first.offset));
         }
         if state.recent.len() >= self.window {
-            // The memory of the older ones is used again.
+            // Reuses the memory of the older ones.
             std::mem::swap(&mut state.recent, &mut state.older);
             state.recent.clear();
         }
@@ -108,7 +109,7 @@ mod tests {
             let first = operations.add(&key(number), 2, file, 0);
             assert_eq!(first, Some(("a".into(), number as u64)));
         }
-        // It is forgotten, and then another one is the first.
+        // The operation is forgotten, so that another report is the first.
         assert_eq!(operations.add(&key(0), 2, file, 7), None);
         let state = operations.state.lock().unwrap();
         assert!(state.recent.len() <= window && state.older.len() <= window);

@@ -1,4 +1,4 @@
-//! Reports that are like one before: the same keys in the same order.
+//! Quick recognition of reports with the same keys in the same order.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,41 +7,41 @@ use ichnos_model::{DynamicClass, Trace};
 
 use super::class::{self, ANY_KEY, Key, Role};
 
-/// The most lines of a report that has a class of its own.
+/// Maximum number of lines of a report with a class of its own.
 const MOST_LINES: usize = 256;
-/// The most bytes of all keys of such a report.
+/// Maximum number of bytes of all its keys.
 const MOST_BYTES: usize = 16 << 10;
 
-/// What all reports have in common whose keys are the same, in the same order.
+/// Common layout of all reports with the same keys in the same order.
 #[derive(Debug)]
 pub(super) struct Shape {
     pub(super) class: Arc<DynamicClass>,
-    /// By line.
+    /// Role of each line.
     pub(super) roles: Box<[Role]>,
-    /// Members of the payload. None: it is an array of keys and values.
+    /// Members of the payload, or `None` for an array of keys and values.
     pub(super) members: Option<Box<[ShapeMember]>>,
-    /// Lines by member.
+    /// Lines of the members.
     pub(super) lines: Box<[u32]>,
-    /// The specific context.
+    /// Numbers in the specific context.
     pub(super) numbers: Box<[Role]>,
 }
 
 /// A member of the payload.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ShapeMember {
-    /// How many of [`Shape::lines`] it has.
+    /// Number of entries of [`Shape::lines`].
     pub(super) lines: u32,
     pub(super) is_array: bool,
 }
 
-/// Keys of a report in the order of its lines, as they are compared: each with its length before it.
+/// Keys of a report in the order of its lines, each after its length, for comparison.
 #[derive(Debug, Default)]
 pub(super) struct KeySequence {
     bytes: Vec<u8>,
     lines: usize,
 }
 
-/// Bytes of a length in a [`KeySequence`].
+/// Size of a length in a [`KeySequence`].
 const LENGTH: usize = 4;
 
 impl KeySequence {
@@ -68,18 +68,18 @@ impl KeySequence {
     }
 }
 
-/// The shapes that were met, of which all go where they become too many.
+/// Shapes found so far; all are dropped when there are too many.
 #[derive(Debug)]
 pub(super) struct Shapes {
     by_keys: HashMap<Box<[u8]>, usize>,
     shapes: Vec<Arc<Shape>>,
-    /// The one that was met last, and its keys.
+    /// The last one used, and its keys.
     last: Option<usize>,
     last_keys: Vec<u8>,
     most: usize,
-    /// For reports of any class.
+    /// Class for reports of any keys.
     any: Option<Arc<DynamicClass>>,
-    /// Key of the class that is looked for.
+    /// Key of the class to look up.
     key: Vec<u8>,
 }
 
@@ -96,7 +96,7 @@ impl Shapes {
         }
     }
 
-    /// The shape of a report of these keys. None: the limits are too low for any class.
+    /// Returns the shape of a report with these keys, or `None` if the limits are too low for any class.
     #[inline]
     pub(super) fn get(&mut self, keys: &KeySequence, trace: &Trace) -> Option<Arc<Shape>> {
         if self.last.is_none() || self.last_keys != keys.bytes {
@@ -127,7 +127,7 @@ impl Shapes {
                 numbers: [Role::Process, Role::Thread, Role::Severity].into(),
             },
         };
-        // What is long is hardly met again.
+        // Long sequences are unlikely to repeat.
         if keys.bytes.len() <= 2 * MOST_BYTES {
             self.by_keys.insert(keys.bytes[..].into(), self.shapes.len());
         }
@@ -135,7 +135,7 @@ impl Shapes {
         Some(self.shapes.len() - 1)
     }
 
-    /// None if the report gets no class of its own.
+    /// Returns `None` if the report has no class of its own.
     fn shape_of(&mut self, keys: &KeySequence, trace: &Trace) -> Option<Shape> {
         if keys.lines > MOST_LINES || keys.bytes.len() > MOST_BYTES {
             return None;

@@ -8,24 +8,24 @@ use ichnos_model::{BrokenRule, Damage, DamageKind, NextRecord, Record, RecordSou
 use super::event_maker::{EventMaker, shorten};
 use crate::report::{JsonReports, LineBuffer, Part, ReportFault, ReportRule, Reports};
 
-/// How reports are written.
+/// Form of reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Text,
     Json,
 }
 
-/// How much of a file is read before it is known whether it is JSON of reports, in bytes.
+/// Bytes of a file read to recognise JSON of reports.
 const PROBED: usize = 64 << 10;
 
-/// How much of a file shows whether it can be one of reports, in bytes.
+/// Bytes of a file that show if it may contain reports.
 pub(super) const FIRST: usize = 512;
 
-/// How many bytes are read before memory for them is released.
+/// Bytes read before their memory is released.
 const RELEASED: usize = 1 << 20;
 
 impl Form {
-    /// What the beginning of a file is; None if it has no reports.
+    /// Recognises the form of a file by its beginning; returns `None` if it has no reports.
     pub(super) fn recognise(beginning: &[u8]) -> Option<Self> {
         if Reports::recognise(beginning) {
             Some(Self::Text)
@@ -36,7 +36,7 @@ impl Form {
         }
     }
 
-    /// How much of a file has to be looked at to recognise what it is, as far as its first [`FIRST`] bytes say.
+    /// Number of bytes needed to recognise a file, given its first [`FIRST`] bytes.
     pub(super) fn probed(first: &[u8]) -> usize {
         let first = first.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(first).trim_ascii_start();
         if matches!(first, [] | [b'[' | b'{', ..]) { PROBED } else { FIRST }
@@ -51,14 +51,14 @@ pub(super) struct ReportSource {
     position: Position,
     maker: EventMaker,
     buffer: LineBuffer,
-    /// Whether there is an event that waits for what is wrong with it to be reported.
+    /// `true` if an event waits until its errors are reported.
     is_waiting: bool,
-    /// How many reports were read.
+    /// Number of reports read.
     reports: u64,
-    /// Up to where bytes were released.
+    /// Offset up to which memory was released.
     released: usize,
     is_loss_told: bool,
-    /// Where a report is for whose class limits are too low.
+    /// Offset of a report for whose class the limits are too low.
     refused: Option<(usize, DamageKind)>,
 }
 
@@ -87,7 +87,7 @@ impl ReportSource {
         }
     }
 
-    /// Reads the next report, or finds what is none; false if there is no more.
+    /// Reads the next report, or damage; returns `false` at the end.
     fn read(&mut self) -> bool {
         let Self { bytes, maker, buffer, .. } = self;
         let (begin, end) = match &mut self.position {
@@ -99,7 +99,7 @@ impl ReportSource {
                     None => return false,
                     Some(Part::Stray(offset, lines)) => {
                         let rule = ReportRule::ReportBegin;
-                        let statement = format!("{}: what lies before one is skipped", rule.statement());
+                        let statement = format!("{}: lines before it are skipped", rule.statement());
                         let fault = ReportFault::new(rule, offset, statement).skipping(lines.len());
                         maker.faults.push_back(fault);
                         return true;
@@ -166,9 +166,7 @@ impl ReportSource {
                 self.is_waiting = maker.finish(buffer.as_bytes(), reports.report_offset());
                 if let Some(offset) = reports.odd_value() {
                     let rule = ReportRule::JsonValue;
-                    maker.fault(rule, offset, || {
-                        format!("{}: it is taken as the text that it is", rule.statement())
-                    });
+                    maker.fault(rule, offset, || format!("{}: it is read as text", rule.statement()));
                 }
                 (begin, reports.offset())
             }
@@ -190,7 +188,7 @@ impl ReportSource {
             name: fault.rule.name(),
             statement: fault.statement,
             remedy: remedy(fault.rule),
-            // What lies between reports has no number.
+            // Bytes between reports have no number.
             record: Some(self.reports).filter(|_| fault.skipped == 0 && fault.rule != ReportRule::JsonSyntax),
             fatal: fault.rule.is_fatal(),
         };
@@ -236,7 +234,7 @@ impl RecordSource for ReportSource {
     }
 }
 
-/// What the owner of a file can do about a broken rule.
+/// Returns the remedy for a broken rule.
 fn remedy(rule: ReportRule) -> &'static str {
     match rule {
         ReportRule::ReportBegin => {

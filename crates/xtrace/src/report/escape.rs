@@ -1,12 +1,12 @@
-//! What [`ReportWriter`](super::ReportWriter) has escaped, and back.
+//! Undoes the escaping of [`ReportWriter`](super::ReportWriter).
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
 use crate::hex;
 
-/// The bytes that a key or a value of an escaped report stands for, as [`ReportWriter`](super::ReportWriter) writes
-/// it, and where in it a backslash begins no escape, if one does: it stands for itself.
+/// Unescapes a key or a value of an escaped report, as written by [`ReportWriter`](super::ReportWriter); also
+/// returns the offset of a backslash that begins no escape and is kept, if any.
 #[must_use]
 pub fn unescape(text: &[u8]) -> (Cow<'_, [u8]>, Option<usize>) {
     if memchr::memchr(b'\\', text).is_none() {
@@ -17,7 +17,7 @@ pub fn unescape(text: &[u8]) -> (Cow<'_, [u8]>, Option<usize>) {
     (Cow::Owned(out), wrong)
 }
 
-/// The same at the end of a buffer.
+/// Like [`unescape`], at the end of a buffer.
 pub(super) fn unescape_into(text: &[u8], out: &mut Vec<u8>) -> Option<usize> {
     let mut wrong = None;
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! Lines of a report that do not lie in a text as they are meant.
+//! Unescaped lines of a report.
 
 use core::ops::Range;
 
@@ -11,23 +11,23 @@ use super::{MAX_REPORT_LENGTH, MAX_REPORT_LINES};
 /// A line in a [`LineBuffer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferedLine<'b> {
-    /// The key.
+    /// Key.
     pub key: &'b [u8],
-    /// The value.
+    /// Value.
     pub value: &'b [u8],
-    /// Where the value begins in the text or in the JSON that it was read from, in bytes.
+    /// Byte offset of the value in the original text or JSON.
     pub offset: usize,
 }
 
-/// The lines of one report as they are meant, without escapes, in memory that is reused from one report to the
-/// next. There is room for [`MAX_REPORT_LENGTH`] bytes and [`MAX_REPORT_LINES`] lines.
+/// Unescaped lines of one report, in memory that is reused for the next report. The limits are
+/// [`MAX_REPORT_LENGTH`] bytes and [`MAX_REPORT_LINES`] lines.
 #[derive(Clone, Debug, Default)]
 pub struct LineBuffer {
     bytes: Vec<u8>,
     lines: Vec<Place>,
-    /// Where the key of the line that is being written begins.
+    /// Beginning of the current line's key.
     begin: usize,
-    /// Whether something was left out, as there was no room for it.
+    /// `true` if lines that do not fit were dropped.
     is_cut: bool,
 }
 
@@ -39,8 +39,8 @@ struct Place {
 }
 
 impl LineBuffer {
-    /// Takes the lines of a report over, in place of those that were here. Returns where a backslash that begins
-    /// no escape is in the text of all reports, if there is one.
+    /// Copies the lines of a report, replacing the contents. Returns the offset, in the text of all reports, of
+    /// a backslash that begins no escape, if any.
     pub fn read(&mut self, report: &Report<'_>) -> Option<usize> {
         self.clear();
         let mut wrong = None;
@@ -65,7 +65,7 @@ impl LineBuffer {
         wrong
     }
 
-    /// The lines in their order.
+    /// Returns the lines in order.
     pub fn lines(&self) -> impl ExactSizeIterator<Item = BufferedLine<'_>> + DoubleEndedIterator + Clone {
         let bytes = |range: &Range<usize>| self.bytes.get(range.clone()).unwrap_or_default();
         self.lines.iter().map(move |line| BufferedLine {
@@ -75,13 +75,13 @@ impl LineBuffer {
         })
     }
 
-    /// The bytes that [`LineBuffer::places`] are in.
+    /// Returns the bytes that [`LineBuffer::places`] refers to.
     #[cfg(feature = "reader")]
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Of each line its key, where its value is, and its offset.
+    /// Returns the key of each line, the range of its value, and its offset.
     #[cfg(feature = "reader")]
     pub(crate) fn places(&self) -> impl Iterator<Item = (&[u8], Range<usize>, usize)> {
         self.lines.iter().map(|line| (self.text(&line.key), line.value.clone(), line.offset))
@@ -93,13 +93,13 @@ impl LineBuffer {
         self.is_cut = false;
     }
 
-    /// Whether the report had no room here, so that lines are missing.
+    /// Returns `true` if the report did not fit, so that lines are missing.
     #[must_use]
     pub fn is_cut(&self) -> bool {
         self.is_cut
     }
 
-    /// Whether there is room for this number of bytes of another line.
+    /// Returns `true` if this number of bytes of another line fits.
     pub(super) fn has_room(&mut self, bytes: usize) -> bool {
         let has_room = self.lines.len() < MAX_REPORT_LINES
             && self.bytes.len().saturating_add(bytes) <= MAX_REPORT_LENGTH;
@@ -107,37 +107,37 @@ impl LineBuffer {
         has_room
     }
 
-    /// How many lines there are.
+    /// Returns the number of lines.
     pub(super) fn len(&self) -> usize {
         self.lines.len()
     }
 
-    /// Takes away all lines but the first ones.
+    /// Keeps only the first lines.
     pub(super) fn truncate(&mut self, lines: usize) {
         self.lines.truncate(lines);
     }
 
-    /// The key of the next line is written next.
+    /// Begins the key of the next line.
     pub(super) fn begin_key(&mut self) {
         self.begin = self.bytes.len();
     }
 
-    /// The bytes that are written to.
+    /// Returns the bytes to append to.
     pub(super) fn bytes(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
 
-    /// The key that was written since [`LineBuffer::begin_key`].
+    /// Returns the range of the key written since [`LineBuffer::begin_key`].
     pub(super) fn end_key(&self) -> Range<usize> {
         self.begin..self.bytes.len()
     }
 
-    /// The key in this range.
+    /// Returns the bytes of a range.
     pub(super) fn text(&self, range: &Range<usize>) -> &[u8] {
         self.bytes.get(range.clone()).unwrap_or_default()
     }
 
-    /// Ends a line whose value is what was written from an index on.
+    /// Ends a line whose value was written from an index on.
     pub(super) fn end_value(&mut self, key: &Range<usize>, value: usize, offset: usize) {
         self.lines.push(Place { key: key.clone(), value: value..self.bytes.len(), offset });
     }

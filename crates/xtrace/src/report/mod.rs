@@ -1,12 +1,11 @@
-//! Reports: what happened in an operation, as text.
+//! Reports of operations, as text.
 //!
-//! - [`Reports`] finds the reports in a text, and [`Report::lines`] their lines, without copying or allocating
-//!   anything.
-//! - [`JsonReports`] reads the JSON that servers have made of reports.
+//! - [`Reports`] finds the reports in a text, and [`Report::lines`] their lines, without copies or allocations.
+//! - [`JsonReports`] reads JSON that servers generate from reports.
 //! - [`ReportWriter`] writes reports.
 //!
-//! A report is a first line, [`HEAD`], and lines of a key, a colon and a value, in which keys repeat. It ends at
-//! an empty line, at the first line of another report, or where the text ends.
+//! A report is a first line, [`HEAD`], and lines of a key, a colon and a value; keys may repeat. It ends at an
+//! empty line, at the first line of another report, or at the end of the text.
 
 mod escape;
 mod json;
@@ -26,7 +25,7 @@ pub use writer::{HEAD, ReportWriter};
 #[cfg(feature = "propagation")]
 pub(crate) use writer::{Lines, plain_lines};
 
-/// The most bytes of a report that is read as a whole: 16 MiB. Senders of the original libraries allow 4 KiB.
+/// Maximum number of bytes of a report that is read: 16 MiB. Senders of the original libraries allow 4 KiB.
 pub const MAX_REPORT_LENGTH: usize = 16 << 20;
-/// The most lines of such a report: 65,536.
+/// Maximum number of its lines: 65,536.
 pub const MAX_REPORT_LINES: usize = 1 << 16;

@@ -6,23 +6,22 @@ use super::escape::unescape;
 use super::writer::HEAD;
 use super::{MAX_REPORT_LENGTH, MAX_REPORT_LINES};
 
-/// What the first line of a report of any version begins with.
+/// Beginning of the first line of a report of any version.
 const ANY_HEAD: &[u8] = b"X-Trace Report ver ";
 
-/// The mark of order of bytes that a text can begin with.
+/// Byte order mark that a text can begin with.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// What a text consists of.
+/// A section of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part<'a> {
     /// A report.
     Report(Report<'a>),
-    /// ReportLines that belong to no report, as they do not follow the first line of one: where they begin, and all of
-    /// them.
+    /// Lines outside of reports, as no first line precedes them: their offset, and the lines.
     Stray(usize, &'a [u8]),
 }
 
-/// The reports in a text, one after the other.
+/// Iterator over the reports in a text.
 ///
 /// ```
 /// use ichnos_xtrace::report::{Part, Reports};
@@ -39,25 +38,26 @@ pub struct Reports<'a> {
 }
 
 impl<'a> Reports<'a> {
-    /// The reports of a text, which can begin with a byte order mark.
+    /// Reads a text, which can begin with a byte order mark.
     #[must_use]
     pub fn new(text: &'a [u8]) -> Self {
         Self { text, at: if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 } }
     }
 
-    /// The same from an [offset](Self::offset) on where reading has stopped.
+    /// Continues at the [offset](Self::offset) at which reading has stopped.
     #[must_use]
     pub fn starting_at(text: &'a [u8], offset: usize) -> Self {
         if offset == 0 { Self::new(text) } else { Self { text, at: offset.min(text.len()) } }
     }
 
-    /// How many bytes were read.
+    /// Returns the number of bytes read.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.at
     }
 
-    /// Whether the first line of a text that is not empty is that of a report, of any version.
+    /// Returns `true` if the first line of a text that is not empty is the first line of a report, of any
+    /// version.
     #[must_use]
     pub fn recognise(text: &[u8]) -> bool {
         let reports = Reports::new(text);
@@ -68,7 +68,7 @@ impl<'a> Reports<'a> {
         is_head(line)
     }
 
-    /// Where the line at an offset ends, and where the next one begins.
+    /// Returns the line at an offset, and the offset of the next one.
     #[inline]
     fn line_at(&self, at: usize) -> (&'a [u8], usize) {
         let rest = &self.text[at..];
@@ -78,7 +78,7 @@ impl<'a> Reports<'a> {
         }
     }
 
-    /// Goes on while lines are not blank and not the first line of a report; where the last of them ends.
+    /// Skips lines up to a blank line or the first line of a report; returns the end of the last skipped one.
     fn skip_lines(&mut self) -> usize {
         while self.at < self.text.len() {
             let (line, next) = self.line_at(self.at);
@@ -107,7 +107,7 @@ impl<'a> Iterator for Reports<'a> {
             }
             if !is_head(line) {
                 let mut end = self.skip_lines();
-                // What is between two of them is not looked at one by one.
+                // Everything between two reports is one section.
                 while end < self.text.len() && !is_head(self.line_at(end).0) {
                     (_, self.at) = self.line_at(end);
                     end = self.skip_lines();
@@ -121,56 +121,57 @@ impl<'a> Iterator for Reports<'a> {
     }
 }
 
-/// A report, as it lies in a text.
+/// A report that borrows its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report<'a> {
     text: &'a [u8],
     offset: usize,
-    /// Where the second line begins.
+    /// Beginning of the second line.
     begin: usize,
 }
 
 impl<'a> Report<'a> {
-    /// All of it, from its first line to the end of its last one.
+    /// Returns the text, from the first line to the end of the last one.
     #[must_use]
     pub fn as_bytes(&self) -> &'a [u8] {
         self.text
     }
 
-    /// Where it begins in its text, in bytes.
+    /// Byte offset in the text of all reports.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.offset
     }
 
-    /// The version, as its first line has it: `1.0`.
+    /// Returns the version in the first line: `1.0`.
     #[must_use]
     pub fn version(&self) -> &'a [u8] {
         trim(&self.text[ANY_HEAD.len()..self.begin])
     }
 
-    /// Whether its first line is [`HEAD`].
+    /// Returns `true` if the first line is [`HEAD`].
     #[must_use]
     pub fn has_known_version(&self) -> bool {
         *self.version() == HEAD.as_bytes()[ANY_HEAD.len()..]
     }
 
-    /// Whether its last line ends with a line break.
+    /// Returns `true` if the last line ends with a line break.
     #[must_use]
     pub fn is_ended(&self) -> bool {
         self.text.ends_with(b"\n")
     }
 
-    /// Whether its keys and values are escaped: its second line is `Escaped: 1`, which is none of
-    /// [its lines](Self::lines) then.
+    /// Returns `true` if keys and values are escaped: the second line is `Escaped: 1`, which is not one of [its
+    /// lines](Self::lines) then.
     #[must_use]
     #[inline]
     pub fn is_escaped(&self) -> bool {
         self.lines().is_escaped
     }
 
-    /// Returns true if readers refuse the report, because it has more than
-    /// [`MAX_REPORT_LENGTH`](super::MAX_REPORT_LENGTH) bytes or [`MAX_REPORT_LINES`](super::MAX_REPORT_LINES) lines.
+    /// Returns `true` if readers refuse the report, because it has more than
+    /// [`MAX_REPORT_LENGTH`](super::MAX_REPORT_LENGTH) bytes or [`MAX_REPORT_LINES`](super::MAX_REPORT_LINES)
+    /// lines.
     #[must_use]
     pub fn is_too_large(&self) -> bool {
         let bytes = self.text.len();
@@ -179,7 +180,7 @@ impl<'a> Report<'a> {
             || bytes / 2 > MAX_REPORT_LINES && self.lines().nth(MAX_REPORT_LINES).is_some()
     }
 
-    /// Its lines of keys and values, in order.
+    /// Returns the lines of keys and values, in order.
     #[must_use]
     #[inline]
     pub fn lines(&self) -> ReportLines<'a> {
@@ -190,7 +191,7 @@ impl<'a> Report<'a> {
             is_escaped: false,
             ignored: None,
         };
-        // A value of `E` is rare enough to look at the whole line.
+        // Keys that begin with `E` are rare enough to examine the whole line.
         if self.text.get(self.begin) == Some(&b'E') {
             let mut after = lines.clone();
             if let Some(line) = after.next()
@@ -204,55 +205,55 @@ impl<'a> Report<'a> {
     }
 }
 
-/// A line of a report. Keys and values have no blanks around them.
+/// A line of a report. Keys and values are trimmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line<'a> {
-    /// What is before the first colon.
+    /// Text before the first colon.
     pub key: &'a [u8],
-    /// What is behind it.
+    /// Text after it.
     pub value: &'a [u8],
-    /// Where the value begins in the text of all reports, in bytes.
+    /// Byte offset of the value in the text of all reports.
     pub offset: usize,
-    /// Whether key and value are escaped.
+    /// `true` if key and value are escaped.
     pub is_escaped: bool,
 }
 
 impl<'a> Line<'a> {
-    /// The key that is meant.
+    /// Returns the unescaped key.
     #[must_use]
     pub fn unescaped_key(&self) -> Cow<'a, [u8]> {
         if self.is_escaped { unescape(self.key).0 } else { Cow::Borrowed(self.key) }
     }
 
-    /// The value that is meant.
+    /// Returns the unescaped value.
     #[must_use]
     pub fn unescaped_value(&self) -> Cow<'a, [u8]> {
         if self.is_escaped { unescape(self.value).0 } else { Cow::Borrowed(self.value) }
     }
 }
 
-/// The lines of a report. Those without a colon are ignored, and counted.
+/// Iterator over the lines of a report. Lines without a colon are skipped and counted.
 #[derive(Clone, Debug)]
 pub struct ReportLines<'a> {
     text: &'a [u8],
     at: usize,
-    /// Of the report.
+    /// Offset of the report.
     offset: usize,
     is_escaped: bool,
-    /// How many lines without a colon there were, and where the first one is in the text of all reports.
+    /// Number of lines without a colon, and the offset of the first one in the text of all reports.
     ignored: Option<(usize, usize)>,
 }
 
 impl ReportLines<'_> {
-    /// Whether keys and values are escaped.
+    /// Returns `true` if keys and values are escaped.
     #[must_use]
     #[inline]
     pub fn is_escaped(&self) -> bool {
         self.is_escaped
     }
 
-    /// How many lines before the next one have no colon, and are ignored for that; and where the first of them
-    /// begins in the text of all reports.
+    /// Returns the number of skipped lines without a colon before the next line, and the offset of the first of
+    /// them in the text of all reports.
     #[must_use]
     pub fn ignored(&self) -> Option<(usize, usize)> {
         self.ignored
@@ -267,7 +268,7 @@ impl<'a> Iterator for ReportLines<'a> {
         loop {
             let rest = self.text.get(self.at..).filter(|rest| !rest.is_empty())?;
             let begin = self.at;
-            // Most keys are short, and a colon comes before the end of the line.
+            // Most keys are short, with a colon before the end of the line.
             let (colon, end) = match memchr::memchr2(b':', b'\n', rest) {
                 Some(at) if rest[at] == b':' => {
                     let behind = &rest[at + 1..];
@@ -294,13 +295,13 @@ impl<'a> Iterator for ReportLines<'a> {
     }
 }
 
-/// Whether a byte at the ends of keys and values does not belong to them.
+/// Returns `true` for bytes that are trimmed from keys and values.
 #[inline]
 const fn is_blank(byte: u8) -> bool {
     byte <= b' '
 }
 
-/// Whether a line is the first one of a report, of any version: no key begins like this.
+/// Returns `true` for the first line of a report, of any version: no key begins like this.
 #[inline]
 fn is_head(line: &[u8]) -> bool {
     line.starts_with(ANY_HEAD) && !line.contains(&b':')
@@ -346,7 +347,7 @@ mod tests {
 
     use super::*;
 
-    /// All that is in a text, in words.
+    /// Returns the contents of a text, in words.
     fn read(text: &str) -> Vec<String> {
         let shown = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let mut words = Vec::new();
@@ -388,7 +389,7 @@ mod tests {
         assert_eq!(read(text), ["6: 1.0", "A=1", "40: 2.0", "A=2"]);
         let text = "a\n\nb: c\n\nX-Trace Report ver 1.0\nA: 1\n\nd\n";
         assert_eq!(read(text), ["0: stray \"a\\n\\nb: c\"", "9: 1.0", "A=1", "38: stray \"d\""]);
-        // A key is no first line.
+        // A key is not a first line.
         let text = "X-Trace Report ver 1.0\nX-Trace Report ver 1.0: 1\n";
         assert_eq!(read(text), ["0: 1.0", "X-Trace Report ver 1.0=1"]);
         assert_eq!(read(""), [""; 0]);
@@ -404,7 +405,7 @@ mod tests {
     fn escaped_reports() {
         let text = "X-Trace Report ver 1.0\nEscaped: 1\nA\\x3A: b\\n\\\\c\nEscaped: 1\n";
         assert_eq!(read(text), ["0: 1.0", "A:=b\\n\\\\c", "Escaped=1"]);
-        // Anywhere else, and with another value, it is a line like any other.
+        // Elsewhere or with another value, it is an ordinary line.
         let text = "X-Trace Report ver 1.0\nEscaped: 2\nA: \\n\n";
         assert_eq!(read(text), ["0: 1.0", "Escaped=2", "A=\\\\n"]);
         let text = "X-Trace Report ver 1.0\nA: \\n\nEscaped: 1\n";

@@ -1,4 +1,4 @@
-//! The rules of reports by name, and where one is broken.
+//! Named rules of reports, and errors at a position.
 
 use core::fmt;
 
@@ -8,7 +8,7 @@ macro_rules! rules {
     ($($variant:ident, $name:literal, $fatal:literal, $statement:literal;)*) => {
         /// A rule of reports.
         ///
-        /// Each has a name that stays as it is, for lists and filters: [`ReportRule::name`].
+        /// Each rule has a stable name, for lists and filters: [`ReportRule::name`].
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum ReportRule {
@@ -16,23 +16,23 @@ macro_rules! rules {
         }
 
         impl ReportRule {
-            /// All of them.
+            /// All rules.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// Its name, in words of small letters with `-` between them.
+            /// Returns the name: lowercase words joined by `-`.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// What it says.
+            /// Returns the text of the rule.
             #[must_use]
             pub const fn statement(self) -> &'static str {
                 match self { $(Self::$variant => $statement,)* }
             }
 
-            /// Whether something of the report is missing because of it; otherwise all is read as if the rule were
-            /// kept.
+            /// Returns `true` if a part of the report is missing because of the error; otherwise everything is
+            /// read as if the rule were kept.
             #[must_use]
             pub const fn is_fatal(self) -> bool {
                 match self { $(Self::$variant => $fatal,)* }
@@ -86,17 +86,17 @@ impl fmt::Display for ReportRule {
     }
 }
 
-/// A broken rule, and where.
+/// A broken rule and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReportFault {
-    /// Which one.
+    /// Broken rule.
     pub rule: ReportRule,
-    /// Offset in bytes from the begin of the text.
+    /// Byte offset in the text.
     pub offset: usize,
-    /// How many bytes from there on are skipped.
+    /// Number of bytes skipped from there on.
     pub skipped: usize,
-    /// What was expected and what was found.
+    /// Expected and found value.
     pub statement: String,
 }
 

@@ -1,6 +1,6 @@
 //! Times of reports.
 
-/// How many nanoseconds the unit of a number is: of one below the first limit seconds, and so on. Each limit is in
+/// Limits of numbers and nanoseconds of their unit: below the first limit, seconds, and so on. Each limit is in
 /// the year 5138 in its unit, and in 1973 in the next one.
 const UNITS: [(u64, u64); 4] = [
     (100_000_000_000, 1_000_000_000),
@@ -9,14 +9,14 @@ const UNITS: [(u64, u64); 4] = [
     (u64::MAX, 1),
 ];
 
-/// The nanoseconds since 1970 that a value of the key `Timestamp` stands for; None if it is no number, or does not
-/// fit 64 bits.
+/// Parses a value of the key `Timestamp`; returns nanoseconds since 1970, or `None` if it is not a number, or
+/// exceeds 64 bits.
 ///
-/// The original libraries write seconds, with milliseconds or more digits behind a point; later ones write the
-/// milliseconds as an integer. Which unit is meant follows from how large the number is, whether it has a point or
-/// not: seconds below 10<sup>11</sup>, milliseconds below 10<sup>14</sup>, microseconds below
-/// 10<sup>17</sup>, nanoseconds from there on. What is in brackets behind the number (`VALUE[LABEL]`) is a
-/// label, and not looked at. Digits beyond nanoseconds are cut off.
+/// The original libraries write seconds, with milliseconds or more digits after a point; later ones write
+/// milliseconds as an integer. The unit is derived from the magnitude, with or without a point: seconds below
+/// 10<sup>11</sup>, milliseconds below 10<sup>14</sup>, microseconds below 10<sup>17</sup>, nanoseconds from
+/// there on. Brackets after the number (`VALUE[LABEL]`) contain a label, which is ignored. Digits beyond
+/// nanoseconds are cut.
 ///
 /// ```
 /// use ichnos_xtrace::report::parse_timestamp;

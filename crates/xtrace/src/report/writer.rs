@@ -9,10 +9,10 @@ use crate::edge::{Edge, EdgeKind};
 use crate::id::OpId;
 use crate::metadata::ValidMetadata;
 
-/// The first line of a report.
+/// First line of a report.
 pub const HEAD: &str = "X-Trace Report ver 1.0";
 
-/// The key of the line that says that keys and values are escaped.
+/// Key of the line that marks escaped keys and values.
 const ESCAPED: &[u8] = b"Escaped";
 
 /// Writes a report: [`HEAD`], then lines of a key, `: ` and a value. Lines end with `\n`.
@@ -24,7 +24,7 @@ const ESCAPED: &[u8] = b"Escaped";
 /// - a backslash is written as `\\`, a line feed as `\n`, a carriage return as `\r`;
 /// - a colon in a key, and a byte up to 0x20 at either end of a key or a value, as `\x` and two digits.
 ///
-/// Without that line, backslashes are what they are.
+/// Without that line, backslashes are literal.
 ///
 /// ```
 /// use ichnos_xtrace::report::ReportWriter;
@@ -50,10 +50,10 @@ pub struct ReportWriter<'b> {
 }
 
 impl<'b> ReportWriter<'b> {
-    /// Begins the report of the operation that metadata name, at the end of a buffer.
+    /// Begins the report of the last operation of metadata, at the end of a buffer.
     ///
-    /// Only what is valid can be reported (section 2.2). [`Edge`](Self::edge)s are up to the caller here; with the
-    /// feature `propagation`, `Context` cares for them.
+    /// Only valid metadata can be reported (section 2.2). The caller has to add [`Edge`](Self::edge)s; with the
+    /// feature `propagation`, `Context` does so.
     #[must_use]
     pub fn new(out: &'b mut Vec<u8>, metadata: &ValidMetadata) -> Self {
         let lines = Lines::begin(out);
@@ -61,7 +61,7 @@ impl<'b> ReportWriter<'b> {
         Self { out, lines }
     }
 
-    /// Begins a report that exists already, all of whose lines are given: even what is no valid report.
+    /// Begins a report from existing lines, even an invalid one.
     #[must_use]
     pub fn of_lines(out: &'b mut Vec<u8>) -> Self {
         let lines = Lines::begin(out);
@@ -73,12 +73,12 @@ impl<'b> ReportWriter<'b> {
         self.lines.edge(self.out, edge);
     }
 
-    /// Writes the time: milliseconds since 1970, as seconds with three digits behind a point.
+    /// Writes the time: milliseconds since 1970, as seconds with three decimals.
     pub fn timestamp_millis(&mut self, millis: u64) {
         self.lines.timestamp_millis(self.out, millis);
     }
 
-    /// Writes the time: nanoseconds since 1970, as seconds with nine digits behind a point.
+    /// Writes the time: nanoseconds since 1970, as seconds with nine decimals.
     pub fn timestamp_nanos(&mut self, nanos: u64) {
         self.lines.timestamp_nanos(self.out, nanos);
     }
@@ -88,16 +88,16 @@ impl<'b> ReportWriter<'b> {
         self.lines.line(self.out, key.as_ref(), value.as_ref());
     }
 
-    /// Writes a line of whatever can be shown.
+    /// Writes a line with a formatted value.
     pub fn display(&mut self, key: impl AsRef<[u8]>, value: impl fmt::Display) {
         self.lines.display(self.out, key.as_ref(), value);
     }
 }
 
-/// The lines of a report that is being written into a buffer.
+/// Lines of a report that is being written into a buffer.
 #[derive(Debug)]
 pub(crate) struct Lines {
-    /// Where the lines behind the first one begin.
+    /// Beginning of the lines after the first one.
     begin: usize,
     is_escaped: bool,
 }
@@ -115,18 +115,18 @@ impl Lines {
         out.push(b'\n');
     }
 
-    /// The line of a new operation: metadata that still have the one before, whose identifier is as long.
+    /// Writes the line of a new operation: metadata with the last operation replaced by one of the same length.
     #[cfg(feature = "propagation")]
     pub(crate) fn operation(&self, out: &mut Vec<u8>, metadata: &ValidMetadata, op: OpId) {
         self.metadata(out, metadata);
         let digits = 2 * op.as_bytes().len();
-        // Behind the flags and the task, and before options and the end of the line.
+        // After the flags and the task, before the options and the end of the line.
         let behind = 2 * (metadata.as_bytes().len() - 1 - metadata.task_id().as_bytes().len()) + 1;
         let begin = out.len() - behind;
         crate::hex::encode(op.as_bytes(), &mut out[begin..begin + digits]);
     }
 
-    /// Without the machinery of formatting, as each event has one.
+    /// Avoids the formatting machinery, as each event has an edge.
     pub(crate) fn edge(&self, out: &mut Vec<u8>, edge: &Edge) {
         out.extend_from_slice(b"Edge: ");
         push_hex(edge.op.as_bytes(), out);
@@ -167,13 +167,13 @@ impl Lines {
 
     pub(crate) fn display(&mut self, out: &mut Vec<u8>, key: &[u8], value: impl fmt::Display) {
         let from = out.len();
-        // What is shown says that it failed: what it wrote so far is the value.
+        // If formatting fails, the value is what was written so far.
         let _ = write!(Append(out), "{value}");
         let length = out.len() - from;
         if !self.is_escaped && !needs_escape(key, true) && !needs_escape(&out[from..], false) {
             out.extend_from_slice(key);
             out.extend_from_slice(b": ");
-            // The value came first, before it was known what it would be.
+            // Move the value after the key.
             out[from..].rotate_left(length);
             out.push(b'\n');
         } else {
@@ -182,7 +182,7 @@ impl Lines {
         }
     }
 
-    /// Escapes what was written so far. None of it needs it but the backslashes.
+    /// Escapes the lines written so far, of which only backslashes need it.
     #[cold]
     fn escape_all(&mut self, out: &mut Vec<u8>) {
         let plain = out.split_off(self.begin);
@@ -198,7 +198,7 @@ impl Lines {
     }
 }
 
-/// Writes a time: seconds, and a fraction of some digits.
+/// Writes a time: seconds, and a fraction with a number of digits.
 fn push_timestamp<const DIGITS: usize>(out: &mut Vec<u8>, seconds: u64, fraction: u32) {
     out.extend_from_slice(b"Timestamp: ");
     // Seconds of 64 bits, the point and at most nine digits.
@@ -227,7 +227,7 @@ fn push_timestamp<const DIGITS: usize>(out: &mut Vec<u8>, seconds: u64, fraction
     out.push(b'\n');
 }
 
-/// Lines as text, if nothing in them must be escaped.
+/// Returns lines as text, if none has to be escaped.
 #[cfg(feature = "propagation")]
 pub(crate) fn plain_lines(lines: &[(alloc::string::String, alloc::string::String)]) -> Option<Vec<u8>> {
     let mut out = Vec::new();
@@ -244,7 +244,7 @@ fn push_hex(bytes: &[u8], out: &mut Vec<u8>) {
     crate::hex::encode(bytes, &mut out[from..]);
 }
 
-/// Whether it is removed from the ends of keys and values.
+/// Returns `true` for bytes that are trimmed from keys and values.
 const fn is_blank(byte: u8) -> bool {
     byte <= b' '
 }
@@ -254,7 +254,7 @@ fn needs_escape(text: &[u8], is_key: bool) -> bool {
     at_end(text.first())
         || at_end(text.last())
         || text.iter().any(|byte| matches!(byte, b'\n' | b'\r') || *byte == b':' && is_key)
-        // A line of somebody else that has this key must not be taken for ours, which comes before it.
+        // Another line with this key must not be read as the mark of this writer, which precedes it.
         || is_key && text == ESCAPED
 }
 

@@ -186,7 +186,7 @@ fn headers_of_both_kinds() {
     let task = "0AF7651916CD43DD8448EB211C80319C00000000";
     assert_eq!(text(&[("traceparent", parent)], both), Some(format!("1B{task}B7AD6B7169203331")));
     assert_eq!(text(&[("traceparent", parent), ("traceparent", parent)], both), None);
-    // What breaks a rule is not there.
+    // Headers that break a rule are ignored.
     for bad in ["", "10CAFEBABE0102030400", "100000000001020304", "X", "2B"] {
         assert_eq!(text(&[("X-Trace", bad)], both), None, "{bad}");
     }

@@ -144,7 +144,7 @@ fn spans_behind_a_server() {
     assert_eq!(server(layer.clone(), None), expected);
     assert_eq!(server(layer.clone(), Some("10CAFEBABE01020304")), expected);
     assert_eq!(server(layer.clone().with_threshold(Severity::DEBUG), None).len(), 5);
-    // What the metadata say counts.
+    // The metadata decide.
     let of_notice = server(layer.clone(), Some("14CAFEBABE0102030403CE0105"));
     assert_eq!(of_notice, ["server receives request", "server sends response"]);
     assert_eq!(server(layer.with_threshold(Severity::DEBUG), Some("10CAFEBABE01020304")), expected);
@@ -190,7 +190,7 @@ fn must_end<T: Send + 'static>(action: impl FnOnce() -> T + Send + 'static) -> T
     receiver.recv_timeout(Duration::from_secs(30)).expect("it ends")
 }
 
-/// What logs while something is done with the context that it would be reported in.
+/// Logs during the use of the context in which it would be reported.
 #[derive(Clone, Default)]
 struct Logs(Collected);
 
@@ -268,7 +268,7 @@ fn reporters_are_not_called_by_what_they_log() {
     assert_eq!((text.matches("Label: ").count(), text.contains("logged")), (3, false));
 }
 
-/// What another thread does with a context is waited for: nothing is left out for that.
+/// Waits while another thread uses a context: no report is skipped.
 #[test]
 fn logs_wait_for_other_threads() {
     let reports = reports(OperationLayer::new, || {
@@ -305,8 +305,8 @@ fn spans_are_entered_at_the_end_of_a_thread() {
     let reports = reports(OperationLayer::new, move || {
         let span = info_span!("work");
         let work = move || {
-            // What is used first is dropped last, where the system keeps an order: what the subscriber itself has
-            // must be there until the end.
+            // On ordered systems, values are dropped in reverse order of their first use: the subscriber's own
+            // values must exist until the end.
             with_default(tracing_subscriber::registry(), || info_span!("other").in_scope(|| ()));
             LAST.set(Some(Last(span.clone(), sender)));
             span.in_scope(|| assert!(SharedContext::current().is_some()));

@@ -20,7 +20,7 @@ use ichnos_xtrace::{Context, Edge, EdgeKind, Metadata, OpId, TaskId, Tracer};
 
 use crate::figure_1;
 
-/// What a report says.
+/// Contents of a report.
 #[derive(Debug)]
 pub(crate) struct Parsed {
     pub(crate) metadata: Metadata,
@@ -165,7 +165,7 @@ fn thresholds_leave_events_out() {
     let labels: Vec<_> = reports.iter().map(Parsed::label).collect();
     assert_eq!(labels, ["error 0", "error 1", "error 2", "error 3"]);
     assert_eq!(reports[3].get("Severity"), Some("3"));
-    // What is left out is not in the way: each follows the one that was reported before.
+    // Skipped events do not matter: each one follows the last reported one.
     assert_eq!(reports[1].edges, [Edge::next(reports[0].metadata.op_id())]);
     // It travels with the metadata.
     let other = Context::of(context.metadata().clone());
@@ -186,10 +186,19 @@ fn thresholds_travel_with_metadata() {
     assert_eq!(option(&context.fork()), Some(vec![6]));
     context.set_threshold(Severity::ALL).unwrap();
     assert_eq!(option(&context), Some(vec![7]));
+    for number in 0..=u8::MAX {
+        context.set_threshold(Severity(number)).unwrap();
+        let sent = match number {
+            0..=7 | 255 => Some(vec![number]),
+            8..=253 => Some(vec![7]),
+            254 => None,
+        };
+        assert_eq!(option(&context), sent, "{number}");
+    }
     context.set_threshold(Severity::UNSET).unwrap();
     assert_eq!(option(&context), None);
     assert_eq!(option(&Context::start_with_threshold(Severity::UNSET)), None);
-    // Where nothing is said, each program decides.
+    // Without a threshold, each program decides.
     let quiet = Tracer::new(()).with_threshold(Severity::ERROR);
     assert!(!context.reports(&quiet, Severity::WARNING) && context.reports(&Tracer::new(()), Severity::INFO));
     let told = Context::start_with_threshold(Severity::DEBUG);
@@ -516,7 +525,7 @@ fn contexts_are_used_at_the_end_of_a_thread() {
     let tracer = Arc::new(tracer);
     let (sender, receiver) = mpsc::channel();
     let work = move || {
-        // What is used first is dropped last, where the system keeps an order.
+        // On ordered systems, values are dropped in reverse order of their first use.
         LAST.set(None);
         let mut context = Context::start();
         context.event(&tracer, "first").send().unwrap();
@@ -593,7 +602,7 @@ fn spawned_futures_take_the_context_along() {
     let entered = Context::start().enter();
     let event = |label| entered.context().with(|context| context.event(&tracer, label).send().unwrap());
     event("begin");
-    // That of the call counts, wherever the future is polled.
+    // The context of the call counts, wherever the future is polled.
     let (current, fork) = (work("current").in_current_context(), work("fork").in_forked_context());
     drop(Context::start().enter());
     spawn(fork);

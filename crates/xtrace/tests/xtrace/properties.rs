@@ -1,4 +1,4 @@
-//! What holds for all metadata, and for all bytes.
+//! Properties of all metadata, and of all bytes.
 
 use ichnos_testing::{Random, cases};
 use ichnos_xtrace::dialect::{TraceParent, TraceState, Version2, WithState};
@@ -152,7 +152,7 @@ fn any_bytes_do_no_harm() {
         assert_eq!(lenient, Metadata::parse_bytes_with(&bytes, Mode::Lenient));
         if let Ok(lenient) = lenient {
             assert_eq!(Metadata::parse_lenient(text.as_bytes()), lenient);
-            // What the original library has, it can read again, and keeps.
+            // The original library can read its own results again, unchanged.
             assert_eq!(Metadata::parse_bytes_with(lenient.as_bytes(), Mode::Lenient), Ok(lenient));
         } else {
             assert!(strict.is_err());

@@ -2,7 +2,7 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -33,13 +33,15 @@ enum Kind {
     Short(usize),
     /// It accepts connections, and closes them at once, for so many times.
     Full(usize),
+    /// It accepts connections, and closes them when something comes, for so many times: a proxy before a collector that
+    /// is not there yet.
+    Late(usize),
 }
 
 /// A collector in this process.
 struct Server {
     address: SocketAddr,
     reports: Arc<Mutex<Vec<String>>>,
-    connections: Arc<AtomicUsize>,
     /// The connection that is served.
     stream: Arc<Mutex<Option<TcpStream>>>,
     is_over: Arc<AtomicBool>,
@@ -55,31 +57,31 @@ impl Server {
         let listener = TcpListener::bind(address).unwrap();
         let address = listener.local_addr().unwrap();
         let reports = Arc::new(Mutex::new(Vec::new()));
-        let connections = Arc::new(AtomicUsize::new(0));
         let stream = Arc::new(Mutex::new(None));
         let is_over = Arc::new(AtomicBool::new(false));
         let work = {
-            let (reports, connections) = (Arc::clone(&reports), Arc::clone(&connections));
+            let reports = Arc::clone(&reports);
             let (served, is_over) = (Arc::clone(&stream), Arc::clone(&is_over));
             move || {
-                for stream in listener.incoming() {
+                for (count, stream) in listener.incoming().enumerate() {
                     let stream = stream.unwrap();
                     *served.lock().unwrap() = Some(stream.try_clone().unwrap());
                     if is_over.load(Ordering::SeqCst) {
                         break;
                     }
-                    let count = connections.fetch_add(1, Ordering::SeqCst);
-                    if !matches!(kind, Kind::Full(times) if count < times) {
-                        // An error is the end of a connection.
-                        let _ = serve(stream, kind, &reports);
-                    }
+                    // An error is the end of a connection.
+                    let _ = match kind {
+                        Kind::Full(times) if count < times => Ok(()),
+                        Kind::Late(times) if count < times => (&stream).read(&mut [0; 4]).map(drop),
+                        _ => serve(stream, kind, &reports),
+                    };
                     if let Some(stream) = served.lock().unwrap().take() {
                         let _ = stream.shutdown(Shutdown::Both);
                     }
                 }
             }
         };
-        Self { address, reports, connections, stream, is_over, thread: Some(thread::spawn(work)) }
+        Self { address, reports, stream, is_over, thread: Some(thread::spawn(work)) }
     }
 
     fn address(&self) -> String {
@@ -134,8 +136,12 @@ fn reports_are_acknowledged() {
     for label in ["one", "two"] {
         assert!(context.event(&tracer, label).send().unwrap());
     }
-    reporter.report(b"no report").unwrap();
     assert!(reporter.report(&[b'x'; 70_000]).is_err());
+    reporter.flush(LONG).unwrap();
+    reporter.report(b"no report").unwrap();
+    let error = reporter.flush(LONG).unwrap_err();
+    assert_eq!((error.kind(), error.to_string()), (ErrorKind::Other, "1 report was refused".to_owned()));
+    // Each is said once.
     reporter.flush(LONG).unwrap();
     let counts = reporter.counts();
     assert_eq!((counts.taken, counts.acknowledged, counts.refused, counts.waiting), (3, 2, 1, 0));
@@ -145,6 +151,7 @@ fn reports_are_acknowledged() {
     // Nothing is taken after the end.
     let counts = reporter.shut_down(LONG);
     assert_eq!(counts.abandoned, 0);
+    reporter.flush(LONG).unwrap();
     assert_eq!(reporter.report(b"late").unwrap_err().kind(), ErrorKind::NotConnected);
     assert_eq!(reporter.counts().dropped, 1);
 }
@@ -168,6 +175,9 @@ fn collectors_come_and_go() {
     }
     let counts = reporter.shut_down(Duration::from_millis(100));
     assert_eq!((counts.acknowledged, counts.abandoned, counts.waiting), (3, 1, 0));
+    let error = reporter.flush(LONG).unwrap_err();
+    let text = "1 report was abandoned when the reporter was shut down";
+    assert_eq!((error.kind(), error.to_string()), (ErrorKind::Other, text.to_owned()));
     assert_eq!((counts.connections, counts.refused, counts.sent), (3, 0, 0));
 }
 
@@ -258,16 +268,32 @@ fn historical_collectors() {
     assert_eq!(server.reports().len(), 2);
 }
 
-/// A collector that has no room for a connection is none that does not answer questions.
+/// A collector that has no room for a connection, and a proxy before one that is not there yet, are asked again, even if
+/// they were taken for a historical collector: from their first answer on, each report is acknowledged.
 #[test]
 fn collectors_that_are_full() {
-    let server = Server::start(Kind::Full(6));
-    let reporter = QueuedReporter::start(server.address()).unwrap();
-    reporter.report(b"report").unwrap();
-    reporter.flush(LONG).unwrap();
-    let counts = reporter.counts();
-    assert_eq!((counts.sent, counts.acknowledged), (0, 1), "{counts:?}");
-    assert_eq!(server.connections.load(Ordering::SeqCst), 7);
+    // To machines that are busy, the first kind may look like the second one, which looks like a historical collector.
+    for kind in [Kind::Full(6), Kind::Late(4)] {
+        let server = Server::start(kind);
+        let reporter = QueuedReporter::start(server.address()).unwrap();
+        let begin = Instant::now();
+        while reporter.counts().acknowledged == 0 {
+            assert!(begin.elapsed() < LONG, "{:?}", reporter.counts());
+            reporter.report(b"early").unwrap();
+            reporter.flush(LONG).unwrap();
+        }
+        let lost = reporter.counts().sent;
+        assert!(kind != Kind::Late(4) || lost > 0);
+        for number in 0..100 {
+            reporter.report(format!("report {number}").as_bytes()).unwrap();
+        }
+        reporter.flush(LONG).unwrap();
+        let counts = reporter.counts();
+        assert_eq!((counts.sent, counts.refused, counts.taken), (lost, 0, lost + counts.acknowledged));
+        // Where it asks, it loses nothing.
+        assert!(server.reports().ends_with(&[99].map(|number| format!("report {number}"))));
+        assert_eq!(server.reports().len() as u64, counts.acknowledged);
+    }
 }
 
 /// A report for which the collector closes the connection is found, and costs no other where reports are acknowledged.
@@ -284,17 +310,18 @@ fn reports_that_collectors_do_not_accept() {
         for number in 0..200 {
             reporter.report(report(number).as_bytes()).unwrap();
         }
-        reporter.flush(LONG).unwrap();
+        let flushed = reporter.flush(LONG);
         let counts = reporter.counts();
+        assert_eq!(flushed.is_err(), counts.refused > 0, "{counts:?}");
         assert_eq!((counts.taken, counts.waiting), (200, 0), "{counts:?}");
         if acknowledgements == Acknowledgements::Never {
-            // Those of a connection that breaks are lost, and none blocks those behind it.
+            // Reports of a broken connection are lost, but do not block later ones.
             assert_eq!((counts.acknowledged, counts.sent + counts.refused), (0, 200), "{counts:?}");
             continue;
         }
         assert_eq!((counts.acknowledged, counts.refused, counts.sent), (199, 1, 0), "{counts:?}");
         assert!(counts.sent_again > 0, "{counts:?}");
-        // What was sent again is there more than once.
+        // Reports that were sent again are there more than once.
         let mut reports = server.reports();
         reports.sort();
         reports.dedup();

@@ -85,7 +85,7 @@ impl Visitor for Values {
     }
 }
 
-/// What all cursors give, in words: of an event its time, its contexts and its lines.
+/// Describes the messages of all cursors: for an event its time, its contexts and its lines.
 fn words(trace: &dyn TraceInput, window: Window) -> Vec<String> {
     let mut found = Vec::new();
     for mut cursor in trace.cursors(window) {
@@ -116,7 +116,7 @@ fn words(trace: &dyn TraceInput, window: Window) -> Vec<String> {
     found
 }
 
-/// What is in a text, also if it does not begin with a report.
+/// Describes a text, even if it does not begin with a report.
 fn read(text: &str, check: bool) -> Vec<String> {
     let mut options = options(check);
     options.force = true;
@@ -307,7 +307,7 @@ fn rules_are_told() {
         "-;;; Label=\\\\q".to_owned(),
     ];
     assert_eq!(read(&text, true), expected);
-    // Those that matter are reported in any case.
+    // Fatal ones are always reported.
     let is_told = |word: &&String| {
         let name = word.split(' ').next().unwrap();
         ReportRule::ALL.iter().all(|rule| rule.name() != name || rule.is_fatal())
@@ -518,7 +518,7 @@ fn files_of_directories() {
         assert!(!XTrace.probe(&tree(others), &options(false)));
     }
 
-    // What is asked for is read, though it does not look like it.
+    // A requested file is read even if it is not recognised.
     let mut forced = options(false);
     forced.force = true;
     let text = [b"a stray line\n\n", report].concat();

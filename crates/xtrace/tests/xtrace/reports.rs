@@ -39,7 +39,7 @@ fn of_json(json: &[u8]) -> (Vec<Lines>, Vec<usize>) {
     let (mut reports, mut buffer) = (JsonReports::new(), LineBuffer::default());
     let mut before = 0;
     while let Some(result) = reports.next(json, &mut buffer) {
-        // What is left behind is never looked at again, and something is each time.
+        // Each step makes progress, and never goes back.
         assert!(reports.offset() > before || reports.offset() == json.len());
         match result {
             Ok(()) => all.push(of_buffer(&buffer)),
@@ -269,7 +269,7 @@ fn json_that_is_damaged() {
         let (reports, faults) = of_json(json.as_bytes());
         (reports.len(), faults)
     };
-    // What is lost is a report, not those behind it.
+    // One report is lost, but none of the following ones.
     let all = format!("[{report},{report},{report}]");
     assert_eq!(lines(&all), (3, vec![]));
     for damaged in [
@@ -320,7 +320,7 @@ fn values_in_json() {
     assert!(JsonReports::recognise(whole) && JsonReports::recognise(&whole[..80]));
 }
 
-/// What the example writes is the file that is made with it.
+/// The example's output is the file generated with it.
 #[path = "../../examples/hello_reports.rs"]
 #[allow(unreachable_pub)]
 mod hello_reports;

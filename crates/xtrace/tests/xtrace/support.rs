@@ -1,4 +1,4 @@
-//! What the tests share: where recorded data are, the tables of the document, and random metadata.
+//! Helpers of the tests: recorded data, tables of the document, and random metadata.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

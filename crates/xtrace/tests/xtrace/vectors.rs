@@ -1,4 +1,4 @@
-//! What the original C++ library made of 58 texts, compared with this crate.
+//! Results of the original C++ library for 58 texts, compared with this crate.
 
 use std::fs;
 
@@ -27,7 +27,7 @@ fn vectors() -> Option<Vec<Vector>> {
     Some(vectors.collect())
 }
 
-/// What the original library would print.
+/// Returns the output of the original library.
 fn print(metadata: &Metadata) -> String {
     let borrowed = metadata.as_ref();
     // It counts each byte of padding as an option.
@@ -75,7 +75,7 @@ fn severities_keep_three_bits() {
         ("14CAFEBABE0102030405CE010A00CE", "14CAFEBABE0102030405CE01020000"),
         ("0CCAFEBABE010203040506070803CE010E", "1CCAFEBABE010203040506070803CE0106"),
         ("04CAFEBABE0102030403CE01F0", "04CAFEBABE0102030403CE0100"),
-        // What only looks like one is kept.
+        // Options that only look similar are kept.
         ("14CAFEBABE01020304060704CE01FFFF", "14CAFEBABE01020304060704CE01FFFF"),
     ] {
         assert_eq!(Metadata::parse_lenient(text.as_bytes()).to_string(), written, "{text}");
@@ -85,7 +85,7 @@ fn severities_keep_three_bits() {
     assert_eq!(strict.to_string(), "14CAFEBABE0102030403CE010F");
 }
 
-/// What the original library makes of a text in one word or two.
+/// Describes the original library's result for a text in one or two words.
 fn by_library(printed: Option<&str>) -> String {
     let Some(printed) = printed else { return "aborted".to_owned() };
     let repacked = printed.split_once("repack=").unwrap().1;

@@ -1,4 +1,4 @@
-//! Attributes that say what CTF 1.8 had properties for.
+//! Attributes that replace properties of CTF 1.8.
 
 use ichnos_model::{Attributes, Value};
 
@@ -29,7 +29,7 @@ fn find<'a>(attributes: &'a Attributes, name: &str) -> Option<&'a Value> {
     NAMESPACES.iter().find_map(|namespace| attributes.get(namespace)?.get(name))
 }
 
-/// The log level that attributes name, as the number that LTTng gives it.
+/// Returns the log level in attributes, as LTTng's number.
 pub(in crate::metadata) fn log_level(attributes: &Attributes) -> Option<i64> {
     match find(attributes, "log-level")? {
         Value::Integer(level) => i64::try_from(*level).ok(),
@@ -49,7 +49,7 @@ pub(in crate::metadata) fn log_level(attributes: &Attributes) -> Option<i64> {
     }
 }
 
-/// The EMF URI that attributes hold.
+/// Returns the EMF URI in attributes.
 pub(in crate::metadata) fn emf_uri(attributes: &Attributes) -> Option<String> {
     find(attributes, "emf-uri")?.as_text().map(str::to_owned)
 }

@@ -20,16 +20,15 @@ use super::text::{Json, Node};
 use super::vocabulary::Vocabulary;
 use crate::metadata::{Problems, memory};
 
-/// Depth of field classes beyond which nothing is read, whatever the limits say: the classes
-/// are walked on a stack.
+/// Hard limit of the depth of field classes, regardless of the configured limits: walking them is recursive.
 pub(super) const DEEPEST: u32 = 256;
 
-/// A field class that has a name.
+/// Named field class.
 struct Alias {
     class: Arc<FieldClass>,
-    /// How many field classes it consists of.
+    /// Number of field classes that it consists of.
     classes: u64,
-    /// How deep they nest.
+    /// Nesting depth.
     depth: u32,
 }
 
@@ -66,7 +65,7 @@ impl<'a> ClassReader<'a> {
         }
     }
 
-    /// Says once that a release candidate of SPEC-2.0 wrote this.
+    /// Reports once that a release candidate of SPEC-2.0 wrote this.
     pub(super) fn note_release_candidate(&mut self, position: TextPosition) {
         if !self.release_candidate {
             self.release_candidate = true;
@@ -75,7 +74,7 @@ impl<'a> ClassReader<'a> {
         }
     }
 
-    /// Attributes and extensions of an object.
+    /// Reads attributes and extensions of an object.
     pub(super) fn extras(&mut self, object: &mut Object<'_>) -> ichnos_model::Attributes {
         let found = object.get(self.vocabulary.attributes()).or_else(|| {
             // Release candidates kept the property of PROP-2.0.
@@ -93,8 +92,7 @@ impl<'a> ClassReader<'a> {
         attributes
     }
 
-    /// CTF2-SPEC-2.0, "Extensions": one that is used must be declared. One that is declared was
-    /// refused in the preamble already.
+    /// CTF2-SPEC-2.0, "Extensions": extensions must be declared. The preamble already refused declared ones.
     fn extensions_of(&mut self, node: &Node) {
         let Some(namespaces) = super::object::properties(node, self.problems) else { return };
         for namespace in namespaces {
@@ -117,9 +115,8 @@ impl<'a> ClassReader<'a> {
         }
     }
 
-    /// A field class alias fragment gives `class` a name (CTF2-SPEC-2.0, "Field class alias
-    /// fragment"). A name whose class is wrong is known all the same, so that its uses are not
-    /// wrong as well.
+    /// Adds a field class alias (CTF2-SPEC-2.0, "Field class alias fragment"). A name whose class is invalid
+    /// is known all the same, so that its uses are not reported as well.
     pub(super) fn add_alias(&mut self, name: &Node, class: Option<&Node>) {
         let Some(text) = text(name, self.problems) else {
             if let Some(class) = class {
@@ -128,7 +125,7 @@ impl<'a> ClassReader<'a> {
             return;
         };
         if self.aliases.contains_key(text) {
-            self.problems.error(name.position, format!("there already is a field class alias `{text}`"));
+            self.problems.error(name.position, format!("duplicate field class alias `{text}`"));
             return;
         }
         self.problems.enter(format!("field class alias `{text}`"));
@@ -139,7 +136,7 @@ impl<'a> ClassReader<'a> {
         self.aliases.insert(text.to_owned(), alias);
     }
 
-    /// A class that is in no scope yet.
+    /// Reads a class that is in no scope yet.
     fn unscoped(&mut self, node: &Node) -> Option<Alias> {
         let before = std::mem::take(&mut self.classes);
         self.scope = None;
@@ -150,7 +147,7 @@ impl<'a> ClassReader<'a> {
         class.map(|class| Alias { class, classes, depth: self.deepest })
     }
 
-    /// The class of a root field: a structure.
+    /// Reads the class of a root field: a structure.
     pub(super) fn root(&mut self, node: &Node, scope: Scope, what: &str) -> Option<Arc<FieldClass>> {
         self.problems.enter(what);
         self.scope = Some(scope);
@@ -182,7 +179,7 @@ impl<'a> ClassReader<'a> {
         true
     }
 
-    /// A field class: an object, or in SPEC-2.0 the name of an alias.
+    /// Reads a field class: an object, or in SPEC-2.0 the name of an alias.
     pub(super) fn class(&mut self, node: &Node) -> Option<Arc<FieldClass>> {
         if self.depth >= self.limits.depth.min(DEEPEST) {
             let message = format!("field classes nest deeper than {} levels, the limit", self.depth);
@@ -215,7 +212,10 @@ impl<'a> ClassReader<'a> {
 
     fn aliased(&mut self, name: &str, position: TextPosition) -> Option<Arc<FieldClass>> {
         let Some(alias) = self.aliases.get(name) else {
-            self.problems.error(position, format!("there is no field class alias `{name}` before this"));
+            self.problems.error(
+                position,
+                format!("unknown field class alias `{name}`: no earlier fragment declares it"),
+            );
             return None;
         };
         let alias = alias.as_ref()?;
@@ -240,7 +240,7 @@ impl<'a> ClassReader<'a> {
         let name = text(type_node, self.problems)?;
         let Some(type_name) = TYPES.iter().find(|(known, _)| *known == name) else {
             let names: Vec<&str> = TYPES.iter().filter(|t| self.has_type(t.1)).map(|t| t.0).collect();
-            let error = Diagnostic::error(type_node.position, "no such type of field class");
+            let error = Diagnostic::error(type_node.position, "unknown field class type");
             self.problems.add(error.expected(listed(&names), type_node.describe()));
             return None;
         };
@@ -262,7 +262,7 @@ impl<'a> ClassReader<'a> {
         Some(FieldClass { roles, attributes, declared_at, ..FieldClass::new(kind?) })
     }
 
-    /// Whether the document that is followed has a type.
+    /// Returns `true` if the document of this dialect has a type.
     fn has_type(&self, name: Type) -> bool {
         match name {
             Type::Enumeration { .. } | Type::VariableEnumeration { .. } | Type::VariableBitArray => {
@@ -273,7 +273,7 @@ impl<'a> ClassReader<'a> {
         }
     }
 
-    /// PROP-2.0 lets every class have roles, if only to be refused by what each demands.
+    /// PROP-2.0 allows roles on every class, if only to be refused by the requirements of each.
     fn roles(&mut self, name: Type, kind: Option<&FieldKind>, object: &mut Object<'_>) -> Roles {
         let may = self.vocabulary == Vocabulary::Prop2
             || matches!(
@@ -400,8 +400,8 @@ impl<'a> ClassReader<'a> {
         })
     }
 
-    /// CTF2-PROP-2.0 gives the type of dynamic-length strings as `static-length-string` once: the
-    /// length field location decides which is meant.
+    /// CTF2-PROP-2.0 writes the type of dynamic-length strings as `static-length-string` once: the length
+    /// field location decides.
     fn static_string(&mut self, object: &mut Object<'_>) -> Option<FieldKind> {
         let dynamic = object.has("length-field-location") && !object.has("length");
         if dynamic && self.vocabulary == Vocabulary::Prop2 {
@@ -417,8 +417,7 @@ impl<'a> ClassReader<'a> {
         Some(FieldKind::String { encoding: encoding?, length: StringLength::Static(length?), alignment: 8 })
     }
 
-    /// The layout that all fixed-length classes share (CTF2-SPEC-2.0, "Fixed-length bit array
-    /// field class").
+    /// Reads the layout of a fixed-length class (CTF2-SPEC-2.0, "Fixed-length bit array field class").
     fn bits(&mut self, object: &mut Object<'_>) -> Option<BitField> {
         let length = object.require("length", self.problems).and_then(|node| {
             let length = positive(node, self.problems)?;
@@ -458,8 +457,8 @@ impl<'a> ClassReader<'a> {
         }
     }
 
-    /// What integers share (CTF2-SPEC-2.0, "Abstract integer field class"). Enumerations of
-    /// PROP-2.0 must have mappings and at least one.
+    /// Reads the properties that integers share (CTF2-SPEC-2.0, "Abstract integer field class"). Enumerations
+    /// of PROP-2.0 must have at least one mapping.
     fn integer(
         &mut self,
         signed: bool,
@@ -501,7 +500,7 @@ impl<'a> ClassReader<'a> {
         })
     }
 
-    /// Flags of a bit map: at least one, of bit indexes.
+    /// Reads the flags of a bit map: at least one, of bit indexes.
     fn flags(&mut self, node: &Node) -> Option<ichnos_model::Mappings> {
         let flags = flags(node, self.problems)?;
         if flags.is_empty() {
@@ -582,7 +581,7 @@ impl<'a> ClassReader<'a> {
         let name = object.require("name", self.problems).and_then(|node| {
             let name = text(node, self.problems)?;
             if !names.insert(name) {
-                self.problems.error(node.position, format!("there already is a member `{name}`"));
+                self.problems.error(node.position, format!("duplicate member `{name}`"));
                 return None;
             }
             Some(name)
@@ -641,7 +640,7 @@ impl<'a> ClassReader<'a> {
                 if let Some(name) = name
                     && !names.insert(name)
                 {
-                    self.problems.error(node.position, format!("there already is an option `{name}`"));
+                    self.problems.error(node.position, format!("duplicate option `{name}`"));
                 }
                 Some(name)
             }
@@ -665,7 +664,7 @@ impl<'a> ClassReader<'a> {
     }
 }
 
-/// One of several names.
+/// Reads one of several names.
 fn choice<T: Copy>(node: &Node, choices: &[(&str, T)], problems: &mut Problems) -> Option<T> {
     let name = text(node, problems)?;
     let found = choices.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
@@ -676,7 +675,7 @@ fn choice<T: Copy>(node: &Node, choices: &[(&str, T)], problems: &mut Problems) 
     found
 }
 
-/// The types of field classes of both documents.
+/// Types of field classes of both documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Type {
     BitArray,

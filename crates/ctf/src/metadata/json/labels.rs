@@ -1,4 +1,4 @@
-//! The names of an integer's values, with bounds of any size.
+//! Names of an integer's values, with bounds of any size.
 
 use std::sync::Arc;
 
@@ -7,26 +7,26 @@ use ichnos_model::{IntegerRange, Mappings, MappingsBuilder, TextPosition, WideIn
 use super::text::Node;
 use crate::metadata::{Problems, memory};
 
-/// Names of values, one after the other.
+/// Collects names of values one after the other.
 pub(super) struct Labels {
-    /// Whether the integers are: others cannot be below 0.
+    /// `true` if the integers are signed: others cannot be below 0.
     signed: bool,
     mappings: MappingsBuilder,
     wide: Vec<WideRange>,
 }
 
 impl Labels {
-    /// No names yet.
+    /// Creates an empty list.
     pub(super) fn new(signed: bool) -> Self {
         Self { signed, mappings: MappingsBuilder::default(), wide: Vec::new() }
     }
 
-    /// Begins a name: the ranges that follow are its ones. False if there is no room for it.
+    /// Begins a name, to which the next ranges belong. Returns `false` if there is no room for it.
     pub(super) fn begin(&mut self, name: &str, position: TextPosition, problems: &mut Problems) -> bool {
         problems.charge(memory::of_label(name, 0), position) && self.mappings.add_name(name)
     }
 
-    /// Adds a range that is written at a node; false if its bounds are not in order.
+    /// Adds a range that is written at a node. Returns `false` if its bounds are not in order.
     pub(super) fn add(&mut self, lower: i128, upper: i128, node: &Node, problems: &mut Problems) -> bool {
         if !are_in_order(&lower, &upper, node, problems) {
             return false;
@@ -55,9 +55,9 @@ impl Labels {
         if range.lower.clamped() < 0 && !self.signed {
             negative(format_args!("{range}"), node, problems);
         }
-        // What an `i128` can be of it is found without a look at the wide ones.
+        // The part that fits an `i128` is found without the wide ranges.
         let narrow = IntegerRange { lower: range.lower.clamped(), upper: range.upper.clamped() };
-        // One of both bounds is none: if the other one is, the range has it, be it the last one there is.
+        // If one bound is an `i128`, the range contains it, even if it is the last possible one.
         let has_narrow = range.lower.as_i128().is_some() || range.upper.as_i128().is_some();
         if (has_narrow || narrow.lower != narrow.upper) && !self.push(narrow, node, problems) {
             return false;
@@ -77,7 +77,7 @@ impl Labels {
         true
     }
 
-    /// All names, and the ranges beyond those of an `i128`.
+    /// Returns all names, and the ranges beyond those of an `i128`.
     pub(super) fn finish(self) -> (Mappings, Option<Arc<Vec<WideRange>>>) {
         (self.mappings.finish(), (!self.wide.is_empty()).then(|| Arc::new(self.wide)))
     }
@@ -97,7 +97,7 @@ pub(super) fn are_in_order<T: PartialOrd + std::fmt::Display>(
     lower <= upper
 }
 
-/// Such a range says nothing wrong of the values that there are: it is reported as a warning.
+/// Reports such a range as a warning: it is harmless for the possible values.
 fn negative(range: std::fmt::Arguments<'_>, node: &Node, problems: &mut Problems) {
     problems.warning(node.position, format!("the range {range} of an unsigned integer begins below 0"));
 }

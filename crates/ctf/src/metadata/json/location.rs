@@ -12,7 +12,7 @@ use super::text::{Json, Node};
 use super::vocabulary::Vocabulary;
 use crate::metadata::{Problems, memory};
 
-/// Reads a field location; `within` is the scope of the class that has it, where that is known.
+/// Reads a field location; `within` is the scope of the class that has it, if known.
 pub(super) fn field_location(
     node: &Node,
     within: Option<Scope>,
@@ -25,12 +25,12 @@ pub(super) fn field_location(
     }
 }
 
-/// A scope by its name; it must not be decoded after the one that needs it.
+/// Reads the name of a scope, which must not be decoded after the one that refers to it.
 fn scope(node: &Node, within: Option<Scope>, problems: &mut Problems) -> Option<Scope> {
     let name = text(node, problems)?;
     let Some(scope) = Scope::from_name(name) else {
         let names = Scope::DECODED.map(Scope::name);
-        let error = Diagnostic::error(node.position, "no such scope");
+        let error = Diagnostic::error(node.position, "unknown scope");
         problems.add(error.expected(listed(&names), node.describe()));
         return None;
     };
@@ -117,8 +117,8 @@ fn prop2(node: &Node, within: Option<Scope>, problems: &mut Problems) -> Option<
     })
 }
 
-/// An integer range set (CTF2-PROP-2.0 and CTF2-SPEC-2.0, "Integer range set"): an array of at
-/// least one pair of bounds.
+/// Reads an integer range set (CTF2-PROP-2.0 and CTF2-SPEC-2.0, "Integer range set"): an array of at least
+/// one pair of bounds.
 pub(super) fn range_set(node: &Node, problems: &mut Problems) -> Option<RangeSet> {
     let elements = array(node, problems)?;
     if elements.is_empty() {
@@ -141,7 +141,7 @@ fn range(node: &Node, problems: &mut Problems) -> Option<IntegerRange> {
     are_in_order(&lower, &upper, node, problems).then_some(IntegerRange { lower, upper })
 }
 
-/// Flags of a bit map (CTF2-SPEC-2.0, "Fixed-length bit map").
+/// Reads the flags of a bit map (CTF2-SPEC-2.0, "Fixed-length bit map").
 pub(super) fn flags(node: &Node, problems: &mut Problems) -> Option<Mappings> {
     let properties = properties(node, problems)?;
     refuse_duplicates(properties, problems);
@@ -159,7 +159,7 @@ pub(super) fn flags(node: &Node, problems: &mut Problems) -> Option<Mappings> {
     (flags.len() == properties.len()).then(|| flags.finish())
 }
 
-/// Mappings of an integer (CTF2-PROP-2.0, "Enumeration field class mappings"; CTF2-SPEC-2.0,
+/// Reads the mappings of an integer (CTF2-PROP-2.0, "Enumeration field class mappings"; CTF2-SPEC-2.0,
 /// "Abstract integer field class"). Their bounds may have as many bits as integers.
 pub(super) fn mappings(
     node: &Node,
@@ -180,7 +180,7 @@ pub(super) fn mappings(
     are_right.then_some(labels)
 }
 
-/// Adds the ranges of one mapping; false if one of them is wrong.
+/// Adds the ranges of one mapping. Returns `false` if one of them is invalid.
 fn mapping(labels: &mut Labels, node: &Node, limits: &Limits, problems: &mut Problems) -> bool {
     let Some(elements) = array(node, problems) else { return false };
     if elements.is_empty() {
@@ -210,8 +210,8 @@ fn mapping(labels: &mut Labels, node: &Node, limits: &Limits, problems: &mut Pro
     are_right
 }
 
-/// Finds the first set, in the order of their lower bounds, that has a value in common with
-/// another one: its index. Sorted, because input decides how many there are.
+/// Returns the index of the first set, in the order of their lower bounds, that has a value in common with
+/// another one. Sorted, because the input determines the number of sets.
 pub(super) fn first_overlap(sets: &[RangeSet]) -> Option<usize> {
     let mut ranges: Vec<(IntegerRange, usize)> = sets
         .iter()
@@ -225,7 +225,7 @@ pub(super) fn first_overlap(sets: &[RangeSet]) -> Option<usize> {
             Some((last, other)) if last.upper >= range.lower && other != index => {
                 return Some(index.max(other));
             }
-            // Of two ranges of one set the one that reaches farther is the one to remember.
+            // Of two ranges of one set, the one with the larger upper bound matters.
             Some((last, _)) if last.upper >= range.upper => {}
             _ => before = Some((range, index)),
         }

@@ -6,8 +6,7 @@
 //!   -> prop1 (fragments of PROP-1.0: field_type, field_path, tag)
 //! ```
 //!
-//! Every reader goes on after a problem: it leaves out what cannot be read and does not report
-//! what only follows from that.
+//! Every reader continues after a problem: it drops unreadable parts, but does not report their consequences.
 
 pub(super) mod attributes;
 mod aux_stream;
@@ -32,7 +31,7 @@ pub use spec2::parse_spec2;
 
 use super::Dialect;
 
-/// Recognises the JSON dialect by how a text begins; None if it is none of them.
+/// Recognizes the JSON dialect by the beginning of a text. Returns `None` for any other text.
 ///
 /// * `[` and a string: PROP-1.0, whose array begins with the string "CTF 2".
 /// * `[` otherwise: PROP-2.0, an array of fragments.
@@ -58,7 +57,7 @@ pub fn recognise(text: &[u8]) -> Option<Dialect> {
     }
 }
 
-/// The value that a text is in JSON; None if it is not.
+/// Returns the JSON value of a text, or `None` if it is invalid.
 pub(crate) fn value_of_text(text: &str, limits: &ichnos_model::Limits) -> Option<ichnos_model::Value> {
     let mut problems = crate::metadata::Problems::new(limits);
     let node = text::single_value(text.as_bytes(), limits, &mut problems)?;

@@ -1,4 +1,4 @@
-//! Checked access to JSON values: what is not as expected becomes a problem with its position.
+//! Checked access to JSON values: unexpected values become problems with their positions.
 
 use ichnos_model::{Attributes, Diagnostic, TextPosition, WideInteger};
 
@@ -6,25 +6,25 @@ use super::text::{Json, Node, Property, shortened};
 use crate::metadata::name_index::NameIndex;
 use crate::metadata::{Problems, memory};
 
-/// Reports a value that is not what it must be.
+/// Reports an invalid value.
 pub(super) fn refuse(node: &Node, expected: impl Into<String>, problems: &mut Problems) {
     problems.add(wrong(node, expected));
 }
 
-/// Reports a number of bits that is more than a limit allows.
+/// Reports a number of bits that exceeds a limit.
 pub(super) fn refuse_at_limit(node: &Node, most: u64, limit: &'static str, problems: &mut Problems) {
     problems.add(wrong(node, format!("at most {most} bits, the limit")).limit(limit));
 }
 
 fn wrong(node: &Node, expected: impl Into<String>) -> Diagnostic {
     let message = match &node.property {
-        Some(name) => format!("the property `{}` is not what it must be", shortened(name)),
-        None => "a value is not what it must be".to_owned(),
+        Some(name) => format!("invalid property `{}`", shortened(name)),
+        None => "invalid value".to_owned(),
     };
     Diagnostic::error(node.position, message).expected(expected, node.describe())
 }
 
-/// Names for a message: "`a`, `b` or `c`".
+/// Joins names for a message: "`a`, `b` or `c`".
 pub(super) fn listed(names: &[&str]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     match quoted.split_last() {
@@ -34,7 +34,7 @@ pub(super) fn listed(names: &[&str]) -> String {
     }
 }
 
-/// The text of a string.
+/// Reads the text of a string.
 pub(super) fn text<'n>(node: &'n Node, problems: &mut Problems) -> Option<&'n str> {
     let text = node.as_text();
     if text.is_none() {
@@ -43,7 +43,7 @@ pub(super) fn text<'n>(node: &'n Node, problems: &mut Problems) -> Option<&'n st
     text
 }
 
-/// A boolean.
+/// Reads a boolean.
 pub(super) fn boolean(node: &Node, problems: &mut Problems) -> Option<bool> {
     match node.json {
         Json::Boolean(value) => Some(value),
@@ -54,10 +54,10 @@ pub(super) fn boolean(node: &Node, problems: &mut Problems) -> Option<bool> {
     }
 }
 
-/// What the limit of an integer that fits an `i128` is called.
+/// Description of an integer that fits an `i128`, for messages.
 pub(super) const NARROW: &str = "an integer from -2^127 to 2^127 - 1";
 
-/// An integer of up to 128 bits, its sign included.
+/// Reads an integer of up to 128 bits including its sign.
 pub(super) fn integer(node: &Node, problems: &mut Problems) -> Option<i128> {
     match node.json {
         Json::Integer(value) => Some(value),
@@ -68,11 +68,11 @@ pub(super) fn integer(node: &Node, problems: &mut Problems) -> Option<i128> {
     }
 }
 
-/// An integer of at most `most` bits, its sign aside.
+/// Reads an integer of at most `most` bits without its sign.
 pub(super) fn wide_integer(node: &Node, most: u64, problems: &mut Problems) -> Option<WideInteger> {
     let value = match &node.json {
         Json::Integer(value) => Some(WideInteger::from(*value)),
-        // Few enough digits that reading them takes no time to speak of.
+        // With so few digits, parsing takes negligible time.
         Json::BigInteger(digits) if digits.len() as u64 / 3 <= most => WideInteger::parse(digits, 10),
         _ => None,
     };
@@ -83,7 +83,7 @@ pub(super) fn wide_integer(node: &Node, most: u64, problems: &mut Problems) -> O
     value
 }
 
-/// The id of a class: an unsigned integer of up to 128 bits.
+/// Reads the id of a class: an unsigned integer of up to 128 bits.
 pub(super) fn id(node: &Node, problems: &mut Problems) -> Option<u128> {
     let value = match &node.json {
         Json::Integer(value) => u128::try_from(*value).ok(),
@@ -96,7 +96,7 @@ pub(super) fn id(node: &Node, problems: &mut Problems) -> Option<u128> {
     value
 }
 
-/// An unsigned integer of up to 64 bits.
+/// Reads an unsigned integer of up to 64 bits.
 pub(super) fn unsigned(node: &Node, problems: &mut Problems) -> Option<u64> {
     let value = match node.json {
         Json::Integer(value) => u64::try_from(value).ok(),
@@ -108,7 +108,7 @@ pub(super) fn unsigned(node: &Node, problems: &mut Problems) -> Option<u64> {
     value
 }
 
-/// An unsigned integer greater than 0.
+/// Reads an unsigned integer greater than 0.
 pub(super) fn positive(node: &Node, problems: &mut Problems) -> Option<u64> {
     match unsigned(node, problems)? {
         0 => {
@@ -119,7 +119,7 @@ pub(super) fn positive(node: &Node, problems: &mut Problems) -> Option<u64> {
     }
 }
 
-/// A power of two of at least `least`.
+/// Checks a power of two of at least `least`.
 pub(super) fn alignment_value(value: u64, least: u64, node: &Node, problems: &mut Problems) -> Option<u64> {
     if value.is_power_of_two() && value >= least {
         return Some(value);
@@ -132,7 +132,7 @@ pub(super) fn alignment_value(value: u64, least: u64, node: &Node, problems: &mu
     None
 }
 
-/// The elements of an array.
+/// Returns the elements of an array.
 pub(super) fn array<'n>(node: &'n Node, problems: &mut Problems) -> Option<&'n [Node]> {
     match &node.json {
         Json::Array(values) => Some(values),
@@ -143,7 +143,7 @@ pub(super) fn array<'n>(node: &'n Node, problems: &mut Problems) -> Option<&'n [
     }
 }
 
-/// The properties of an object.
+/// Returns the properties of an object.
 pub(super) fn properties<'n>(node: &'n Node, problems: &mut Problems) -> Option<&'n [Property]> {
     match &node.json {
         Json::Object(properties) => Some(properties),
@@ -154,7 +154,7 @@ pub(super) fn properties<'n>(node: &'n Node, problems: &mut Problems) -> Option<
     }
 }
 
-/// Reports every property whose name an earlier one has.
+/// Reports every property with the name of an earlier one.
 pub(super) fn refuse_duplicates(properties: &[Property], problems: &mut Problems) {
     if properties.len() < 2 {
         return;
@@ -163,18 +163,18 @@ pub(super) fn refuse_duplicates(properties: &[Property], problems: &mut Problems
     let mut names = NameIndex::default();
     for (property, number) in properties.iter().zip(0..) {
         let is_new = match properties.len() {
-            // Looking at each other one is quicker.
+            // Comparing with each earlier one is quicker.
             0..=16 => (0..number).all(|before| name_of(before) != &*property.name),
             _ => names.add(&property.name, number, name_of).is_ok(),
         };
         if !is_new {
-            let message = format!("the property `{}` is there twice", shortened(&property.name));
+            let message = format!("duplicate property `{}`", shortened(&property.name));
             problems.error(property.name_position, message);
         }
     }
 }
 
-/// Attributes: namespaces and JSON values (CTF2-SPEC-2.0, "Attributes"; CTF2-PROP-2.0, "User
+/// Reads attributes: namespaces and JSON values (CTF2-SPEC-2.0, "Attributes"; CTF2-PROP-2.0, "User
 /// attributes"; CTF2-PROP-1.0, "User attributes").
 pub(super) fn attributes(node: &Node, problems: &mut Problems) -> Attributes {
     let properties = properties(node, problems).unwrap_or_default();
@@ -185,54 +185,54 @@ pub(super) fn attributes(node: &Node, problems: &mut Problems) -> Attributes {
     attributes
 }
 
-/// What to do about a property that the document does not know.
+/// Treatment of properties that the document does not define.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unknown {
-    /// PROP-2.0 and SPEC-2.0 know no other properties than theirs.
+    /// PROP-2.0 and SPEC-2.0 allow no other properties.
     Refuse,
-    /// PROP-1.0 wants them ignored.
+    /// PROP-1.0 requires ignoring them.
     Ignore,
 }
 
-/// The properties of an object of which some are known.
+/// Object with known and unknown properties.
 pub(super) struct Object<'n> {
-    /// Place of the object.
+    /// Position of the object.
     pub(super) position: TextPosition,
     properties: &'n [Property],
     known: Vec<&'static str>,
 }
 
 impl<'n> Object<'n> {
-    /// The object, if it is one; refuses names that are there twice.
+    /// Opens an object, and reports duplicate names.
     pub(super) fn open(node: &'n Node, problems: &mut Problems) -> Option<Self> {
         let properties = properties(node, problems)?;
         refuse_duplicates(properties, problems);
         Some(Self::of(node, properties))
     }
 
-    /// The object, without a look at its names.
+    /// Opens an object without a check of its names.
     pub(super) fn of(node: &'n Node, properties: &'n [Property]) -> Self {
         Self { position: node.position, properties, known: Vec::new() }
     }
 
-    /// Whether a property is there; it does not become known.
+    /// Returns `true` if a property is present; it does not become known.
     pub(super) fn has(&self, name: &str) -> bool {
         self.properties.iter().any(|property| *property.name == *name)
     }
 
-    /// The value of a property that is known from now on.
+    /// Returns the value of a property, which is known from now on.
     pub(super) fn get(&mut self, name: &'static str) -> Option<&'n Node> {
         self.known.push(name);
         self.properties.iter().find(|property| *property.name == *name).map(|property| &property.value)
     }
 
-    /// The position of a property's name.
+    /// Returns the position of a property's name.
     pub(super) fn name_position(&self, name: &str) -> TextPosition {
         let property = self.properties.iter().find(|property| *property.name == *name);
         property.map_or(self.position, |property| property.name_position)
     }
 
-    /// The value of a property that must be there.
+    /// Returns the value of a required property.
     pub(super) fn require(&mut self, name: &'static str, problems: &mut Problems) -> Option<&'n Node> {
         let value = self.get(name);
         if value.is_none() {
@@ -241,19 +241,19 @@ impl<'n> Object<'n> {
         value
     }
 
-    /// The text of a property, if it is there.
+    /// Returns the text of a property, if it is present.
     pub(super) fn text(&mut self, name: &'static str, problems: &mut Problems) -> Option<String> {
         self.get(name).and_then(|node| text(node, problems)).map(str::to_owned)
     }
 
-    /// Looks for properties that were not asked for.
+    /// Reports properties that were not read.
     pub(super) fn finish(self, unknown: Unknown, problems: &mut Problems) {
         for property in self.properties {
             if self.known.iter().any(|known| *known == &*property.name) {
                 continue;
             }
-            let message = format!("the property `{}` is not known here", shortened(&property.name));
-            // The position of the value, as for all other problems of properties.
+            let message = format!("unknown property `{}`", shortened(&property.name));
+            // Position of the value, as for all other problems of properties.
             match unknown {
                 Unknown::Refuse => problems.add(
                     Diagnostic::error(property.value.position, message)

@@ -1,4 +1,4 @@
-//! What only PROP-2.0 has: an array of fragments, UUIDs as strings, clocks by name.
+//! Parts that only PROP-2.0 has: an array of fragments, UUIDs as strings, clocks by name.
 
 use ichnos_model::{ClockClass, ClockOrigin, Limits, TraceClass};
 
@@ -10,7 +10,7 @@ use crate::metadata::Problems;
 
 /// Reads a metadata stream of CTF2-PROP-2.0 ("Metadata stream"): a JSON array of fragments.
 ///
-/// Problems are added to `problems`; the result is None if one of them is an error.
+/// Adds problems to `problems`; the result is `None` if one of them is an error.
 pub fn parse_prop2(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<TraceClass> {
     let errors = problems.errors();
     let node = single_value(text, limits, problems)?;
@@ -18,7 +18,7 @@ pub fn parse_prop2(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
     let Json::Array(fragments) = node.json else { return None };
     let mut reader = StreamReader::new(Vocabulary::Prop2, limits, problems);
     for fragment in fragments {
-        // Each goes away when it was read: its classes take the room.
+        // Each is dropped after it was read: its classes take the room.
         reader.fragment(&fragment);
     }
     let trace = reader.finish(text);
@@ -32,7 +32,7 @@ impl StreamReader<'_> {
         self.trace.uuid = node.and_then(|node| canonical_uuid(node, self.classes.problems));
     }
 
-    /// CTF2-PROP-2.0, "Clock class fragment". The origin is the Unix epoch unless said otherwise.
+    /// CTF2-PROP-2.0, "Clock class fragment". The default origin is the Unix epoch.
     pub(super) fn prop2_clock_class(&mut self, object: &mut Object<'_>) -> Option<ClockClass> {
         let name_node = object.require("name", self.classes.problems);
         let name = name_node.and_then(|node| text(node, self.classes.problems));
@@ -51,13 +51,13 @@ impl StreamReader<'_> {
         let name = name?;
         if self.clocks.contains_key(name) {
             let position = name_node.map_or(object.position, |node| node.position);
-            problems.error(position, format!("there already is a clock class `{name}`"));
+            problems.error(position, format!("duplicate clock class `{name}`"));
             return None;
         }
         if let (Some(node), Some(uuid)) = (uuid_node, clock.uuid)
             && !self.clock_uuids.insert(uuid)
         {
-            problems.error(node.position, "there already is a clock class of this UUID");
+            problems.error(node.position, "duplicate clock class UUID");
         }
         Some(clock)
     }

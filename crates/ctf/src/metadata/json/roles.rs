@@ -1,4 +1,4 @@
-//! Roles of PROP-2.0 and SPEC-2.0: their names, and where and on what they may be.
+//! Roles of PROP-2.0 and SPEC-2.0: their names, scopes and classes.
 
 use ichnos_model::{
     Diagnostic, FieldClass, FieldKind, Length, Role, Roles, Scope, TextPosition, VariableLengthValue,
@@ -9,7 +9,7 @@ use super::text::Node;
 use super::vocabulary::Vocabulary;
 use crate::metadata::Problems;
 
-/// The name of a role in a document, and the scopes that it may be in.
+/// Name of a role in a document, and the scopes in which it is allowed.
 type Entry = (&'static str, Role, &'static [Scope]);
 
 const HEADER: &[Scope] = &[Scope::PacketHeader];
@@ -47,13 +47,13 @@ const PROP2: &[Entry] = &[
     ("default-clock-timestamp", Role::Timestamp, EVENT),
 ];
 
-/// What a document calls a role in a scope; None: it has no such role there.
+/// Returns a document's name of a role in a scope, or `None` if it has no such role there.
 pub(in crate::metadata) fn name_of(role: Role, scope: Scope, vocabulary: Vocabulary) -> Option<&'static str> {
     let table = if vocabulary == Vocabulary::Spec2 { SPEC2 } else { PROP2 };
     table.iter().find(|(_, other, scopes)| *other == role && scopes.contains(&scope)).map(|(name, ..)| *name)
 }
 
-/// What a `roles` property says, and whether a release candidate wrote it.
+/// Roles of a `roles` property, and its position if a release candidate wrote it.
 pub(super) struct ReadRoles {
     pub(super) roles: Roles,
     pub(super) release_candidate: Option<TextPosition>,
@@ -99,7 +99,7 @@ fn entry(
     let find = |table: &'static [Entry], name: &str| table.iter().find(|entry| entry.0 == name);
     let found = match vocabulary {
         Vocabulary::Spec2 => find(SPEC2, name).or_else(|| {
-            // The names of PROP-2.0 lived on in the first release candidates.
+            // The first release candidates kept the names of PROP-2.0.
             let entry = find(PROP2, name)?;
             read.release_candidate.get_or_insert(node.position);
             Some(entry)
@@ -116,7 +116,7 @@ fn entry(
         let table = if vocabulary == Vocabulary::Spec2 { SPEC2 } else { PROP2 };
         let names: Vec<&str> = table.iter().map(|entry| entry.0).collect();
         problems
-            .add(Diagnostic::error(node.position, "no such role").expected(listed(&names), node.describe()));
+            .add(Diagnostic::error(node.position, "unknown role").expected(listed(&names), node.describe()));
     }
     found
 }
@@ -131,12 +131,12 @@ fn refuse_scope(
 ) {
     let allowed: Vec<&str> = allowed.iter().map(|scope| scope.name()).collect();
     let name = if name.is_empty() { role.name() } else { name };
-    let message = format!("the role `{name}` cannot be here");
+    let message = format!("the role `{name}` is not allowed here");
     let found = scope.map_or("an alias", Scope::name);
     problems.add(Diagnostic::error(position, message).expected(listed(&allowed), format!("`{found}`")));
 }
 
-/// What a role demands of the class it is on, if `kind` is not so.
+/// Returns the requirement of a role on its class that `kind` violates.
 pub(super) fn violated(role: Role, kind: &FieldKind) -> Option<&'static str> {
     let unsigned = match kind {
         FieldKind::Integer { integer, .. }
@@ -157,8 +157,8 @@ pub(super) fn violated(role: Role, kind: &FieldKind) -> Option<&'static str> {
     (!right).then_some(expected)
 }
 
-/// Refuses the roles within a class that cannot be in `scope`, at `position`: the position where an
-/// alias is used, because its class did not know the scope.
+/// Refuses the roles within a class that are not allowed in `scope`, at `position`: the position of an
+/// alias's use, because its class did not know the scope.
 pub(super) fn check_scope(class: &FieldClass, scope: Scope, position: TextPosition, problems: &mut Problems) {
     for role in class.roles.iter() {
         let scopes: Vec<Scope> =

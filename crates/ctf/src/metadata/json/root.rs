@@ -1,4 +1,4 @@
-//! What the documents demand of the root fields that are not the user's.
+//! Requirements of the documents on headers, which are not for the user's fields.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use ichnos_model::{
 
 use crate::metadata::Problems;
 
-/// The classes right within a class.
+/// Returns the classes directly within a class.
 fn inner(class: &FieldClass) -> Vec<&FieldClass> {
     match &class.kind {
         FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
@@ -22,7 +22,7 @@ fn inner(class: &FieldClass) -> Vec<&FieldClass> {
     }
 }
 
-/// Where a class has a role, the class itself or one within.
+/// Returns the position of the class with a role: the class itself or one within.
 pub(super) fn place_of_role(class: &FieldClass, role: Role) -> Option<TextPosition> {
     if class.roles.has(role) {
         return Some(class.declared_at.0);
@@ -30,13 +30,13 @@ pub(super) fn place_of_role(class: &FieldClass, role: Role) -> Option<TextPositi
     inner(class).into_iter().find_map(|class| place_of_role(class, role))
 }
 
-/// Whether a class or one within has a role.
+/// Returns `true` if a class or one within has a role.
 pub(in crate::metadata) fn has_role(class: &FieldClass, role: Role) -> bool {
     class.roles.has(role) || inner(class).into_iter().any(|class| has_role(class, role))
 }
 
-/// The magic number must be the very first field of a packet header (CTF2-SPEC-2.0, "Roles" of
-/// the trace class fragment).
+/// Checks that the magic number is the very first field of a packet header (CTF2-SPEC-2.0, "Roles" of the
+/// trace class fragment).
 pub(super) fn check_magic_first(header: &FieldClass, problems: &mut Problems) {
     let FieldKind::Structure { members, .. } = &header.kind else { return };
     for (index, member) in members.iter().enumerate() {
@@ -52,12 +52,12 @@ pub(super) fn check_magic_first(header: &FieldClass, problems: &mut Problems) {
     }
 }
 
-/// A packet header or an event record header is not for the user's fields: each must have a role,
-/// contain others, or select an option of another one anywhere in the packet (CTF2-SPEC-2.0,
-/// "Trace class fragment" and "Data stream class fragment"). Length fields are let pass as well.
-/// The first field that breaks the rule is reported as a warning: it can be decoded like any other.
+/// Checks that a packet header or an event record header has no fields of the user: each must have a role,
+/// contain others, or select an option of another one anywhere in the packet (CTF2-SPEC-2.0, "Trace class
+/// fragment" and "Data stream class fragment"). Length fields are accepted as well. The first violation is
+/// reported as a warning: the field can be decoded like any other.
 ///
-/// `others` are the classes of all other root fields that may need one of this header's.
+/// `others` are the classes of all other root fields that may depend on this header's fields.
 pub(super) fn check_no_user_fields<'c>(
     header: &'c FieldClass,
     scope: Scope,
@@ -83,14 +83,14 @@ pub(super) fn check_no_user_fields<'c>(
     }
 }
 
-/// The classes of the root fields of a data stream class.
+/// Returns the classes of the root fields of a data stream class.
 pub(super) fn of_stream(stream: &DataStreamClass) -> impl Iterator<Item = &FieldClass> {
     let own = [&stream.packet_context, &stream.event_record_header, &stream.common_context];
     let events = stream.event_records.iter().flat_map(|event| [&event.specific_context, &event.payload]);
     own.into_iter().chain(events).filter_map(Option::as_deref)
 }
 
-/// The names of fields that others need, wherever those are.
+/// Collects the names of fields on which others depend, in any scope.
 fn collect_needed<'c>(class: &'c FieldClass, needed: &mut HashSet<&'c str>) {
     let location: Option<&FieldLocation> = match &class.kind {
         FieldKind::String { length: StringLength::Dynamic(location), .. }

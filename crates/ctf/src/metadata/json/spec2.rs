@@ -1,4 +1,4 @@
-//! What only SPEC-2.0 has: text sequences, clock origins, the environment.
+//! Parts that only SPEC-2.0 has: text sequences, clock origins, the environment.
 
 use ichnos_model::{ClockClass, ClockOrigin, Diagnostic, Limits, TextPosition, TraceClass, Uuid, Value};
 
@@ -12,7 +12,7 @@ use crate::metadata::{Problems, memory};
 /// whose texts are fragments. Fragments that follow each other without a record separator are
 /// read as well, with a warning.
 ///
-/// Problems are added to `problems`; the result is None if one of them is an error.
+/// Adds problems to `problems`; the result is `None` if one of them is an error.
 pub fn parse_spec2(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<TraceClass> {
     if text.len() as u64 > limits.metadata_bytes {
         let message = format!("the metadata is longer than {} bytes, the limit", limits.metadata_bytes);
@@ -21,7 +21,7 @@ pub fn parse_spec2(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
     }
     let mut parser = Parser::new(text, limits);
     let mut reader = StreamReader::new(Vocabulary::Spec2, limits, problems);
-    // What is before the first record separator.
+    // Text before the first record separator.
     parser.stop_at_separator();
     let mut separated = false;
     let mut reported = false;
@@ -35,7 +35,7 @@ pub fn parse_spec2(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
                 reader.classes.problems.add(warning.expected(byte, "none"));
             }
             separated = false;
-            // After text that is not JSON, only the next record separator shows where to go on.
+            // After text that is not JSON, reading continues at the next record separator.
             let Some(node) = parser.value(reader.classes.problems) else { break };
             reader.fragment(&node);
             drop(node);
@@ -49,7 +49,7 @@ pub fn parse_spec2(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
     reader.finish(text)
 }
 
-/// A UUID as 16 bytes.
+/// Reads a UUID of 16 bytes.
 pub(super) fn uuid(node: &Node, problems: &mut Problems) -> Option<Uuid> {
     let elements = array(node, problems)?;
     let bytes: Option<Vec<u8>> = elements
@@ -137,10 +137,10 @@ impl StreamReader<'_> {
         let id = id?;
         if self.clocks.contains_key(id) {
             let position = id_node.map_or(object.position, |node| node.position);
-            problems.error(position, format!("there already is a clock class `{id}`"));
+            problems.error(position, format!("duplicate clock class `{id}`"));
             return None;
         }
-        // What has the same identity is the same clock.
+        // Clock classes with the same identity are the same clock.
         let index = u16::try_from(self.trace.clocks.len()).unwrap_or(u16::MAX);
         let same = match (&clock.name, &clock.uid) {
             (Some(name), Some(uid)) => {

@@ -20,7 +20,7 @@ use crate::metadata::{Dialect, Problems, memory};
 /// Namespace, name and UID of a clock class.
 pub(super) type ClockIdentity = (Option<String>, String, String);
 
-/// Reads fragments and keeps what they say.
+/// Reads fragments and builds the trace class.
 pub(super) struct StreamReader<'a> {
     pub(super) classes: ClassReader<'a>,
     pub(super) trace: TraceClass,
@@ -28,11 +28,10 @@ pub(super) struct StreamReader<'a> {
     pub(super) preamble_attributes: Attributes,
     has_preamble: bool,
     trace_class: Option<TextPosition>,
-    /// Some class of this kind could not be identified by its key: what refers to one that seems to be
-    /// missing is not reported.
+    /// `true` if some class of this kind has no valid key: then missing ones are not reported.
     unsure_streams: bool,
     unsure_clocks: bool,
-    /// Clock classes by what refers to them.
+    /// Clock classes by name or id.
     pub(super) clocks: HashMap<String, u16>,
     /// Clock classes by their identities, which are equal for classes of the same clock.
     pub(super) clock_identities: HashMap<ClockIdentity, u16>,
@@ -84,7 +83,7 @@ impl<'a> StreamReader<'a> {
             names.push("field-class-alias");
         }
         if !names.contains(&name) {
-            let error = Diagnostic::error(type_node.position, "no such type of fragment");
+            let error = Diagnostic::error(type_node.position, "unknown fragment type");
             self.classes.problems.add(error.expected(listed(&names), type_node.describe()));
             return;
         }
@@ -114,20 +113,19 @@ impl<'a> StreamReader<'a> {
         self.classes.problems.leave();
     }
 
-    /// Looks at the whole after the last fragment. None if there was an error.
+    /// Checks the whole after the last fragment. Returns `None` if there was an error.
     pub(super) fn finish(mut self, text: &[u8]) -> Option<TraceClass> {
         let problems = &mut *self.classes.problems;
         if !self.has_preamble && problems.errors() == self.errors_before {
             problems
                 .error(TextPosition::of(text, 0), "a metadata stream must begin with a preamble fragment");
         } else if self.trace.data_streams.is_empty() && problems.errors() == self.errors_before {
-            // Only if nothing else is wrong: it may be what could not be read. What is there can
-            // be read all the same.
+            // Only without other errors, which may explain it. The rest can be read all the same.
             let position = TextPosition::of(text, text.len());
             problems.warning(position, "a metadata stream must have at least one data stream class fragment");
         }
         if problems.errors() == self.errors_before {
-            // Only now it is known which fields are needed.
+            // Only now the needed fields are known.
             let streams = &self.trace.data_streams;
             if let Some(header) = &self.trace.packet_header {
                 let others = streams.iter().flat_map(root::of_stream);
@@ -172,8 +170,8 @@ impl<'a> StreamReader<'a> {
         }
     }
 
-    /// An extension may change everything, and this reader knows none: whichever is declared, the
-    /// trace must not be read (CTF2-SPEC-2.0, "Extensions").
+    /// Refuses all extensions: each may change everything, and this reader supports none, so the trace must
+    /// not be read (CTF2-SPEC-2.0, "Extensions").
     fn declare_extensions(&mut self, node: &Node) {
         let problems = &mut *self.classes.problems;
         for namespace in super::object::properties(node, problems).unwrap_or_default() {
@@ -204,7 +202,7 @@ impl<'a> StreamReader<'a> {
         let errors = self.classes.problems.errors();
         let class =
             self.root_class("packet-header-field-class", Scope::PacketHeader, "packet header", object);
-        // A role that was refused leaves a field without one.
+        // A refused role leaves a field without one.
         if let Some(class) = &class
             && self.classes.problems.errors() == errors
         {
@@ -247,13 +245,13 @@ impl<'a> StreamReader<'a> {
         self.trace.clocks.push(clock);
     }
 
-    /// Frequency: greater than 0.
+    /// Reads a frequency: greater than 0.
     pub(super) fn frequency(&mut self, object: &mut Object<'_>) -> Option<u64> {
         let node = object.require("frequency", self.classes.problems)?;
         super::object::positive(node, self.classes.problems)
     }
 
-    /// An offset of seconds and of less cycles than a second has.
+    /// Reads an offset of seconds and of fewer cycles than a second has.
     pub(super) fn offset(&mut self, name: &'static str, clock: &mut ClockClass, object: &mut Object<'_>) {
         let Some(node) = object.get(name) else { return };
         let problems = &mut *self.classes.problems;
@@ -289,7 +287,7 @@ impl<'a> StreamReader<'a> {
         self.classes.root(node, scope, what)
     }
 
-    /// Namespace, name and, in SPEC-2.0, UID.
+    /// Reads namespace, name and, in SPEC-2.0, UID.
     fn identity(&mut self, object: &mut Object<'_>) -> [Option<String>; 3] {
         let problems = &mut *self.classes.problems;
         let namespace = object.text("namespace", problems);
@@ -342,12 +340,10 @@ impl<'a> StreamReader<'a> {
         };
         if self.streams.contains_key(&id) {
             let position = id_node.map_or(object.position, |node| node.position);
-            self.classes
-                .problems
-                .error(position, format!("there already is a data stream class of the id {id}"));
+            self.classes.problems.error(position, format!("duplicate data stream class id {id}"));
             return;
         }
-        // With the plans and lists of its own.
+        // Includes its own plans and lists.
         if !self.classes.problems.charge((size::<DataStreamClass>() + 700) as u64, object.position) {
             return;
         }
@@ -369,8 +365,7 @@ impl<'a> StreamReader<'a> {
         });
     }
 
-    /// Timestamps are about the default clock: without one, SPEC-2.0 forbids them; PROP-2.0 does
-    /// not, but nothing can be made of them.
+    /// Checks for timestamps without a default clock: SPEC-2.0 forbids them; in PROP-2.0 they are useless.
     fn check_no_timestamp(&mut self, class: &FieldClass) {
         for role in [Role::Timestamp, Role::PacketEndTimestamp] {
             let Some(position) = root::place_of_role(class, role) else { continue };
@@ -386,15 +381,16 @@ impl<'a> StreamReader<'a> {
         let key = text(node, self.classes.problems)?;
         let index = self.clocks.get(key).copied();
         if index.is_none() && !self.unsure_clocks {
-            self.classes
-                .problems
-                .error(node.position, format!("there is no clock class `{key}` before this"));
+            self.classes.problems.error(
+                node.position,
+                format!("unknown clock class `{key}`: no earlier fragment declares it"),
+            );
         }
         index
     }
 
-    /// Which data stream class has this id, and the id. If an event record class names none, and none
-    /// has the id 0 that this means, it is of the only one there is.
+    /// Returns the index and the id of the data stream class with this id. If an event record class has no
+    /// such id, and no data stream class has the implied id 0, it belongs to the only one.
     fn stream_of(&mut self, id: u128, is_implied: bool, position: TextPosition) -> Option<(usize, u128)> {
         if let Some(index) = self.streams.get(&id) {
             return Some((*index, id));
@@ -425,15 +421,15 @@ impl<'a> StreamReader<'a> {
         else {
             if !self.unsure_streams && (stream_node.is_some() || self.trace.data_streams.is_empty()) {
                 let position = stream_node.map_or(object.position, |node| node.position);
-                let message = format!("there is no data stream class of the id {stream_id} before this");
+                let message =
+                    format!("unknown data stream class id {stream_id}: no earlier fragment declares it");
                 self.classes.problems.error(position, message);
             }
             return;
         };
         if !self.events.insert((stream_id, id)) {
             let position = id_node.map_or(object.position, |node| node.position);
-            let message =
-                format!("the data stream class {stream_id} already has an event record class of the id {id}");
+            let message = format!("duplicate event record class id {id} in data stream class {stream_id}");
             self.classes.problems.error(position, message);
             return;
         }
@@ -470,8 +466,8 @@ impl<'a> StreamReader<'a> {
     }
 }
 
-/// The only data stream class, and its id, for an event record class that names none, where none has the
-/// id 0 that this means.
+/// Returns the only data stream class and its id, for an event record class without such an id, if no class
+/// has the implied id 0.
 pub(super) fn only_stream(
     streams: &[DataStreamClass],
     position: TextPosition,
@@ -481,7 +477,10 @@ pub(super) fn only_stream(
     match streams {
         [] => None,
         [only] => {
-            problems.warning(position, format!("{message}: it is taken to be of the only one, {}", only.id));
+            problems.warning(
+                position,
+                format!("{message}: it is assumed to belong to the only one, {}", only.id),
+            );
             Some((0, only.id))
         }
         _ => {
@@ -491,7 +490,7 @@ pub(super) fn only_stream(
     }
 }
 
-/// "event record class 3".
+/// Returns a label such as "event record class 3".
 pub(super) fn label(what: &str, key: Option<&Node>) -> String {
     match key.map(|node| &node.json) {
         Some(super::text::Json::Integer(id)) => format!("{what} {id}"),
@@ -502,7 +501,7 @@ pub(super) fn label(what: &str, key: Option<&Node>) -> String {
     }
 }
 
-/// A UUID in its canonical form: 32 lowercase or uppercase hexadecimal digits in five groups
+/// Reads a UUID in its canonical form: 32 lowercase or uppercase hexadecimal digits in five groups
 /// (CTF2-PROP-1.0 and CTF2-PROP-2.0, "UUID").
 pub(super) fn canonical_uuid(node: &Node, problems: &mut Problems) -> Option<Uuid> {
     let written = text(node, problems)?;

@@ -1,7 +1,7 @@
 //! JSON texts with the position of every value and of every property name.
 //!
-//! The usual JSON libraries lose what this reader needs: positions, names that occur twice, integers
-//! of more than 64 bits, and the record separators of text sequences (RFC 7464).
+//! The usual JSON libraries lose information that this reader needs: positions, duplicate names, integers of
+//! more than 64 bits, and the record separators of text sequences (RFC 7464).
 
 use std::rc::Rc;
 
@@ -11,21 +11,21 @@ use ichnos_model::{Diagnostic, Limits, TextPosition, Value};
 
 use crate::metadata::{Problems, memory};
 
-/// The byte that begins each text of a text sequence (RFC 7464, section 2.2).
+/// Byte that begins each text of a text sequence (RFC 7464, section 2.2).
 pub(super) const RECORD_SEPARATOR: u8 = 0x1e;
 
-/// Depth beyond which nothing is read, whatever the limits say: values that are nested deeper
-/// could not be dropped without exhausting a small stack.
+/// Hard limit of the depth, regardless of the configured limits: more deeply nested values could not be
+/// dropped without exhausting a small stack.
 const DEEPEST: usize = 1024;
 
-/// A value and where it begins.
+/// A value and its position.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
-    /// Place of its first byte.
+    /// Position of its first byte.
     pub(super) position: TextPosition,
-    /// Name of the property that it is the value of, for messages.
+    /// Name of the property with this value, for messages.
     pub(super) property: Option<Rc<str>>,
-    /// What it is.
+    /// The value itself.
     pub(super) json: Json,
 }
 
@@ -34,30 +34,30 @@ pub(super) struct Node {
 pub(super) enum Json {
     Null,
     Boolean(bool),
-    /// A number without fraction and exponent that fits 128 bits.
+    /// Number without fraction and exponent that fits 128 bits.
     Integer(i128),
-    /// Such a number that does not fit, as it was written.
+    /// Such a number that does not fit, as written.
     BigInteger(String),
-    /// A number with a fraction or an exponent, as it was written.
+    /// Number with a fraction or an exponent, as written.
     Number(String),
     Text(String),
     Array(Vec<Node>),
     Object(Vec<Property>),
 }
 
-/// A property of an object. An object keeps all of them, even those of the same name.
+/// Property of an object. An object keeps all of them, even those of the same name.
 #[derive(Clone, Debug)]
 pub(super) struct Property {
-    /// Its name.
+    /// Name of the property.
     pub(super) name: Rc<str>,
-    /// Place of the quote before the name.
+    /// Position of the quote before the name.
     pub(super) name_position: TextPosition,
-    /// Its value.
+    /// Value of the property.
     pub(super) value: Node,
 }
 
 impl Node {
-    /// What a person calls such a value, for instance "the string `x`".
+    /// Describes the value for messages, for instance "the string `x`".
     pub(super) fn describe(&self) -> String {
         match &self.json {
             Json::Null => "null".to_owned(),
@@ -71,7 +71,7 @@ impl Node {
         }
     }
 
-    /// The text of a string.
+    /// Returns the text of a string.
     pub(super) fn as_text(&self) -> Option<&str> {
         match &self.json {
             Json::Text(text) => Some(text),
@@ -79,7 +79,7 @@ impl Node {
         }
     }
 
-    /// The first property of this name of an object.
+    /// Returns the first property of this name of an object.
     pub(super) fn get(&self, name: &str) -> Option<&Node> {
         match &self.json {
             Json::Object(properties) => {
@@ -89,7 +89,7 @@ impl Node {
         }
     }
 
-    /// The same value without positions.
+    /// Returns the same value without positions.
     pub(super) fn to_value(&self) -> Value {
         match &self.json {
             Json::Null => Value::Null,
@@ -108,7 +108,7 @@ impl Node {
     }
 }
 
-/// At most a line's worth of a text, for messages.
+/// Shortens a text to about a line, for messages.
 pub(super) fn shortened(text: &str) -> String {
     const MOST: usize = 60;
     match text.char_indices().nth(MOST) {
@@ -117,7 +117,7 @@ pub(super) fn shortened(text: &str) -> String {
     }
 }
 
-/// How deep JSON may nest when field classes may nest as `limits` say: a structure in a structure
+/// Returns the maximum depth of JSON for the depth of field classes in `limits`: a structure in a structure
 /// is an object in an object in an array.
 fn json_depth(limits: &Limits) -> usize {
     (limits.depth as usize).saturating_mul(4).saturating_add(16).min(DEEPEST)
@@ -132,28 +132,28 @@ enum Open {
 /// Reads JSON values one after the other.
 pub(super) struct Parser<'t> {
     text: &'t [u8],
-    /// Ends where reading stops: at the end of the text, or at the next record separator.
+    /// Reader of the text up to its end or the next record separator.
     reader: Reader<'t, [u8]>,
     lines: LineCounter,
     depth: usize,
-    /// Names of properties that were met, some of them: most come again and again.
+    /// Some names of properties found before: most names are repeated often.
     names: Vec<Option<Rc<str>>>,
     /// Memory of the values that were read since [`Parser::release`].
     charged: u64,
 }
 
-/// Number of the line that an offset is in.
+/// Converts offsets to lines and columns.
 #[derive(Default)]
 struct LineCounter {
-    /// Line breaks before this offset are counted.
+    /// End of the text whose line breaks are counted.
     offset: usize,
-    /// Number of them.
+    /// Number of line breaks before `offset`.
     breaks: u32,
     line_start: usize,
 }
 
 impl LineCounter {
-    /// Position of a byte of the text.
+    /// Returns the line and column of an offset.
     fn position(&mut self, text: &[u8], offset: usize) -> TextPosition {
         if offset < self.line_start {
             *self = Self::default();
@@ -169,27 +169,25 @@ impl LineCounter {
     }
 }
 
-/// Memory of a value, and of a property beside its value: the counters of the name are shared by
-/// its uses.
+/// Memory of a value, and of a property without its value: uses of a name share its counters.
 const NODE: u64 = size::<Node>() as u64;
 const PROPERTY: u64 = (size::<Property>() - size::<Node>()) as u64;
 
-/// What a list takes beside its values.
+/// Memory of a list without its values.
 const LIST: u64 = 16;
 
-/// How many names of properties are kept to be shared.
+/// Number of property names that are kept to be shared.
 const NAMES: usize = 64;
 
-/// Why a value cannot be read.
-/// None: that was reported already.
+/// Reason why a value cannot be read; `None` if it was already reported.
 type Failure = Option<Box<Diagnostic>>;
 
 impl<'t> Parser<'t> {
-    /// Reads `text` from its beginning.
+    /// Creates a parser at the beginning of `text`.
     pub(super) fn new(text: &'t [u8], limits: &Limits) -> Self {
         let mut reader = Reader::new(text);
         if text.starts_with(b"\xef\xbb\xbf") {
-            // A byte order mark: JSON forbids to write one and allows to ignore it.
+            // A byte order mark: JSON forbids writing one and allows ignoring it.
             reader.seek(3);
         }
         Self {
@@ -202,7 +200,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Where the parser is.
+    /// Returns the current position.
     pub(super) fn position(&mut self) -> TextPosition {
         self.position_of(self.reader.offset())
     }
@@ -216,13 +214,13 @@ impl<'t> Parser<'t> {
         self.reader.peek();
     }
 
-    /// Whether only white space is left before the end or the next record separator.
+    /// Returns `true` if only white space is left before the end or the next record separator.
     pub(super) fn at_end(&mut self) -> bool {
         self.reader.peek().is_none()
     }
 
-    /// Goes to the text after the next record separator; false if there is none. What is passed
-    /// over is not looked at.
+    /// Moves to the text after the next record separator without checking the skipped bytes. Returns `false`
+    /// if there is none.
     pub(super) fn next_record(&mut self) -> bool {
         let offset = self.reader.offset();
         let rest = self.text.get(offset..).unwrap_or_default();
@@ -254,7 +252,7 @@ impl<'t> Parser<'t> {
         Some(Box::new(Diagnostic::error(self.position_of(offset), message)))
     }
 
-    /// Something else is expected where the parser is.
+    /// Returns the failure of an unexpected byte at the current position.
     fn unexpected(&mut self, expected: &str) -> Failure {
         self.reader.peek();
         self.unexpected_at(self.reader.offset(), expected)
@@ -270,7 +268,7 @@ impl<'t> Parser<'t> {
         Some(Box::new(error.expected(expected, found)))
     }
 
-    /// The failure that an error of a token is, which begins at an offset.
+    /// Converts an error of the JSON reader; `begin` is the offset of the token.
     fn failure_of(&mut self, begin: usize, Error { offset, kind }: Error) -> Failure {
         match kind {
             ErrorKind::ControlCharacter(control) => {
@@ -280,15 +278,15 @@ impl<'t> Parser<'t> {
             ErrorKind::UnclosedString => self.failure(begin, "a string has no closing quote"),
             ErrorKind::InvalidUtf8 => self.failure(offset, "a string is not valid UTF-8"),
             ErrorKind::LoneSurrogate(unit) => {
-                self.failure(offset, format!("`\\u{unit:04x}` is half a character without its other half"))
+                self.failure(offset, format!("`\\u{unit:04x}` is an unpaired surrogate"))
             }
-            ErrorKind::LeadingZero => self.failure(offset, "a number must not begin with needless zeros"),
+            ErrorKind::LeadingZero => self.failure(offset, "a number has needless leading zeros"),
             kind => self.unexpected_at(offset, kind.expected()),
         }
     }
 
-    /// The next value; trailing commas are reported as warnings. Without a stack: input decides how
-    /// deep values nest.
+    /// Reads the next value; trailing commas are reported as warnings. Not recursive: the input determines
+    /// the depth of nesting.
     pub(super) fn value(&mut self, problems: &mut Problems) -> Option<Node> {
         match self.read_value(problems) {
             Ok(node) => Some(node),
@@ -301,13 +299,12 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Counts the memory of all values that were read up to now as free again: they are not there any
-    /// more.
+    /// Frees the memory of all values that were read up to now, which have been dropped.
     pub(super) fn release(&mut self, problems: &mut Problems) {
         problems.release(std::mem::take(&mut self.charged));
     }
 
-    /// Counts memory that a value takes.
+    /// Counts the memory of a value.
     fn charge(&mut self, bytes: u64, problems: &mut Problems) -> Result<(), Failure> {
         if problems.charge(bytes, self.position()) {
             self.charged = self.charged.saturating_add(bytes);
@@ -353,7 +350,7 @@ impl<'t> Parser<'t> {
                 _ => 0,
             };
             self.charge(NODE + text, problems)?;
-            // The value ends what encloses it as long as closing brackets follow.
+            // The value ends its enclosing values as long as closing brackets follow.
             loop {
                 self.skip_space();
                 match stack.pop() {
@@ -386,8 +383,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Passes a comma (true) or the closing bracket (false); a comma right before the bracket is
-    /// a warning.
+    /// Reads a comma (`true`) or the closing bracket (`false`); a trailing comma is a warning.
     fn separator(&mut self, close: u8, problems: &mut Problems) -> Result<bool, Failure> {
         let begin = self.reader.offset();
         let next = match close {
@@ -429,7 +425,7 @@ impl<'t> Parser<'t> {
         Ok((name, position))
     }
 
-    /// A value that is neither an array nor an object.
+    /// Reads a value that is neither an array nor an object.
     fn scalar(&mut self, first: Option<u8>) -> Result<Json, Failure> {
         let begin = self.reader.offset();
         let read = match first {
@@ -457,14 +453,14 @@ fn push<T>(list: &mut Vec<T>, value: T) {
     list.push(value);
 }
 
-/// Gives back the room that a list has for more.
+/// Frees the unused capacity of a list.
 fn fit<T>(list: &mut Vec<T>) {
     if list.len() > SHORT {
         list.shrink_to_fit();
     }
 }
 
-/// The only value of a text; whatever follows it is an error.
+/// Reads the only value of a text; anything after it is an error.
 pub(super) fn single_value(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<Node> {
     if text.len() as u64 > limits.metadata_bytes {
         let message = format!("the text is longer than {} bytes, the limit", limits.metadata_bytes);
@@ -525,11 +521,11 @@ mod tests {
     #[test]
     fn what_is_not_json_is_refused_with_its_place() {
         for (text, expected) in [
-            (&b"[1,\n 01]"[..], "2:2: error: a number must not begin with needless zeros"),
+            (&b"[1,\n 01]"[..], "2:2: error: a number has needless leading zeros"),
             (b"[1 2]", "1:4: error: the text is not valid JSON (expected `,` or `]`, found `2`)"),
             (b"{\"a\" 1}", "1:6: error: the text is not valid JSON (expected `:`, found `1`)"),
             (b"\"a\nb\"", "1:3: error: a string must escape the control character 0x0a"),
-            (b"\"\\ud800x\"", "1:2: error: `\\ud800` is half a character without its other half"),
+            (b"\"\\ud800x\"", "1:2: error: `\\ud800` is an unpaired surrogate"),
             (b"[\"\xff\"]", "1:3: error: a string is not valid UTF-8"),
             (b"[\"abc", "1:2: error: a string has no closing quote"),
             (b"[1] 2", "1:5: error: the text is not valid JSON (expected the end of the text, found `2`)"),

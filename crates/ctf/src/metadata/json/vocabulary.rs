@@ -1,6 +1,6 @@
-//! What PROP-2.0 and SPEC-2.0 call the same things.
+//! Names that differ between PROP-2.0 and SPEC-2.0.
 
-/// Which of the two documents a metadata stream follows.
+/// Document that a metadata stream follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::metadata) enum Vocabulary {
     /// CTF2-PROP-2.0.
@@ -10,7 +10,7 @@ pub(in crate::metadata) enum Vocabulary {
 }
 
 impl Vocabulary {
-    /// The property that holds attributes.
+    /// Property with attributes.
     pub(in crate::metadata) const fn attributes(self) -> &'static str {
         match self {
             Self::Prop2 => "user-attributes",
@@ -18,7 +18,7 @@ impl Vocabulary {
         }
     }
 
-    /// The property that holds the member classes of a structure.
+    /// Property with the member classes of a structure.
     pub(in crate::metadata) const fn members(self) -> &'static str {
         match self {
             Self::Prop2 => "members",
@@ -26,7 +26,7 @@ impl Vocabulary {
         }
     }
 
-    /// The property of a data stream class that refers to a clock class.
+    /// Property of a data stream class that refers to a clock class.
     pub(in crate::metadata) const fn default_clock(self) -> &'static str {
         match self {
             Self::Prop2 => "default-clock-class-name",

@@ -1,14 +1,13 @@
-//! What the parser makes of a TSDL text: types whose names are resolved, and blocks.
+//! Parsed TSDL text: types with resolved names, and blocks.
 //!
-//! Types are shared: an alias that is used in many places is one tree here. Byte order, clocks
-//! and locations are still as they were written, because they mean something only where the type
-//! is used.
+//! Types are shared: an alias with many uses is one tree here. Byte order, clocks and locations are kept as
+//! written, because only the use of a type determines their meaning.
 
 use std::rc::Rc;
 
 use ichnos_model::{ByteOrder, DisplayBase, Mappings, TextPosition, Uuid, Value};
 
-/// A type, where it is written, and how many types are nested in it.
+/// Type with its position and nesting depth.
 ///
 /// Everything that walks types recurses, so the parser refuses types that are too deep.
 #[derive(Debug)]
@@ -30,7 +29,7 @@ impl Type {
         Self { at, kind, depth: depth.unwrap_or(0).saturating_add(1) }
     }
 
-    /// The type behind all aliases.
+    /// Returns the type after resolving all aliases.
     pub(super) fn resolved(&self) -> &Type {
         let mut class = self;
         while let TypeKind::Alias { target, .. } = &class.kind {
@@ -59,32 +58,32 @@ pub(super) enum TypeKind {
         element: Rc<Type>,
         length: ArrayLength,
     },
-    /// Another type by its name. Relative locations within are looked up from the structure that
-    /// the name was declared in (section 7.3.2).
+    /// Another type by its name. Relative locations within are looked up from the structure that contains the
+    /// declaration of the name (section 7.3.2).
     Alias {
         target: Rc<Type>,
         declared_in: Option<u32>,
     },
-    /// A type that was not understood, which was reported; its uses are not reported again.
+    /// Type with an error that was reported; its uses are not reported again.
     Broken,
 }
 
-/// Section 4.1.5.
+/// Integer type (section 4.1.5).
 #[derive(Clone, Debug)]
 pub(super) struct IntegerType {
     pub(super) size: u64,
     pub(super) align: u64,
     pub(super) signed: bool,
-    /// None: that of the trace.
+    /// Byte order; `None`: that of the trace.
     pub(super) byte_order: Option<ByteOrder>,
     pub(super) base: DisplayBase,
-    /// Whether it is a character.
+    /// `true` if it is a character.
     pub(super) encoded: bool,
-    /// The clock that it is a value of.
+    /// Clock that it is a value of.
     pub(super) clock: Option<Box<(String, TextPosition)>>,
 }
 
-/// Section 4.1.7.
+/// Floating-point type (section 4.1.7).
 #[derive(Clone, Debug)]
 pub(super) struct FloatType {
     pub(super) size: u64,
@@ -92,30 +91,30 @@ pub(super) struct FloatType {
     pub(super) byte_order: Option<ByteOrder>,
 }
 
-/// The body of a structure or a variant (sections 4.2.1 and 4.2.2).
+/// Body of a structure or a variant (sections 4.2.1 and 4.2.2).
 #[derive(Debug)]
 pub(super) struct Compound {
-    /// Another one for each body.
+    /// Unique id of the body.
     pub(super) id: u32,
     pub(super) fields: Vec<Field>,
     pub(super) minimum_alignment: u64,
 }
 
-/// A member of a structure or an option of a variant.
+/// Member of a structure or option of a variant.
 #[derive(Debug)]
 pub(super) struct Field {
     pub(super) name: String,
     pub(super) class: Rc<Type>,
 }
 
-/// How long an array or a sequence is (sections 4.2.3 and 4.2.4).
+/// Length of an array or a sequence (sections 4.2.3 and 4.2.4).
 #[derive(Clone, Debug)]
 pub(super) enum ArrayLength {
     Static(u64),
     Located(Location),
 }
 
-/// A path to another field or an environment entry (section 7.3.2).
+/// Path to another field or an environment entry (section 7.3.2).
 #[derive(Clone, Debug)]
 pub(super) struct Location {
     pub(super) names: Vec<String>,

@@ -1,4 +1,4 @@
-//! The blocks at the root of a text (CTF 1.8, sections 7.4, 8 and C.2.3).
+//! Blocks at the root of a text (CTF 1.8, sections 7.4, 8 and C.2.3).
 
 use std::rc::Rc;
 
@@ -46,7 +46,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A block, whose keyword is next, with its scope of type names and its `;`.
+    /// Reads a block, whose keyword is next, with its scope of type names and its `;`.
     fn block(&mut self, what: &str, read: impl FnOnce(&mut Self) -> Read<()>) -> Read<()> {
         self.within(what, |parser| {
             parser.take();
@@ -55,7 +55,7 @@ impl Parser<'_> {
             parser.scopes.close();
             result?;
             if !parser.peek_mark(";") {
-                // What follows is most likely the next statement, so nothing is skipped.
+                // The next token most likely begins the next statement, so nothing is skipped.
                 parser.unexpected("`;`");
                 return Ok(());
             }
@@ -63,7 +63,7 @@ impl Parser<'_> {
         })
     }
 
-    /// A statement of a block: a declaration of types, `name := type;` or `name = value;`.
+    /// Reads a statement of a block: a declaration of types, `name := type;` or `name = value;`.
     fn assignment(
         &mut self,
         met: &mut Met,
@@ -78,14 +78,14 @@ impl Parser<'_> {
         let dotted = name.names.join(".");
         if self.peek_mark(":=") {
             let Some(root) = roots.iter().find(|root| **root == dotted) else {
-                return Err(self.stop(name.at, format!("there is no field `{dotted}` here")));
+                return Err(self.stop(name.at, format!("unknown field `{dotted}`")));
             };
             self.take();
             let class = self.within(&format!("`{dotted}`"), Self::root_type)?;
             self.end_statement()?;
             if met.has(root) {
                 let at = self.last_end;
-                self.problems.error(at, format!("the field `{dotted}` is described twice"));
+                self.problems.error(at, format!("duplicate field `{dotted}`"));
                 return Ok(None);
             }
             met.meet(self, root, name.at, roots)?;
@@ -98,8 +98,7 @@ impl Parser<'_> {
         self.take();
         let value = self.expression()?;
         let Some(attribute) = attribute else {
-            // Nothing is decoded with what a block says beyond the specification, and there are
-            // producers that say more.
+            // Decoding uses no attributes of blocks beyond the specification, and some producers write more.
             self.unknown_attribute(&name, attributes, Severity::Warning);
             return Ok(None);
         };
@@ -111,7 +110,7 @@ impl Parser<'_> {
         let double = self.document.trace.is_some();
         if double {
             let at = self.last_end;
-            self.problems.error(at, "there are two `trace` blocks");
+            self.problems.error(at, "duplicate `trace` block");
         }
         let mut met = Met::default();
         let (mut uuid, mut byte_order, mut packet_header) = (None, None, None);
@@ -264,7 +263,7 @@ impl Parser<'_> {
                 "freq" => {
                     clock.frequency = parser.unsigned(name, &value)?;
                     if clock.frequency == 0 {
-                        return Err(parser.stop(value.at, "a clock that stands still measures nothing"));
+                        return Err(parser.stop(value.at, "the frequency of a clock must be greater than 0"));
                     }
                 }
                 "precision" => clock.precision = Some(parser.unsigned(name, &value)?),
@@ -282,7 +281,7 @@ impl Parser<'_> {
             return Err(self.missing(at, "name", clean));
         }
         if !self.clock_names.insert(clock.name.clone()) {
-            return Err(self.stop(at, format!("there are two clocks of the name `{}`", clock.name)));
+            return Err(self.stop(at, format!("duplicate clock `{}`", clock.name)));
         }
         // Fields refer to clocks by 16-bit indexes; one more may be added for unmapped fields.
         if self.document.clocks.len() >= usize::from(u16::MAX) - 1 {
@@ -290,7 +289,7 @@ impl Parser<'_> {
         }
         let texts = [Some(&clock.name), clock.description.as_ref()];
         let texts: u64 = texts.into_iter().flatten().map(|text| memory::of_text(text)).sum();
-        // What they become, and a place in each index of clocks.
+        // Includes their later classes, and an entry in each index of clocks.
         self.charge((size::<ClockBlock>() + size::<ClockClass>() + 200) as u64 + 4 * texts, at)?;
         self.document.clocks.push(clock);
         Ok(())
@@ -299,20 +298,19 @@ impl Parser<'_> {
     fn environment_block(&mut self) -> Read<()> {
         let at = self.at();
         if std::mem::replace(&mut self.has_environment, true) {
-            self.problems.warning(at, "there is more than one `env` block: their entries are put together");
+            self.problems.warning(at, "there is more than one `env` block: their entries are merged");
         }
         self.free_assignments(true, |parser, name, value, at| {
             let environment = &mut parser.document.environment;
             let name_of = |number: u32| environment.get(number as usize).map_or("", |(name, _)| name);
             let number = u32::try_from(environment.len()).unwrap_or(u32::MAX);
             if parser.environment_names.add(&name, number, name_of).is_err() {
-                parser.problems.warning(
-                    at,
-                    format!("the environment entry `{name}` is given twice; the first one counts"),
-                );
+                parser
+                    .problems
+                    .warning(at, format!("duplicate environment entry `{name}`: the first one counts"));
                 return Ok(());
             }
-            // Its place in the index, too.
+            // Includes its entry in the index.
             let bytes = memory::of_entry(&name, &value) + 24;
             environment.push((name, value));
             parser.charge(bytes, at)
@@ -327,15 +325,15 @@ impl Parser<'_> {
             Ok(())
         })?;
         let at = self.last_end;
-        // What a list takes even if it has no entry.
+        // Memory of a list without entries.
         self.charge(size::<Value>() as u64 + 16, at)?;
         map.shrink_to_fit();
         self.document.call_sites.push(Value::Map(map));
         Ok(())
     }
 
-    /// The body of a block of which any name can be assigned to: integers and strings, and `plain`ly
-    /// nothing else; each assignment is given to `take`.
+    /// Reads the body of a block that assigns integers and strings to any names; `take` receives each
+    /// assignment. With `plain`, strings without quotes get a warning.
     fn free_assignments(
         &mut self,
         plain: bool,
@@ -372,7 +370,7 @@ impl Parser<'_> {
     }
 }
 
-/// What a statement of a block assigns.
+/// Value of a block's statement.
 enum Assigned {
     Value(Expression),
     Type(Rc<Type>),

@@ -1,4 +1,4 @@
-//! From blocks to the class model: everything that depends on where a type is used.
+//! Builds the class model from blocks: everything that depends on the use of a type.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -19,16 +19,16 @@ use super::ast::{
 use super::lookup::{Frame, Resolved, View};
 use super::parser::{Read, Stop};
 
-/// Classes that lookups may visit, for each field class that the limits allow.
+/// Number of classes that lookups may visit, for each field class that the limits allow.
 const VISITS: u64 = 16;
 
-/// A name as it is shown: without the underscore that producers put before names that could be
-/// reserved words (CTF 1.8, sections 4.2.1 and 7.3.2).
+/// Returns a name for display: without the underscore that producers put before names that could be reserved
+/// words (CTF 1.8, sections 4.2.1 and 7.3.2).
 pub(super) fn shown(name: &str) -> &str {
     name.strip_prefix('_').unwrap_or(name)
 }
 
-/// Makes the trace class of a text; problems are reported.
+/// Builds the trace class of a text; problems are reported.
 pub(super) fn build(mut document: Document, limits: &Limits, problems: &mut Problems) -> Option<TraceClass> {
     let environment = std::mem::take(&mut document.environment);
     let call_sites = std::mem::take(&mut document.call_sites);
@@ -39,7 +39,7 @@ pub(super) fn build(mut document: Document, limits: &Limits, problems: &mut Prob
     Some(trace)
 }
 
-/// The namespace in CTF 2 of traces of the tracer that a trace names: TSDL itself has no namespaces.
+/// Returns the CTF 2 namespace of the tracer's traces: TSDL itself has no namespaces.
 fn namespace_of_tracer(trace: &TraceClass) -> Option<&'static str> {
     let tracer = trace.environment("tracer_name")?.as_text()?;
     tracer.starts_with("lttng").then_some("lttng.org,2009")
@@ -53,7 +53,7 @@ fn build_classes(
 ) -> Option<TraceClass> {
     let Some(block) = &document.trace else {
         let start = TextPosition { line: 1, column: 1, offset: 0 };
-        problems.error(start, "there is no `trace` block");
+        problems.error(start, "the `trace` block is missing");
         return None;
     };
     let mut builder = Builder {
@@ -84,7 +84,7 @@ fn build_classes(
     let is_known = packet_header.as_ref().is_some_and(|header| has_role(header, Role::DataStreamClassId));
     if data_streams.len() > 1 && !is_known {
         let message = "there are several `stream` blocks, but no `stream_id` in the packet header: \
-                       all packets are taken to be of the stream 0";
+                           all packets are assumed to be of the stream 0";
         builder.problems.warning(block.at, message);
     }
     Some(TraceClass {
@@ -108,26 +108,26 @@ struct Builder<'a> {
     clocks: Vec<ClockClass>,
     clock_indexes: HashMap<&'a str, u16>,
     environment: &'a [(String, Value)],
-    /// Environment entries by name: made when the first length of an array names one.
+    /// Environment entries by name, built for the first array length that names one.
     lengths: Option<HashMap<&'a str, &'a Value>>,
-    /// The clock of the stream that is being made.
+    /// Clock of the stream that is being built.
     default_clock: Option<u16>,
     roots: [Option<Arc<FieldClass>>; 6],
     scope: Scope,
     frames: Vec<Frame>,
     innermost: Option<usize>,
-    /// Names from the root field to what is being made.
+    /// Names from the root field to the current field.
     path: Vec<String>,
-    /// The block that is being made.
+    /// The block that is being built.
     context: String,
-    /// Field classes that may still be made.
+    /// Number of field classes that may still be built.
     left: u64,
-    /// Classes that lookups may still visit.
+    /// Number of classes that lookups may still visit.
     visits: u64,
     exhausted: bool,
 }
 
-/// What a field is called, and whether it is a member of a root field itself.
+/// Name of a field; `direct` is `true` for a member of a root field itself.
 #[derive(Clone, Copy)]
 struct Slot<'n> {
     name: &'n str,
@@ -167,7 +167,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Section 8.
+    /// Builds a clock class (section 8).
     fn clock(&mut self, block: &ClockBlock) -> ClockClass {
         let mut clock = ClockClass::new(&block.name, block.frequency);
         clock.name = Some(block.name.clone());
@@ -178,7 +178,7 @@ impl<'a> Builder<'a> {
         if block.absolute {
             clock.origin = ClockOrigin::UnixEpoch;
         }
-        // Whole seconds in the cycles belong to the seconds: the sum is the same.
+        // Move whole seconds of the cycles to the seconds: the sum is the same.
         let frequency = i128::from(block.frequency.max(1));
         let seconds = i128::from(block.offset_seconds) + block.offset.div_euclid(frequency);
         match i64::try_from(seconds) {
@@ -199,13 +199,13 @@ impl<'a> Builder<'a> {
         for block in &self.document.streams {
             let id = block.id.unwrap_or(0);
             if by_id.insert(id, blocks.len()).is_some() {
-                self.problems.error(block.at, format!("there are two `stream` blocks of the id {id}"));
+                self.problems.error(block.at, format!("duplicate `stream` block id {id}"));
                 return streams;
             }
             blocks.push((id, Some(block)));
             events.push(Vec::new());
         }
-        // A text without `stream` blocks has one stream of which nothing is said (section 7.4).
+        // A text without `stream` blocks has one stream without declarations (section 7.4).
         let implicit = blocks.is_empty();
         let only = match self.document.streams.as_slice() {
             [only] => only.id.unwrap_or(0),
@@ -228,13 +228,13 @@ impl<'a> Builder<'a> {
                     continue;
                 }
                 None => {
-                    self.problems.error(at, format!("there is no `stream` block of the id {id}"));
+                    self.problems.error(at, format!("unknown `stream` block id {id}"));
                     continue;
                 }
             };
             if event.stream_id.is_none() && id != 0 {
                 let message = "the `event` block names no `stream` block, and none has the id 0";
-                let message = format!("{message}: it is taken to be of the only one, {id}");
+                let message = format!("{message}: it is assumed to belong to the only one, {id}");
                 self.problems.warning(at, message);
             }
             if let Some(events) = events.get_mut(index) {
@@ -243,7 +243,7 @@ impl<'a> Builder<'a> {
         }
         for ((id, block), events) in blocks.into_iter().zip(events) {
             let at = block.map_or(TextPosition::default(), |block| block.at);
-            // With the plans and lists of its own.
+            // Includes its own plans and lists.
             if self.exhausted || self.charge_memory((size::<DataStreamClass>() + 700) as u64, at).is_err() {
                 break;
             }
@@ -278,7 +278,7 @@ impl<'a> Builder<'a> {
         for event in events {
             let event_id = event.id.unwrap_or(0);
             if !ids.insert(event_id) {
-                let message = format!("there are two `event` blocks of the id {event_id} in the stream {id}");
+                let message = format!("duplicate `event` block id {event_id} in the stream {id}");
                 self.problems.error(event.at, message);
                 continue;
             }
@@ -313,7 +313,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Makes a root field, which locations can then lead to.
+    /// Builds a root field, to which locations can then lead.
     fn root(&mut self, scope: Scope, class: Option<&Rc<Type>>) -> Option<Arc<FieldClass>> {
         self.scope = scope;
         self.frames.clear();
@@ -353,7 +353,7 @@ impl<'a> Builder<'a> {
                 self.integer(integer, None)
             }
             TypeKind::Enumeration { base, mappings } => {
-                // What prints the classes prints all labels for each use.
+                // Printing the classes prints all labels for each use.
                 self.charge(mappings.ranges() as u64 / 8, at)?;
                 roles = self.integer_roles(base, at, slot)?;
                 self.integer(base, Some(mappings.clone()))
@@ -381,7 +381,7 @@ impl<'a> Builder<'a> {
         Ok(Arc::new(FieldClass { roles, declared_at: at.into(), ..FieldClass::new(kind) }))
     }
 
-    /// Counts field classes, and what takes as much memory as this number of them.
+    /// Counts field classes, and data that takes as much memory as this number of them.
     fn charge(&mut self, classes: u64, at: TextPosition) -> Read<()> {
         match self.left.checked_sub(classes) {
             Some(left) => {
@@ -400,7 +400,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Counts memory that the trace class takes.
+    /// Counts memory of the trace class.
     fn charge_memory(&mut self, bytes: u64, at: TextPosition) -> Read<()> {
         if self.problems.charge(bytes, at) {
             return Ok(());
@@ -423,13 +423,13 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// What an integer is for: special names (sections 5 and 6.1) and clocks (section 8). A
-    /// signed integer is never for anything.
+    /// Returns the roles of an integer: from special names (sections 5 and 6.1) and clocks (section 8). A
+    /// signed integer has none.
     fn integer_roles(&mut self, integer: &IntegerType, at: TextPosition, slot: Slot<'_>) -> Read<Roles> {
         let mut clock = None;
         if let Some((name, at)) = integer.clock.as_deref() {
             let Some(index) = self.clock_indexes.get(name.as_str()) else {
-                return Err(self.error(*at, format!("there is no clock `{name}`")));
+                return Err(self.error(*at, format!("unknown clock `{name}`")));
             };
             clock = Some(*index);
         }
@@ -473,8 +473,8 @@ impl<'a> Builder<'a> {
         Ok(roles)
     }
 
-    /// The clock of a timestamp that names none: the only one, or one of nanoseconds if none is
-    /// described (section 8).
+    /// Returns the clock of a timestamp that names none: the only one, or one of nanoseconds if the text has
+    /// no clocks (section 8).
     fn only_clock(&mut self, at: TextPosition) -> Read<u16> {
         match (self.clocks.len(), self.default_clock) {
             (0, _) => {
@@ -485,7 +485,7 @@ impl<'a> Builder<'a> {
             }
             (1, _) => Ok(0),
             (_, Some(index)) => Ok(index),
-            _ => Err(self.error(at, "a timestamp does not say which of the clocks it is of (`map`)")),
+            _ => Err(self.error(at, "a timestamp does not name its clock (`map`), and there are several")),
         }
     }
 
@@ -518,7 +518,7 @@ impl<'a> Builder<'a> {
                     frame.members.push(member);
                 }
                 _ => {
-                    // The members that follow may need this one: one problem is enough.
+                    // Later members may depend on this one: one problem is enough.
                     result = Err(Stop);
                     break;
                 }
@@ -537,7 +537,7 @@ impl<'a> Builder<'a> {
             let message = format!("the tag of a variant is not an enumeration, but a {}", class.describe());
             return Err(self.error(class.declared_at.0, message));
         }
-        // All labels are looked at, for each variant.
+        // All labels are visited for each variant.
         self.charge(tags.iter().map(|tags| tags.len() as u64).sum::<u64>() / 8, at)?;
         let names = || body.fields.iter().map(|field| field.name.as_str());
         let tags: Vec<HashMap<&str, Ranges<'_>>> =
@@ -563,7 +563,7 @@ impl<'a> Builder<'a> {
             });
         }
         let has_label = |name: &str| tags.iter().any(|tags| tags.contains_key(name));
-        // Where the tag is no field at all, that is reported when the trace is checked.
+        // If the tag is no field at all, the check of the trace reports that.
         let unlabelled = body.fields.iter().find(|field| !tags.is_empty() && !has_label(&field.name));
         let unlabelled = unlabelled.map(|field| field.name.clone());
         let names: HashSet<&str> = names().collect();
@@ -576,7 +576,7 @@ impl<'a> Builder<'a> {
         if let Some(label) = missing {
             self.warning(
                 at,
-                format!("the label `{label}` of the tag is the name of no option of the variant"),
+                format!("no option of the variant has the name of the label `{label}` of the tag"),
             );
         }
         Ok(FieldKind::Variant { options, selector: Box::new(selector), alignment: 1 })
@@ -589,7 +589,7 @@ impl<'a> Builder<'a> {
             _ => false,
         };
         if encoded {
-            // A text is not an array of numbers, whatever their clocks or names are.
+            // A text is not an array of numbers, regardless of their clocks or names.
             return Ok(FieldKind::String {
                 encoding: StringEncoding::Utf8,
                 length: match length {
@@ -618,7 +618,7 @@ impl<'a> Builder<'a> {
                     Some(_) => {
                         format!("the environment entry `{key}` is not an integer: it cannot be a length")
                     }
-                    None => format!("there is no environment entry `{key}`"),
+                    None => format!("unknown environment entry `{key}`"),
                 };
                 Err(self.error(location.at, message))
             }
@@ -629,7 +629,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The value of an environment entry.
+    /// Returns the value of an environment entry.
     fn in_environment(&mut self, key: &str, at: TextPosition) -> Read<Option<&'a Value>> {
         if self.lengths.is_none() {
             let entry = (size::<(&str, &Value)>() + 1) as u64 * 3 / 2;
@@ -640,7 +640,7 @@ impl<'a> Builder<'a> {
         Ok(self.lengths.get_or_insert_with(|| entries().collect()).get(key).copied())
     }
 
-    /// Where the field is that a location names.
+    /// Resolves the location of a field.
     fn locate(&mut self, location: &Location) -> Read<Resolved> {
         if super::lookup::absolute(&location.names).is_some_and(|(_, rest)| rest.is_empty()) {
             let message = format!("`{}` is a root field, not a field in one", location.names.join("."));
@@ -658,12 +658,15 @@ impl<'a> Builder<'a> {
         found.ok_or_else(|| {
             let names = location.names.join(".");
             let first = location.names.first().map_or("", String::as_str);
-            self.error(location.at, format!("no field `{first}` comes before, which `{names}` begins with"))
+            self.error(
+                location.at,
+                format!("unknown field `{names}`: no earlier field has the name `{first}`"),
+            )
         })
     }
 }
 
-/// Whether a class or one within has a role.
+/// Returns `true` if a class or one within has a role.
 fn has_role(class: &FieldClass, role: Role) -> bool {
     class.roles.has(role)
         || match &class.kind {
@@ -683,7 +686,7 @@ fn mappings_of(class: &FieldClass) -> Option<&Mappings> {
     }
 }
 
-/// Whether it is an array of sixteen bytes.
+/// Returns `true` if a class is an array of sixteen bytes.
 fn is_uuid(kind: &FieldKind) -> bool {
     let FieldKind::Array { element, length: Length::Static(16), .. } = kind else { return false };
     matches!(&element.kind, FieldKind::Integer { bits, .. } if bits.length == 8 && bits.alignment == 8)

@@ -1,36 +1,36 @@
-//! Words, constants and punctuation of TSDL (CTF 1.8, section C.1), each with its position.
+//! Lexer for words, constants and punctuation of TSDL (CTF 1.8, section C.1), each with its position.
 
 use ichnos_model::TextPosition;
 
-/// What a token is.
+/// Kind and value of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Lexeme<'a> {
-    /// An identifier or a keyword: which of them depends on where it stands.
+    /// Identifier or keyword, depending on its context.
     Word(&'a str),
-    /// An integer constant; None: it needs more than 64 bits.
+    /// Integer constant; `None`: it needs more than 64 bits.
     Integer(Option<u64>),
-    /// A string or a character constant, without quotes and escapes.
+    /// String or character constant, without quotes and escapes.
     Text(String),
     /// Punctuation.
     Mark(&'static str),
-    /// Something that is no token, and why.
+    /// Invalid token, with the reason.
     Bad(String),
-    /// The end of the text.
+    /// End of the text.
     End,
 }
 
-/// A token and where it lies.
+/// A token and its position.
 #[derive(Clone, Debug)]
 pub(super) struct Token<'a> {
     pub(super) lexeme: Lexeme<'a>,
-    /// Its first byte.
+    /// Position of its first byte.
     pub(super) at: TextPosition,
-    /// The byte after its last one.
+    /// Position of the byte after its last one.
     pub(super) end: TextPosition,
 }
 
 impl Token<'_> {
-    /// What a person would call it.
+    /// Describes the token for messages.
     pub(super) fn describe(&self) -> String {
         match &self.lexeme {
             Lexeme::Word(word) => format!("`{word}`"),
@@ -45,7 +45,7 @@ impl Token<'_> {
     }
 }
 
-/// The punctuation that a text begins with.
+/// Returns the punctuation at the beginning of a text.
 fn mark(text: &[u8]) -> Option<&'static str> {
     Some(match text {
         [b'.', b'.', b'.', ..] => "...",
@@ -72,13 +72,13 @@ fn mark(text: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// Cuts a text into tokens.
+/// Splits a text into tokens.
 pub(super) struct Lexer<'a> {
     text: &'a [u8],
     offset: usize,
     line: u32,
     line_start: usize,
-    /// Warnings met on the way: what is wrong, but understood.
+    /// Warnings about faults with a clear meaning.
     pub(super) warnings: Vec<(TextPosition, String)>,
 }
 
@@ -87,14 +87,14 @@ impl<'a> Lexer<'a> {
         Self { text, offset: 0, line: 1, line_start: 0, warnings: Vec::new() }
     }
 
-    /// Notes a warning. A single string could be full of them: some are enough.
+    /// Adds a warning. A single string could be full of them: some are enough.
     fn warning(&mut self, warning: (TextPosition, String)) {
         if self.warnings.len() < 16 {
             self.warnings.push(warning);
         }
     }
 
-    /// Where the lexer is.
+    /// Returns the current position.
     fn position(&self) -> TextPosition {
         let column = self.offset.saturating_sub(self.line_start).saturating_add(1);
         TextPosition {
@@ -123,7 +123,7 @@ impl<'a> Lexer<'a> {
         Some(byte)
     }
 
-    /// Takes bytes that fit; a newline must not.
+    /// Takes fitting bytes, which must not include newlines.
     fn take_while(&mut self, fits: impl Fn(u8) -> bool) -> &'a [u8] {
         let rest = self.rest();
         let length = rest.iter().position(|byte| !fits(*byte)).unwrap_or(rest.len());
@@ -131,13 +131,13 @@ impl<'a> Lexer<'a> {
         rest.get(..length).unwrap_or_default()
     }
 
-    /// Skips to the end: nothing after what was met can be trusted.
+    /// Skips to the end: nothing after the error can be trusted.
     pub(super) fn give_up(&mut self) {
         while self.take().is_some() {}
     }
 
-    /// Skips white space, comments and line continuations. The position of a comment without an end
-    /// comes back as an error.
+    /// Skips white space, comments and line continuations. Returns the position of a comment without an end
+    /// as an error.
     fn skip_blanks(&mut self) -> Result<(), TextPosition> {
         loop {
             let rest = self.rest();
@@ -181,7 +181,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The next token; [`Lexeme::End`] again and again at the end.
+    /// Returns the next token; at the end, always [`Lexeme::End`].
     pub(super) fn next(&mut self) -> Token<'a> {
         if let Err(start) = self.skip_blanks() {
             let lexeme = Lexeme::Bad("a comment has no end".to_owned());
@@ -217,14 +217,14 @@ impl<'a> Lexer<'a> {
         }
         self.take();
         Lexeme::Bad(match first {
-            0 => "a NUL byte stands in the text".to_owned(),
+            0 => "the text contains a NUL byte".to_owned(),
             b if b.is_ascii_graphic() => format!("`{}` is unexpected here", char::from(b)),
             b => format!("the byte 0x{b:02x} is unexpected here"),
         })
     }
 
-    /// An integer constant (section C.1.5; binary ones are what tracers add). What follows the
-    /// last digit and is no suffix is left for the next token.
+    /// Reads an integer constant (section C.1.5; tracers also write binary ones). Characters after the last
+    /// digit that are no suffix are left for the next token.
     fn integer(&mut self) -> Lexeme<'a> {
         let digit = |byte: Option<u8>, radix: u32| byte.is_some_and(|b| char::from(b).is_digit(radix));
         let radix = match (self.peek(0), self.peek(1)) {
@@ -255,7 +255,7 @@ impl<'a> Lexer<'a> {
         Lexeme::Integer(value)
     }
 
-    /// A string or a character constant (sections C.1.5 and C.1.6).
+    /// Reads a string or a character constant (sections C.1.5 and C.1.6).
     fn quoted(&mut self, at: TextPosition, quote: u8) -> Lexeme<'a> {
         let kind = if quote == b'"' { "string" } else { "character constant" };
         self.take();
@@ -288,8 +288,8 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// What follows a backslash. An escape that does not exist gives a warning and means the character
-    /// after the backslash: that is what other readers make of it.
+    /// Reads an escape after its backslash. An unknown escape gives a warning and means the character after
+    /// the backslash, as in other readers.
     fn escape(&mut self, position: TextPosition, bytes: &mut Vec<u8>) {
         let Some(byte) = self.take() else { return };
         let plain = match byte {
@@ -338,7 +338,7 @@ impl<'a> Lexer<'a> {
         bytes.push(plain);
     }
 
-    /// The character of a universal character name of this number of digits, taken if it is one.
+    /// Takes the character of a universal character name of this number of digits, if it is one.
     fn universal(&mut self, digits: usize) -> Option<char> {
         let text = std::str::from_utf8(self.rest().get(..digits)?).ok()?;
         if !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
@@ -381,7 +381,7 @@ mod tests {
             [value(0), value(10), value(15), value(31), value(255), value(5), value(7), value(u64::MAX)]
         );
         assert_eq!(lexemes("18446744073709551616"), [Lexeme::Integer(None)]);
-        // No suffix: the rest is a word of its own, which the parser refuses at its position.
+        // Not a suffix: the rest is a separate word, which the parser refuses at its position.
         assert_eq!(lexemes("1x"), [value(1), Lexeme::Word("x")]);
         assert_eq!(lexemes("0x"), [value(0), Lexeme::Word("x")]);
         assert_eq!(lexemes("1ulx"), [value(1), Lexeme::Word("ulx")]);

@@ -1,4 +1,4 @@
-//! Finds the fields that lengths and tags name (CTF 1.8, section 7.3.2).
+//! Lookup of the fields that lengths and tags name (CTF 1.8, section 7.3.2).
 
 use std::sync::Arc;
 
@@ -6,38 +6,38 @@ use ichnos_model::{FieldClass, FieldKind, FieldLocation, LocationStep, Member, S
 
 use super::ast::Location;
 
-/// A structure that is being made: its members so far can be found.
+/// A structure that is being built: its members so far can be found.
 pub(super) struct Frame {
-    /// Which body it is an instance of.
+    /// Id of the body of which it is an instance.
     pub(super) body: u32,
-    /// The next frame to look in, if a name is not in this one.
+    /// Next frame to search for names that this one does not have.
     pub(super) parent: Option<usize>,
     /// Names from the root field to this structure.
     pub(super) path: Vec<String>,
     pub(super) members: Vec<Member>,
 }
 
-/// Fields that can be seen from where a location is written.
+/// Fields that are visible at a location.
 pub(super) struct View<'a> {
-    /// The root field that is being made.
+    /// Scope of the root field that is being built.
     pub(super) scope: Scope,
-    /// Structures around, the root field first.
+    /// Enclosing structures, the root field first.
     pub(super) frames: &'a [Frame],
-    /// The frame in which relative locations begin.
+    /// Frame in which relative locations begin.
     pub(super) innermost: Option<usize>,
-    /// Root fields that are complete, in the order of [`Scope::DECODED`].
+    /// Complete root fields, in the order of [`Scope::DECODED`].
     pub(super) roots: &'a [Option<Arc<FieldClass>>; 6],
 }
 
-/// Where a located field is, and what is there.
+/// Resolved location, and the classes there.
 pub(super) struct Resolved {
     pub(super) location: FieldLocation,
-    /// What a location leads to: several classes if it goes through variants; none if there is no
-    /// such field (which is reported when the whole trace class is checked).
+    /// Classes at the location: several if it goes through variants; empty if there is no such field (which
+    /// is reported when the whole trace class is checked).
     pub(super) classes: Vec<Arc<FieldClass>>,
 }
 
-/// The root field that an absolute location begins with, and the rest.
+/// Returns the root field at the beginning of an absolute location, and the rest of it.
 pub(super) fn absolute(names: &[String]) -> Option<(Scope, &[String])> {
     const PREFIXES: [(&[&str], Scope); 6] = [
         (&["trace", "packet", "header"], Scope::PacketHeader),
@@ -54,8 +54,8 @@ pub(super) fn absolute(names: &[String]) -> Option<(Scope, &[String])> {
 }
 
 impl View<'_> {
-    /// Looks a location up. None: a relative location whose first name is not known here.
-    /// `budget` is the number of classes that may still be visited.
+    /// Looks up a location. Returns `None` for a relative location with an unknown first name. `budget` is
+    /// the number of classes that may still be visited.
     pub(super) fn find(&self, location: &Location, budget: &mut u64) -> Option<Resolved> {
         let (scope, path, classes) = match absolute(&location.names) {
             Some((scope, rest)) => {
@@ -84,9 +84,8 @@ impl View<'_> {
     ) -> (Vec<String>, Vec<Arc<FieldClass>>) {
         let mut classes = Vec::new();
         let path = if scope == self.scope {
-            // The deepest structure around on the way is where the location leaves the part of
-            // the tree that is still being made. Of two options with fields of one name, that
-            // is the one that is selected here.
+            // The location leaves the part of the tree that is still being built at the deepest enclosing
+            // structure on its way. Of two options with fields of one name, that is the one selected here.
             let frame = self
                 .frames
                 .iter()
@@ -128,7 +127,7 @@ impl View<'_> {
     }
 }
 
-/// Follows names from one of the members on. None: they lead nowhere.
+/// Follows names from one of the members on. Returns `None` if they lead nowhere.
 fn follow_member(
     members: &[Member],
     names: &[String],
@@ -142,8 +141,8 @@ fn follow_member(
     Some(path)
 }
 
-/// Follows names into a class, through the elements of arrays and the options of variants. The
-/// names come back as a field location spells them: some producers name the option on the way.
+/// Follows names into a class, through the elements of arrays and the options of variants. Returns the names
+/// in the spelling of field locations: some producers also name the option.
 fn follow(
     class: &Arc<FieldClass>,
     names: &[String],

@@ -23,11 +23,11 @@ use ichnos_model::{Limits, TextPosition, TraceClass, Value};
 
 use super::{Problems, memory};
 
-/// Reads a TSDL text (CTF 1.8, section 7 and appendix C). Packets must have been taken off
-/// before. None: errors make it unreadable, and `problems` has them.
+/// Reads a TSDL text (CTF 1.8, section 7 and appendix C), whose packets must have been removed before.
+/// Returns `None` if errors make it unreadable; `problems` has them.
 ///
-/// What stays for the check of the whole trace class: whether located fields exist and fit, and
-/// whether fields with roles have the right kind.
+/// The check of the whole trace class comes later: it checks that located fields exist and fit, and that
+/// fields with roles have the right kind.
 pub fn parse(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<TraceClass> {
     let before = problems.errors();
     if text.len() as u64 > limits.metadata_bytes {
@@ -38,7 +38,7 @@ pub fn parse(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<Tr
     let left = problems.bytes_left();
     let document = parser::Parser::new(text, limits, problems).document();
     if problems.errors() > before {
-        // Classes of half-read types would only add problems that are none.
+        // Classes of half-read types would only add false problems.
         return None;
     }
     let entries = document.environment.iter().map(|(name, value)| memory::of_entry(name, value) + 24);
@@ -46,7 +46,7 @@ pub fn parse(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<Tr
     let kept = entries.sum::<u64>() + call_sites.sum::<u64>();
     let of_document = left.saturating_sub(problems.bytes_left()).saturating_sub(kept);
     let trace = build::build(document, limits, problems);
-    // Of the document, environment and call sites are left.
+    // Only environment and call sites of the document are kept.
     problems.release(of_document);
     if problems.errors() > before { None } else { trace }
 }

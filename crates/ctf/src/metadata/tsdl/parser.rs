@@ -1,9 +1,9 @@
-//! The parser's hands: tokens with lookahead, recovery, names and values.
+//! Parser basics: tokens with lookahead, recovery, names and values.
 //!
-//! The grammar itself is in [`super::types`] (what describes fields) and [`super::blocks`] (the
-//! rest). It is read by recursive descent. What meets an error that it cannot go on after reports it
-//! and returns [`Stop`]; the loop over the statements of the innermost body then skips to the
-//! next statement, so that one run finds many problems.
+//! The grammar itself is in [`super::types`] (types of fields) and [`super::blocks`] (the rest), parsed by
+//! recursive descent. A function that finds an error and cannot continue reports it and returns [`Stop`]; the
+//! loop over the statements of the innermost body then skips to the next statement, so that one run finds
+//! many problems.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -20,10 +20,10 @@ use super::scopes::Scopes;
 #[derive(Debug)]
 pub(super) struct Stop;
 
-/// A result of reading.
+/// Result of reading.
 pub(super) type Read<T> = Result<T, Stop>;
 
-/// Words that cannot name a field or a type (CTF 1.8, section C.1.2), the C type words aside.
+/// Words that cannot name a field or a type (CTF 1.8, section C.1.2), except the C type words.
 const RESERVED: [&str; 16] = [
     "align",
     "callsite",
@@ -43,7 +43,7 @@ const RESERVED: [&str; 16] = [
     "const",
 ];
 
-/// Words of C that make up names of types.
+/// Words of C for names of types.
 const C_TYPE_WORDS: [&str; 13] = [
     "void",
     "char",
@@ -60,30 +60,30 @@ const C_TYPE_WORDS: [&str; 13] = [
     "const",
 ];
 
-/// Whether the word is a keyword other than those of C's types.
+/// Returns `true` if the word is a keyword other than those of C's types.
 pub(crate) fn is_reserved(word: &str) -> bool {
     RESERVED.contains(&word)
 }
 
-/// Whether the word is one of those that C's type names are made of.
+/// Returns `true` if the word is one of those in names of C types.
 pub(crate) fn is_c_type_word(word: &str) -> bool {
     C_TYPE_WORDS.contains(&word)
 }
 
-/// The right side of an assignment.
+/// Right side of an assignment.
 #[derive(Debug)]
 pub(super) struct Expression {
     pub(super) at: TextPosition,
     pub(super) value: Operand,
 }
 
-/// What an assignment assigns.
+/// Value of an assignment.
 #[derive(Debug)]
 pub(super) enum Operand {
-    /// An integer between -2^63 and 2^64 - 1.
+    /// Integer between -2^63 and 2^64 - 1.
     Integer(i128),
     Text(String),
-    /// A dotted name.
+    /// Dotted name.
     Names(Vec<String>),
 }
 
@@ -97,25 +97,25 @@ impl Operand {
     }
 }
 
-/// Reads a text.
+/// Parser for a text.
 pub(super) struct Parser<'a> {
     lexer: Lexer<'a>,
     ahead: VecDeque<Token<'a>>,
-    /// Where the last token that was taken ends.
+    /// End of the last token that was taken.
     pub(super) last_end: TextPosition,
     pub(super) problems: &'a mut Problems,
     pub(super) limits: &'a Limits,
     pub(super) scopes: Scopes,
-    /// Names that a statement declared although they were taken, to be reported at its end.
+    /// Duplicate names that a statement declared, to be reported at its end.
     pub(super) doubles: Vec<String>,
-    /// Nesting of what is being read.
+    /// Current nesting depth.
     pub(super) depth: u32,
     pub(super) bodies: u32,
-    /// Whether the end of the text was reported.
+    /// `true` if the end of the text was reported.
     ended: bool,
-    /// Names of clocks that were met.
+    /// Names of clocks found so far.
     pub(super) clock_names: HashSet<String>,
-    /// Whether there was an `env` block.
+    /// `true` if there was an `env` block.
     pub(super) has_environment: bool,
     /// Environment entries by name.
     pub(super) environment_names: NameIndex,
@@ -142,7 +142,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The token after the next `skip` ones.
+    /// Returns the token after the next `skip` ones.
     pub(super) fn peek_at(&mut self, skip: usize) -> &Token<'a> {
         while self.ahead.len() <= skip {
             let token = self.lexer.next();
@@ -151,7 +151,7 @@ impl<'a> Parser<'a> {
             }
             self.ahead.push_back(token);
         }
-        // The loop above made sure that it is there.
+        // The loop above ensured that it exists.
         &self.ahead[skip]
     }
 
@@ -159,7 +159,7 @@ impl<'a> Parser<'a> {
         self.peek_at(0)
     }
 
-    /// Place of the next token.
+    /// Position of the next token.
     pub(super) fn at(&mut self) -> TextPosition {
         self.peek().at
     }
@@ -171,7 +171,7 @@ impl<'a> Parser<'a> {
         token
     }
 
-    /// The next token's word, if it is one.
+    /// Returns the next token's word, if it is one.
     pub(super) fn word(&mut self) -> Option<&'a str> {
         self.word_at(0)
     }
@@ -209,11 +209,11 @@ impl<'a> Parser<'a> {
         if self.accept(mark) { Ok(()) } else { Err(self.unexpected(&format!("`{mark}`"))) }
     }
 
-    /// Reports that the next token is not what was expected.
+    /// Reports an unexpected next token.
     pub(super) fn unexpected(&mut self, expected: &str) -> Stop {
         let token = self.peek().clone();
         if token.lexeme == Lexeme::End && std::mem::replace(&mut self.ended, true) {
-            // Every open body misses its end then: once is enough.
+            // The end of the text ends every open body: once is enough.
             return Stop;
         }
         let diagnostic = match &token.lexeme {
@@ -230,14 +230,14 @@ impl<'a> Parser<'a> {
         Stop
     }
 
-    /// Reports an error and skips all the rest: reading on would only repeat it.
+    /// Reports an error and skips the rest: more reading would only repeat it.
     pub(super) fn give_up(&mut self, at: TextPosition, message: impl Into<String>) -> Stop {
         self.problems.error(at, message);
         self.skip_rest();
         Stop
     }
 
-    /// Reports that a limit was reached, and skips all the rest.
+    /// Reports that a limit was reached, and skips the rest.
     pub(super) fn give_up_at_limit(
         &mut self,
         at: TextPosition,
@@ -249,7 +249,7 @@ impl<'a> Parser<'a> {
         Stop
     }
 
-    /// Counts memory that the statement is about to take; reads no further if it is too much.
+    /// Counts memory that the statement is about to allocate; stops reading if it is too much.
     pub(super) fn charge(&mut self, bytes: u64, at: TextPosition) -> Read<()> {
         if self.problems.charge(bytes, at) {
             return Ok(());
@@ -265,7 +265,7 @@ impl<'a> Parser<'a> {
         self.lexer.warnings.clear();
     }
 
-    /// Does `work` within something, so that problems met there say so.
+    /// Runs `work` in a context that its problems contain.
     pub(super) fn within<T>(&mut self, what: &str, work: impl FnOnce(&mut Self) -> T) -> T {
         self.problems.enter(what);
         let result = work(self);
@@ -273,7 +273,7 @@ impl<'a> Parser<'a> {
         result
     }
 
-    /// Ends a statement: takes its `;` and reports which names it declared again.
+    /// Ends a statement: takes its `;` and reports its duplicate names.
     pub(super) fn end_statement(&mut self) -> Read<()> {
         let ended = self.expect(";");
         for name in std::mem::take(&mut self.doubles) {
@@ -283,8 +283,8 @@ impl<'a> Parser<'a> {
         ended
     }
 
-    /// Skips what is left of a statement after a [`Stop`]: to behind the next `;`, or to the `}`
-    /// that ends the body around it. Blocks on the way are skipped whole.
+    /// Skips the rest of a statement after a [`Stop`]: past the next `;`, or to the `}` that ends its body.
+    /// Nested blocks are skipped as a whole.
     pub(super) fn recover(&mut self) {
         self.doubles.clear();
         let mut depth = 0u64;
@@ -304,7 +304,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reads statements up to the `}`, which is taken. True: none of them had a problem.
+    /// Reads statements up to the `}`, which is taken. Returns `true` if there was no problem.
     pub(super) fn body(&mut self, mut statement: impl FnMut(&mut Self) -> Read<()>) -> Read<bool> {
         self.expect("{")?;
         let errors = self.problems.errors();
@@ -322,14 +322,14 @@ impl<'a> Parser<'a> {
             if statement(self).is_err() {
                 self.recover();
             }
-            // Whatever a statement does, the loop advances.
+            // The loop always advances, whatever a statement does.
             if self.at().offset == before && !self.peek_mark("}") && !self.at_end() {
                 self.take();
             }
         }
     }
 
-    /// A dotted name, from its first word on.
+    /// Reads a dotted name, from its first word on.
     pub(super) fn names(&mut self, what: &str) -> Read<Location> {
         let at = self.at();
         let mut names = Vec::new();
@@ -347,7 +347,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// An integer constant with its sign.
+    /// Reads an integer constant with its sign.
     pub(super) fn integer(&mut self, what: &str) -> Read<(i128, TextPosition)> {
         let at = self.at();
         let negative = if self.peek_mark("-") {
@@ -375,26 +375,25 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reports an attribute that does not exist.
+    /// Reports an unknown attribute.
     pub(super) fn unknown_attribute(&mut self, name: &Location, known: &[&str], severity: Severity) -> Stop {
         let name_text = name.names.join(".");
-        let diagnostic =
-            Diagnostic::new(severity, name.at, format!("there is no attribute `{name_text}` here"));
+        let diagnostic = Diagnostic::new(severity, name.at, format!("unknown attribute `{name_text}`"));
         self.problems.add(diagnostic.expected(known.join(", "), format!("`{name_text}`")));
         Stop
     }
 
-    /// The right side of an assignment, up to its `;`.
+    /// Reads the right side of an assignment, up to its `;`.
     pub(super) fn expression(&mut self) -> Read<Expression> {
         const WHAT: &str = "an integer, a string or a name";
         let at = self.at();
-        // A parenthesis is no reason to recurse: there is one level of them at most.
+        // Not recursive: there is at most one level of parentheses.
         let enclosed = self.accept("(");
         let value = self.operand(WHAT)?;
         if enclosed {
             self.expect(")")?;
         }
-        // Before the value is judged: without the `;`, it is not the whole value.
+        // Check this first: without the `;`, it is not the whole value.
         if self.peek_mark(";") { Ok(Expression { at, value }) } else { Err(self.unexpected("`;`")) }
     }
 
@@ -410,9 +409,9 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reports that an attribute has a value of the wrong kind.
+    /// Reports an attribute with a value of the wrong kind.
     pub(super) fn wrong(&mut self, name: &str, expected: &str, found: &Expression) -> Stop {
-        let message = format!("the attribute `{name}` has a wrong value");
+        let message = format!("invalid value of the attribute `{name}`");
         self.problems.add(Diagnostic::error(found.at, message).expected(expected, found.value.describe()));
         Stop
     }
@@ -440,7 +439,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A string or a single name.
+    /// Returns a string or a single name.
     pub(super) fn text_or_name(&mut self, name: &str, value: &Expression) -> Read<String> {
         match &value.value {
             Operand::Text(text) => Ok(text.clone()),
@@ -464,17 +463,17 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Which attributes of a block were met.
+/// Attributes of a block found so far.
 #[derive(Default)]
 pub(super) struct Met(Vec<&'static str>);
 
 impl Met {
-    /// Whether the attribute was met.
+    /// Returns `true` if the attribute was found.
     pub(super) fn has(&self, name: &str) -> bool {
         self.0.contains(&name)
     }
 
-    /// Finds the attribute among those that exist; one that was met already is an error at `at`.
+    /// Finds a known attribute by its name; a duplicate is an error at `at`.
     pub(super) fn meet(
         &mut self,
         parser: &mut Parser<'_>,
@@ -484,7 +483,7 @@ impl Met {
     ) -> Read<Option<&'static str>> {
         let Some(found) = known.iter().find(|known| **known == name) else { return Ok(None) };
         if self.has(found) {
-            return Err(parser.stop(at, format!("the attribute `{name}` is given twice")));
+            return Err(parser.stop(at, format!("duplicate attribute `{name}`")));
         }
         self.0.push(found);
         Ok(Some(found))

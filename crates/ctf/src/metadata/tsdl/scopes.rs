@@ -1,4 +1,4 @@
-//! Names of types, and where they are known (CTF 1.8, section 7.3.1).
+//! Names of types and their scopes (CTF 1.8, section 7.3.1).
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -8,17 +8,17 @@ use ichnos_model::memory::size;
 use super::super::memory;
 use super::ast::Type;
 
-/// A type under a name.
+/// A named type.
 #[derive(Clone)]
 pub(super) struct Named {
     pub(super) class: Rc<Type>,
-    /// The body of the innermost structure around the declaration.
+    /// Body of the innermost structure around the declaration.
     pub(super) declared_in: Option<u32>,
 }
 
 struct Scope {
     names: HashMap<String, Named>,
-    /// The structure whose body this is.
+    /// Structure whose body this is.
     structure: Option<u32>,
 }
 
@@ -30,36 +30,35 @@ pub(super) struct Scopes {
 }
 
 impl Scopes {
-    /// Just the root scope.
+    /// Creates the root scope.
     pub(super) fn new() -> Self {
         Self { stack: vec![Scope { names: HashMap::new(), structure: None }] }
     }
 
-    /// Opens a scope; that of the body of a structure says which.
+    /// Opens a scope; `structure` is the structure whose body it is.
     pub(super) fn open(&mut self, structure: Option<u32>) {
         self.stack.push(Scope { names: HashMap::new(), structure });
     }
 
-    /// Closes the scope that was opened last.
+    /// Closes the innermost scope.
     pub(super) fn close(&mut self) {
         if self.stack.len() > 1 {
             self.stack.pop();
         }
     }
 
-    /// The type of that name, from the innermost scope out.
+    /// Returns the type of that name, from the innermost scope out.
     pub(super) fn find(&self, name: &str) -> Option<&Named> {
         self.stack.iter().rev().find_map(|scope| scope.names.get(name))
     }
 
-    /// About how much memory it takes to declare a name.
+    /// Returns the approximate memory of a declared name, in bytes.
     pub(super) fn memory_of(name: &str) -> u64 {
         // A map has a byte beside each entry, and room for more than twice as many when it grows.
         (size::<(String, Named)>() + 1) as u64 * 3 + memory::of_text(name)
     }
 
-    /// Gives a type a name in the innermost scope. An error: the scope has this name already, and
-    /// keeps its type.
+    /// Declares a type in the innermost scope. Returns the name as an error if it is known; its type stays.
     pub(super) fn declare(&mut self, name: String, class: Rc<Type>) -> Result<(), String> {
         let declared_in = self.stack.iter().rev().find_map(|scope| scope.structure);
         let Some(scope) = self.stack.last_mut() else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! What texts mean, beyond whether they can be read.
+//! Meaning of TSDL texts, beyond syntax.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use ichnos_model::{
@@ -36,8 +36,7 @@ fn payload(fields: &str) -> FieldClass {
     trace.data_streams[0].event_records[0].payload.as_deref().unwrap().clone()
 }
 
-/// The member at a path of names; options of variants and elements of arrays are entered by their
-/// option's name and by `[]`.
+/// The member at a path of names; options of variants are entered by their names, elements of arrays by `[]`.
 fn member<'a>(class: &'a FieldClass, path: &str) -> &'a FieldClass {
     path.split('/').fold(class, |class, name| match &class.kind {
         FieldKind::Structure { members, .. } => {
@@ -74,7 +73,7 @@ fn relative_lookups_go_outwards_and_backwards() {
     assert_eq!(length(member(&class, "s/in/[]/c")).to_string(), "event-record-payload/s/n");
     assert_eq!(length(member(&class, "d")).to_string(), "event-record-payload/n");
     let found = errors(&format!("{TRACE} event {{ fields := struct {{ u8 a[n]; u8 n; }}; }};"));
-    assert!(found[0].contains("no field `n` comes before"), "{found:?}");
+    assert!(found[0].contains("no earlier field has the name `n`"), "{found:?}");
 }
 
 #[test]
@@ -105,7 +104,7 @@ fn a_type_without_a_structure_around_is_looked_up_where_it_is_used() {
         (options[0].ranges.to_string(), options[1].ranges.to_string()),
         ("0, 20".into(), "5..9".into())
     );
-    // Through a variant, the option on the way is not named.
+    // Through a variant, the path does not name the option.
     assert_eq!(length(member(&class, "two/b/data")).to_string(), "event-record-payload/two/len");
 }
 
@@ -148,7 +147,7 @@ fn one_underscore_is_for_the_text_only() {
     let (options, _) = options(member(&class, "v"));
     let names: Vec<_> =
         options.iter().map(|option| (option.name.as_deref().unwrap(), option.ranges.to_string())).collect();
-    // Options match labels as they are written, and labels keep their underscores.
+    // Options match labels as written, and labels keep their underscores.
     assert_eq!(names, [("a", "0".to_owned()), ("_b", "1".to_owned()), ("c", "2".to_owned())]);
     let FieldKind::Integer { integer, .. } = &member(&class, "tag").kind else { panic!() };
     assert_eq!(integer.mappings.as_ref().unwrap().get(1).unwrap().name, "__b");
@@ -231,7 +230,7 @@ fn a_timestamp_without_a_clock_counts_nanoseconds() {
     let clocks = "clock { name = a; }; clock { name = b; };";
     let found =
         errors(&format!("{TRACE} {clocks} stream {{ event.header := struct {{ u8 timestamp; }}; }};"));
-    assert!(found[0].contains("which of the clocks"), "{found:?}");
+    assert!(found[0].contains("does not name its clock"), "{found:?}");
 }
 
 #[test]
@@ -243,10 +242,7 @@ fn several_problems_in_one_run() {
          stream { id = -1; };",
     );
     assert_eq!(found.len(), 8, "{found:#?}");
-    assert!(
-        found[4].contains("in `event` block, `fields`, `struct`: there is no type `nothing` here"),
-        "{found:#?}"
-    );
+    assert!(found[4].contains("in `event` block, `fields`, `struct`: unknown type `nothing`"), "{found:#?}");
 }
 
 #[test]
@@ -257,7 +253,7 @@ fn hostile_nesting_is_an_error_and_no_more() {
     assert!(found[0].contains("exceeds the limit of 64 levels"), "{found:?}");
     let found = errors(&format!("{TRACE} event {{ fields := {}", "variant <a> { ".repeat(10_000)));
     assert_eq!(found.len(), 1);
-    // Nesting by name, one level a line.
+    // Nesting by name, one level per line.
     let mut text = format!("{TRACE} struct s0 {{ u8 x; }};");
     for i in 1..10_000 {
         text.push_str(&format!("struct s{i} {{ struct s{} x; }};\n", i - 1));

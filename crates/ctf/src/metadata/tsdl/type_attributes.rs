@@ -6,7 +6,7 @@ use super::ast::{FloatType, IntegerType};
 use super::parser::{Expression, Met, Operand, Parser, Read, Stop};
 
 impl Parser<'_> {
-    /// An attribute of a type; None if it is one that does not exist.
+    /// Reads an attribute of a type. Returns `None` for an unknown one.
     pub(super) fn attribute(
         &mut self,
         met: &mut Met,
@@ -25,7 +25,7 @@ impl Parser<'_> {
         Ok(found.map(|found| (found, value)))
     }
 
-    /// Reports a missing attribute, unless problems before explain it.
+    /// Reports a missing attribute, unless earlier problems explain it.
     pub(super) fn missing(&mut self, at: TextPosition, name: &str, clean: bool) -> Stop {
         if clean {
             self.problems.error(at, format!("the attribute `{name}` is missing"));
@@ -40,7 +40,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `native`, `network`, `be` or `le`; None is that of the trace.
+    /// Reads `native`, `network`, `be` or `le`; `None` is that of the trace.
     pub(super) fn byte_order(&mut self, value: &Expression) -> Read<Option<ByteOrder>> {
         match self.word_value("byte_order", value)?.as_str() {
             "native" => Ok(None),
@@ -50,7 +50,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether there is an encoding.
+    /// Returns `true` if there is an encoding.
     pub(super) fn encoding(&mut self, value: &Expression) -> Read<bool> {
         let name = match &value.value {
             Operand::Names(names) => names.join("."),
@@ -137,7 +137,7 @@ impl Parser<'_> {
         base.ok_or_else(|| self.wrong("base", "2, 8, 10, 16 or the name of such a base", value))
     }
 
-    /// `clock.NAME.value`
+    /// Reads `clock.NAME.value`.
     pub(super) fn clock_name(&mut self, value: &Expression) -> Read<String> {
         if let Operand::Names(names) = &value.value
             && let [clock, name, last] = names.as_slice()
@@ -194,7 +194,7 @@ impl Parser<'_> {
     }
 }
 
-/// Whether a float of this size has that many digits in its exponent (IEEE 754-2008, table 3.5).
+/// Returns `true` if a float of this size has an exponent of that many digits (IEEE 754-2008, table 3.5).
 fn is_float(size: u64, exponent: u64) -> bool {
     match size {
         16 => exponent == 5,

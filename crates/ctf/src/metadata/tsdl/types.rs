@@ -1,4 +1,4 @@
-//! Types: what describes fields (CTF 1.8, sections 4 and C.2.2).
+//! Types, which describe fields (CTF 1.8, sections 4 and C.2.2).
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -13,8 +13,7 @@ use super::lexer::Lexeme;
 use super::parser::{Parser, Read, Stop, is_c_type_word, is_reserved};
 use super::scopes::Scopes;
 
-/// Where a type stands: decides how many words are its name, and what is said if there is no type
-/// of this name.
+/// Context of a type: determines the number of words of its name, and the message if there is no such type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stands {
     /// Before the name of a member or of a new type.
@@ -28,7 +27,7 @@ enum Stands {
 }
 
 impl Parser<'_> {
-    /// Whether a declaration of types begins here, as opposed to an attribute.
+    /// Returns `true` if a declaration of types begins here, and not an attribute.
     pub(super) fn declares_type(&mut self) -> bool {
         match self.word() {
             Some("typealias" | "typedef") => true,
@@ -37,7 +36,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A declaration of types, with its `;`.
+    /// Reads a declaration of types, with its `;`.
     pub(super) fn type_declaration(&mut self) -> Read<()> {
         match self.word() {
             Some("typealias") => self.within("`typealias`", Self::type_alias),
@@ -49,7 +48,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The type of a root field, after `:=`.
+    /// Reads the type of a root field, after `:=`.
     pub(super) fn root_type(&mut self) -> Read<Rc<Type>> {
         self.type_specifier(Stands::Alone)
     }
@@ -63,13 +62,13 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `typealias type := name;`
+    /// Reads `typealias type := name;`.
     fn type_alias(&mut self) -> Read<()> {
         self.take();
         let class = match self.aliased_type() {
             Ok(class) => class,
             Err(Stop) => {
-                // The name is still worth knowing: its uses are not wrong.
+                // The name is still declared, so that its uses are not reported.
                 self.skip_to_assignment()?;
                 Rc::new(Type::new(self.last_end, TypeKind::Broken))
             }
@@ -78,9 +77,9 @@ impl Parser<'_> {
         let name = self.new_type_name()?;
         let at = self.at();
         if self.peek_mark("[") {
-            // The grammar lets array declarators follow the name; they say nothing of the type.
+            // The grammar allows array declarators after the name, without any effect on the type.
             self.array_lengths(Rc::clone(&class))?;
-            let note = format!("the lengths of arrays behind the name `{name}` of the alias say nothing");
+            let note = format!("the array lengths after the name `{name}` of the alias are ignored");
             self.problems.add(Diagnostic::note(at, note));
         }
         self.declare(name, class)?;
@@ -109,7 +108,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The name that a `typealias` gives: words and asterisks.
+    /// Reads the name that a `typealias` declares: words and asterisks.
     fn new_type_name(&mut self) -> Read<String> {
         let mut name: Vec<&str> = Vec::new();
         loop {
@@ -132,7 +131,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `typedef type name[length], ...;`
+    /// Reads `typedef type name[length], ...;`.
     fn type_definition(&mut self) -> Read<()> {
         self.take();
         let class = self.type_specifier(Stands::BeforeName)?;
@@ -145,7 +144,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A name and the lengths of arrays after it.
+    /// Reads a name and the lengths of arrays after it.
     fn declarator(&mut self, class: &Rc<Type>) -> Read<(String, Rc<Type>)> {
         let at = self.at();
         let Some(name) = self.word() else { return Err(self.unexpected("a name")) };
@@ -161,7 +160,7 @@ impl Parser<'_> {
         Ok((name.to_owned(), class))
     }
 
-    /// The lengths of arrays after a name: as in C, the first one is the outermost.
+    /// Reads the lengths of arrays after a name: as in C, the first one is the outermost.
     fn array_lengths(&mut self, element: Rc<Type>) -> Read<Rc<Type>> {
         let mut lengths = Vec::new();
         while self.accept("[") {
@@ -189,7 +188,7 @@ impl Parser<'_> {
         Ok(class)
     }
 
-    /// A path to a field (section 7.3.2).
+    /// Reads a path to a field (section 7.3.2).
     fn location(&mut self) -> Read<Location> {
         let mut location = self.names("a field")?;
         location.names.shrink_to_fit();
@@ -205,7 +204,7 @@ impl Parser<'_> {
         Ok(location)
     }
 
-    /// A new type, unless it is too deep.
+    /// Creates a type, unless it is too deep.
     fn new_type(&mut self, at: TextPosition, kind: TypeKind) -> Read<Rc<Type>> {
         let class = Type::new(at, kind);
         if class.depth > self.limits.depth {
@@ -221,7 +220,7 @@ impl Parser<'_> {
         Stop
     }
 
-    /// A type, up to where its declarators begin.
+    /// Reads a type, up to its declarators.
     fn type_specifier(&mut self, stands: Stands) -> Read<Rc<Type>> {
         let at = self.at();
         if self.depth >= self.limits.depth {
@@ -265,10 +264,10 @@ impl Parser<'_> {
         }
     }
 
-    /// A type by its name: one or several words, perhaps with asterisks.
+    /// Reads the name of a type: one or several words, perhaps with asterisks.
     fn named_type(&mut self, at: TextPosition, stands: Stands) -> Read<Rc<Type>> {
-        // Words up to the next punctuation. Before a name, the last one is that name, unless
-        // asterisks follow: then the name stands behind them.
+        // Words up to the next punctuation. In a declaration, the last word is the declared name, unless
+        // asterisks follow: then the name comes after them.
         let mut words = Vec::new();
         while words.len() < 16 {
             let Some(word) = self.word_at(words.len()) else { break };
@@ -292,7 +291,7 @@ impl Parser<'_> {
             }
             return Ok(class);
         }
-        // `const` says nothing about the layout.
+        // `const` does not affect the layout.
         if words.first() == Some(&"const") && count > 1 {
             self.take();
             return self.named_type(at, stands);
@@ -307,19 +306,17 @@ impl Parser<'_> {
         };
         Err(match (stands, name.is_empty()) {
             (_, true) => self.stop(at, "expected a type and a name"),
-            (Stands::AfterColon, _) => {
-                self.stop(at, format!("`{name}` is not an integer type that is known here"))
-            }
-            _ => self.stop(at, format!("there is no type `{name}` here")),
+            (Stands::AfterColon, _) => self.stop(at, format!("unknown integer type `{name}`")),
+            _ => self.stop(at, format!("unknown type `{name}`")),
         })
     }
 
-    /// The type that the name stands for, as used at `at`.
+    /// Returns the type with this name, as used at `at`.
     fn use_alias(&mut self, name: &str, at: TextPosition) -> Read<Option<Rc<Type>>> {
         let Some(named) = self.scopes.find(name) else { return Ok(None) };
         let (mut target, mut declared_in) = (Rc::clone(&named.class), named.declared_in);
-        // An alias of an alias is one alias, or chains of them would count as nesting. Lookups
-        // begin where the innermost one that is in a structure was declared.
+        // An alias of an alias is one alias, or chains of them would count as nesting. Lookups begin at the
+        // declaration of the innermost one that is in a structure.
         if let TypeKind::Alias { target: inner, declared_in: inside } = &target.kind {
             declared_in = inside.or(declared_in);
             target = Rc::clone(inner);
@@ -327,7 +324,7 @@ impl Parser<'_> {
         self.new_type(at, TypeKind::Alias { target, declared_in }).map(Some)
     }
 
-    /// A tagged type by its name, for instance `struct point`.
+    /// Reads a tagged type by its name, for instance `struct point`.
     fn tagged_type(&mut self, kind: &str, name: &str, at: TextPosition, stands: Stands) -> Read<Rc<Type>> {
         let mut key = format!("{kind} {name}");
         while self.accept("*") {
@@ -337,10 +334,10 @@ impl Parser<'_> {
             return Ok(class);
         }
         let at = if stands == Stands::BeforeAssignment { self.last_end } else { at };
-        Err(self.stop(at, format!("there is no type `{key}` here")))
+        Err(self.stop(at, format!("unknown type `{key}`")))
     }
 
-    /// `struct name { ... } align(...)`
+    /// Reads `struct name { ... } align(...)`.
     fn structure(&mut self, at: TextPosition, stands: Stands) -> Read<Rc<Type>> {
         self.take();
         let name = match self.word() {
@@ -373,7 +370,7 @@ impl Parser<'_> {
         Ok(class)
     }
 
-    /// `variant name <tag> { ... }`
+    /// Reads `variant name <tag> { ... }`.
     fn variant(&mut self, at: TextPosition, stands: Stands) -> Read<Rc<Type>> {
         self.take();
         let name = self.word();
@@ -414,7 +411,7 @@ impl Parser<'_> {
         self.bodies
     }
 
-    /// The members of a structure or the options of a variant.
+    /// Reads the members of a structure or the options of a variant.
     fn compound_body(&mut self, id: u32, structure: bool) -> Read<Vec<Field>> {
         let mut fields = Vec::new();
         self.scopes.open(structure.then_some(id));
@@ -423,12 +420,12 @@ impl Parser<'_> {
         self.scopes.close();
         read?;
         fields.shrink_to_fit();
-        // The list takes something of its own, and so does the body.
+        // Includes the list and the body themselves.
         self.charge(16 + allocated(size::<Compound>() + 16), at)?;
         Ok(fields)
     }
 
-    /// A statement in the body of a structure or a variant: members, or a declaration of types.
+    /// Reads a statement in the body of a structure or a variant: members, or a declaration of types.
     fn member(&mut self, fields: &mut Vec<Field>) -> Read<()> {
         if matches!(self.word(), Some("typealias" | "typedef")) {
             return self.type_declaration();
@@ -453,16 +450,16 @@ impl Parser<'_> {
         }
     }
 
-    /// Sees to it that no name comes twice; one that does is an error at `at`.
+    /// Checks that no two fields have the same name; a duplicate is an error at `at`.
     fn distinct(&mut self, at: TextPosition, fields: &[Field]) -> Read<()> {
         let mut names = HashSet::with_capacity(fields.len());
         match fields.iter().find(|field| !names.insert(field.name.as_str())) {
-            Some(field) => Err(self.stop(at, format!("there are two fields of the name `{}`", field.name))),
+            Some(field) => Err(self.stop(at, format!("duplicate field `{}`", field.name))),
             None => Ok(()),
         }
     }
 
-    /// `enum name : base { label = value ... value, ... }` (section 4.1.8)
+    /// Reads `enum name : base { label = value ... value, ... }` (section 4.1.8).
     fn enumeration(&mut self, at: TextPosition, stands: Stands) -> Read<Rc<Type>> {
         self.take();
         let name = self.word();
@@ -490,7 +487,7 @@ impl Parser<'_> {
                 Some(TypeKind::Integer(integer)) => integer.clone(),
                 Some(TypeKind::Broken) => return Err(Stop),
                 _ => {
-                    let message = "an enumeration without a base needs a type `int`, and there is none here";
+                    let message = "an enumeration without a base needs the type `int`, which is unknown here";
                     self.problems.error(at, message);
                     self.expect("{")?;
                     self.skip_block();
@@ -506,7 +503,7 @@ impl Parser<'_> {
         Ok(class)
     }
 
-    /// Skips to behind the `}` of a block whose `{` was taken.
+    /// Skips to the end of a block whose `{` was taken, including its `}`.
     fn skip_block(&mut self) {
         let mut depth = 1u64;
         while depth > 0 && !self.at_end() {
@@ -522,7 +519,7 @@ impl Parser<'_> {
         self.expect("{")?;
         let mut misfit = None;
         let Ok(mappings) = self.labels(base, &mut misfit) else {
-            // Labels are no statements: the loop around would take the `}` for its own.
+            // Labels are no statements: the enclosing loop would take the `}` as its own.
             self.skip_block();
             return Err(Stop);
         };
@@ -538,7 +535,7 @@ impl Parser<'_> {
         Ok(mappings)
     }
 
-    /// The labels of an enumeration, and the first one whose values the type cannot have.
+    /// Reads the labels of an enumeration; `misfit` is set to the first one with values outside of the type.
     fn labels(&mut self, base: &IntegerType, misfit: &mut Option<(String, IntegerRange)>) -> Read<Mappings> {
         let mut mappings = MappingsBuilder::default();
         let mut index = NameIndex::default();
@@ -562,7 +559,9 @@ impl Parser<'_> {
                     range.upper = self.enumerator_value(base)?.0;
                     if range.upper < lower {
                         let upper = range.upper;
-                        return Err(self.stop(at, format!("the range {lower} ... {upper} is upside down")));
+                        let message =
+                            format!("the range {lower} ... {upper} has a lower bound above its upper bound");
+                        return Err(self.stop(at, message));
                     }
                 }
             }
@@ -571,7 +570,7 @@ impl Parser<'_> {
             if (range.lower < fitting.lower && !is_below || range.upper > fitting.upper) && misfit.is_none() {
                 *misfit = Some((label.to_owned(), range));
             }
-            // Its place in the index, too.
+            // Includes its entry in the index.
             self.charge(memory::of_label(label, 1) + 24, at)?;
             let name_of = |number: u32| mappings.name(number as usize).unwrap_or_default();
             match index.add(label, mappings.len() as u32, name_of) {
@@ -591,7 +590,7 @@ impl Parser<'_> {
         let what = if base.signed { "a signed integer" } else { "an unsigned integer" };
         let (value, at) = self.integer(what)?;
         if !base.signed && value < 0 {
-            // No value of the type is below 0: the label is read, and means nothing.
+            // No value of the type is below 0: the label is read, but has no effect.
             self.problems.warning(at, format!("the value {value} of an unsigned enumeration is below 0"));
         }
         let fits = !base.signed || i64::try_from(value).is_ok();
@@ -599,7 +598,7 @@ impl Parser<'_> {
     }
 }
 
-/// The values that an integer type can have; beyond 126 bits, all that can be written.
+/// Returns the values that an integer type can have; beyond 126 bits, all that can be written.
 fn fitting(base: &IntegerType) -> IntegerRange {
     let bits = base.size.min(126) as u32;
     if base.signed {

@@ -7,27 +7,27 @@ use ichnos_model::{FieldClass, Value};
 
 use super::json;
 
-/// The aliases of JSON metadata: a class that is shared is written once, with a name, before what uses it.
+/// Aliases of JSON metadata: a shared class is written once, with a name, before its uses.
 pub(super) struct Aliases {
-    /// What names begin with.
+    /// Prefix of all names.
     prefix: &'static str,
     names: HashMap<*const FieldClass, String>,
-    /// What is not written yet.
+    /// Aliases that are not written yet.
     new: Vec<(String, Value)>,
 }
 
 impl Aliases {
-    /// None yet; `prefix`: what their names begin with.
+    /// Creates an empty list; `prefix` is the prefix of all names.
     pub(super) fn new(prefix: &'static str) -> Self {
         Self { prefix, names: HashMap::new(), new: Vec::new() }
     }
 
-    /// The name of a class, if it has one.
+    /// Returns the name of a class, if it has one.
     pub(super) fn get(&self, class: &Arc<FieldClass>) -> Option<Value> {
         self.names.get(&Arc::as_ptr(class)).map(|name| json::text(name))
     }
 
-    /// Gives a class a name; `written` is the class as JSON.
+    /// Names a class; `written` is the class as JSON.
     pub(super) fn add(&mut self, class: &Arc<FieldClass>, written: Value) -> Value {
         let name = format!("{}-{}", self.prefix, self.names.len() + 1);
         self.names.insert(Arc::as_ptr(class), name.clone());
@@ -35,7 +35,7 @@ impl Aliases {
         Value::Text(name)
     }
 
-    /// The names and classes that were added since this was asked before, those that others use first.
+    /// Returns the names and classes added since the last call, dependencies first.
     pub(super) fn take_new(&mut self) -> Vec<(String, Value)> {
         std::mem::take(&mut self.new)
     }

@@ -1,4 +1,4 @@
-//! What some dialects write as attributes and others as properties: log levels, EMF URIs, names, bases.
+//! Attributes that other dialects write as properties: log levels, EMF URIs, names, bases.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use super::unsupported::Refusals;
 use crate::metadata::json::attributes::{LOG_LEVELS, NAMESPACES, emf_uri, log_level};
 use crate::metadata::json::{STANDARD, standard_base, standard_name};
 
-/// The attributes of an event record class with those that say its log level and its EMF URI.
+/// Returns the attributes of an event record class with those for its log level and its EMF URI.
 pub(super) fn with_log_level<'c>(
     event: &'c EventRecordClass,
     refusals: &mut Refusals,
@@ -33,7 +33,7 @@ pub(super) fn with_log_level<'c>(
     attributes
 }
 
-/// Sees to it that attributes say the namespace and the name of a class, in the dialect that has no properties for them.
+/// Sets the attributes for the namespace and the name of a class, for the dialect without such properties.
 pub(super) fn set_name(
     attributes: &mut Cow<'_, Attributes>,
     namespace: &Option<String>,
@@ -55,7 +55,7 @@ pub(super) fn set_name(
     }
 }
 
-/// The attributes of a field class with the one that says in which base it is shown.
+/// Returns the attributes of a field class with the one for the base in which it is shown.
 pub(super) fn with_base<'c>(class: &'c FieldClass, refusals: &mut Refusals) -> Cow<'c, Attributes> {
     let mut attributes = Cow::Borrowed(&class.attributes);
     if let Some(integer) = class.integer()
@@ -67,7 +67,7 @@ pub(super) fn with_base<'c>(class: &'c FieldClass, refusals: &mut Refusals) -> C
     attributes
 }
 
-/// Sets a value under the namespace that readers look at first.
+/// Sets a value under the namespace that readers try first.
 fn set(attributes: &mut Attributes, name: &str, value: Value, refusals: &mut Refusals) {
     let [namespace, ..] = NAMESPACES;
     set_under(namespace, attributes, name, value, refusals);
@@ -83,7 +83,7 @@ fn set_under(
     let mut entries = match attributes.get(namespace) {
         None => Vec::new(),
         Some(Value::Map(entries)) => entries.clone(),
-        Some(_) => return refusals.refuse(format!("attributes under `{namespace}` that are no object")),
+        Some(_) => return refusals.refuse(format!("attributes under `{namespace}` that are not an object")),
     };
     match entries.iter_mut().find(|(other, _)| other == name) {
         Some((_, old)) => *old = value,
@@ -92,8 +92,8 @@ fn set_under(
     attributes.set(namespace, Value::Map(entries));
 }
 
-/// Whether the attributes of an event record class say nothing but the log level, the EMF URI and the name that it has:
-/// then nothing is lost without them.
+/// Returns `true` if the attributes of an event record class contain only its log level, its EMF URI and its
+/// name: then nothing is lost without them.
 pub(super) fn say_no_more_than_event(event: &EventRecordClass) -> bool {
     let is_known = |(namespace, value): &(String, Value)| {
         let Value::Map(entries) = value else { return false };
@@ -114,7 +114,7 @@ pub(super) fn say_no_more_than_event(event: &EventRecordClass) -> bool {
     event.attributes.iter().all(is_known)
 }
 
-/// Whether the attributes of a field class say nothing but the base that it is shown in.
+/// Returns `true` if the attributes of a field class contain only its base.
 pub(super) fn say_no_more_than_class(class: &FieldClass) -> bool {
     let base = class.integer().map(|integer| Value::Integer(integer.preferred_base.radix().into()));
     class.attributes.iter().all(|(namespace, value)| {

@@ -1,4 +1,4 @@
-//! What dialects call clocks, and how they tell them apart.
+//! Keys and identities of clocks in dialects.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use ichnos_model::{ClockClass, Uuid};
 
 use super::unsupported::Refusals;
 
-/// What other classes call the clock classes: their ids, or, in the dialects that know no other, their names.
+/// Returns the keys by which other classes refer to clock classes: ids, or names in the dialects without ids.
 pub(super) fn keys(clocks: &[ClockClass], by_name: bool, refusals: &mut Refusals) -> Vec<String> {
     let mut known = HashSet::new();
     let mut keys = Vec::with_capacity(clocks.len());
@@ -14,14 +14,14 @@ pub(super) fn keys(clocks: &[ClockClass], by_name: bool, refusals: &mut Refusals
         let name = clock.name.as_ref().filter(|_| by_name);
         let key = name.unwrap_or(&clock.id);
         refusals.within(format!("clock class `{}`", clock.id), |refusals| {
-            refusals.refuse_if(!known.insert(key), "a name that two clock classes have");
+            refusals.refuse_if(!known.insert(key), "a duplicate name of a clock class");
         });
         keys.push(key.clone());
     }
     keys
 }
 
-/// The UID of a clock class in the dialect that has no UUIDs of clocks: the UUID takes its place.
+/// Returns the UID of a clock class in the dialect that has no UUIDs of clocks: the UUID is its default.
 pub(super) fn uid(clock: &ClockClass, refusals: &mut Refusals) -> Option<String> {
     let uuid = clock.uuid.map(|uuid| uuid.hyphenated().to_string());
     if let (Some(uid), Some(uuid)) = (&clock.uid, &uuid)
@@ -32,7 +32,7 @@ pub(super) fn uid(clock: &ClockClass, refusals: &mut Refusals) -> Option<String>
     clock.uid.clone().or(uuid)
 }
 
-/// The UUID of a clock class in the dialects that have no UIDs: one that is a UUID takes its place.
+/// Returns the UUID of a clock class in the dialects that have no UIDs: a UID that is a UUID is its default.
 pub(super) fn uuid(clock: &ClockClass, refusals: &mut Refusals) -> Option<Uuid> {
     let Some(uid) = &clock.uid else { return clock.uuid };
     let of_uid = Uuid::try_parse(uid).ok().filter(|uuid| uuid.hyphenated().to_string() == *uid);
@@ -41,10 +41,10 @@ pub(super) fn uuid(clock: &ClockClass, refusals: &mut Refusals) -> Option<Uuid> 
     clock.uuid.or(of_uid)
 }
 
-/// The offset with less cycles than a second has.
+/// Returns the offset with fewer cycles than a second has.
 pub(super) fn offset(clock: &ClockClass, refusals: &mut Refusals) -> (i64, u64) {
     let frequency = clock.frequency.max(1);
-    refusals.refuse_if(clock.frequency == 0, "a clock that stands still");
+    refusals.refuse_if(clock.frequency == 0, "a clock with the frequency 0");
     let whole = i128::from(clock.offset_seconds) + i128::from(clock.offset_cycles / frequency);
     let seconds = i64::try_from(whole);
     refusals.refuse_if(seconds.is_err(), "an offset of a clock that does not fit 64 bits of seconds");

@@ -17,7 +17,7 @@ use super::unsupported::Refusals;
 use crate::metadata::json::roles;
 use crate::metadata::json::vocabulary::Vocabulary;
 
-/// The media type of BLOBs that name none (CTF2-SPEC-2.0, "Static-length BLOB field class").
+/// Default media type of BLOBs (CTF2-SPEC-2.0, "Static-length BLOB field class").
 pub(super) const ANY_BYTES: &str = "application/octet-stream";
 
 /// Writes field classes.
@@ -25,9 +25,9 @@ pub(super) struct ClassWriter<'c> {
     pub(super) vocabulary: Vocabulary,
     pub(super) refusals: Refusals,
     pub(super) sizes: Sizes,
-    /// The clock that timestamps of the data stream class are about.
+    /// Clock of the timestamps of the data stream class.
     pub(super) default_clock: Option<u16>,
-    /// How many classes may still be looked at to follow locations.
+    /// Number of classes that may still be visited to follow locations.
     pub(super) visits: u64,
     /// Names of shared classes.
     pub(super) aliases: Aliases,
@@ -47,7 +47,7 @@ impl<'c> ClassWriter<'c> {
         }
     }
 
-    /// The class of a root field.
+    /// Returns the class of a root field.
     pub(super) fn root(&mut self, class: &'c Arc<FieldClass>, scope: Scope, roots: Roots<'c>) -> Value {
         self.place = Place::new(scope, roots);
         self.refusals.enter(scope.name());
@@ -58,7 +58,7 @@ impl<'c> ClassWriter<'c> {
         value
     }
 
-    /// A field class: an object, or the name of an alias.
+    /// Returns a field class: an object, or the name of an alias.
     fn class(&mut self, class: &'c Arc<FieldClass>) -> Value {
         if self.vocabulary == Vocabulary::Prop2 || !self.sizes.is_shared(class) {
             return self.object(class);
@@ -174,7 +174,7 @@ impl<'c> ClassWriter<'c> {
         }
     }
 
-    /// The name of the type of an integer. PROP-2.0 has types of their own for enumerations.
+    /// Returns the name of the type of an integer. PROP-2.0 has separate types for enumerations.
     fn integer_type(&self, is_fixed: bool, integer: &IntegerProperties) -> &'static str {
         let is_enumeration = !self.is_spec2() && integer.mappings.is_some();
         match (is_fixed, integer.signed, is_enumeration) {
@@ -216,7 +216,7 @@ impl<'c> ClassWriter<'c> {
         if integer.preferred_base != DisplayBase::Decimal {
             object.set("preferred-display-base", u64::from(integer.preferred_base.radix()));
         }
-        self.refusals.refuse_if(integer.wall_clock.is_some(), "the date that an integer counts from");
+        self.refusals.refuse_if(integer.wall_clock.is_some(), "the epoch of an integer");
         if let Some(mappings) = &integer.mappings {
             if !self.is_spec2() {
                 self.refusals.refuse_if(mappings.is_empty(), "an enumeration without labels");
@@ -276,7 +276,7 @@ impl<'c> ClassWriter<'c> {
         }
     }
 
-    /// Arrays are aligned at least like their elements here.
+    /// Writes the alignment of an array, which is at least that of its elements here.
     fn array_alignment(
         &mut self,
         class: &FieldClass,
@@ -375,7 +375,7 @@ impl<'c> ClassWriter<'c> {
 
     fn roles(&mut self, class: &FieldClass, object: &mut Object) {
         if !class.clock_updates().is_empty() {
-            self.refuse("a field that brings several clocks up to date");
+            self.refuse("a field that updates several clocks");
         }
         let mut names = Vec::new();
         for role in class.roles.iter() {
@@ -395,7 +395,7 @@ impl<'c> ClassWriter<'c> {
     }
 }
 
-/// A relative location with the names that members have.
+/// Returns a relative location with the written names of members.
 fn relative(location: &FieldLocation, members: &[&Member]) -> Vec<Value> {
     let names = location.path.iter().filter(|step| matches!(step, LocationStep::Member(_))).count();
     let mut rest = members.iter().skip(members.len().saturating_sub(names));
@@ -403,14 +403,14 @@ fn relative(location: &FieldLocation, members: &[&Member]) -> Vec<Value> {
     let is_plain = is_plain.into_iter().all(|step| *step != LocationStep::Parent);
     let step = |step: &LocationStep| match step {
         LocationStep::Parent => Value::Null,
-        // Between steps to parents, names stay as they are.
+        // Names between steps to parents are unchanged.
         LocationStep::Member(name) if !is_plain => json::text(name),
         LocationStep::Member(name) => rest.next().map_or_else(|| json::text(name), |it| json::text(&it.name)),
     };
     location.path.iter().map(step).collect()
 }
 
-/// Whether a class is that of the 16 bytes of a UUID, as CTF 1.8 and PROP-1.0 write them, which lie like a BLOB.
+/// Returns `true` if a class is a UUID's 16 bytes in CTF 1.8 and PROP-1.0, with the layout of a BLOB.
 pub(super) fn is_bytes_of_uuid(class: &FieldClass) -> bool {
     let FieldKind::Array { element, length: Length::Static(16), .. } = &class.kind else { return false };
     let FieldKind::Integer { bits, .. } = &element.kind else { return false };

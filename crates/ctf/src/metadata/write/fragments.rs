@@ -49,7 +49,7 @@ pub(super) fn write(
 
 struct Writer<'c> {
     trace: &'c TraceClass,
-    /// What data stream classes call the clock classes.
+    /// Keys of the clock classes for data stream classes.
     clock_keys: Vec<String>,
     classes: ClassWriter<'c>,
     fragments: Fragments,
@@ -116,13 +116,13 @@ impl<'c> Writer<'c> {
         self.add(fragment);
     }
 
-    /// CTF2-SPEC-2.0, "Trace class fragment": integers and strings.
+    /// Returns the environment (CTF2-SPEC-2.0, "Trace class fragment"): integers and strings.
     fn environment(&mut self) -> Value {
         let mut names = std::collections::HashSet::new();
         for (name, value) in &self.trace.environment {
             let refusals = &mut self.classes.refusals;
             refusals.enter(format!("environment entry `{name}`"));
-            refusals.refuse_if(!names.insert(name), "a name that occurs twice");
+            refusals.refuse_if(!names.insert(name), "a duplicate name");
             let is_right = match value {
                 Value::Integer(_) | Value::Text(_) => true,
                 Value::Number(digits) => {
@@ -208,11 +208,11 @@ impl<'c> Writer<'c> {
         if let Some(clock) = stream.default_clock {
             match self.clock_keys.get(usize::from(clock)) {
                 Some(key) => fragment.set(self.classes.vocabulary.default_clock(), key),
-                None => self.classes.refusals.refuse("a default clock that there is not"),
+                None => self.classes.refusals.refuse("an unknown default clock"),
             }
         }
         let refusals = &mut self.classes.refusals;
-        refusals.refuse_if(stream.resource.is_some(), "a class of what resources are");
+        refusals.refuse_if(stream.resource.is_some(), "a class of resources");
         let roots = roots_of(self.trace, Some(stream), None);
         let fields = [
             ("packet-context-field-class", Scope::PacketContext, &stream.packet_context),
@@ -272,7 +272,7 @@ fn fragment_of(kind: &str) -> Object {
     fragment
 }
 
-/// A UUID as SPEC-2.0 writes it.
+/// Returns a UUID as an array of bytes, as in SPEC-2.0.
 fn bytes(uuid: Uuid) -> Value {
     Value::Array(uuid.as_bytes().iter().map(|byte| Value::Integer((*byte).into())).collect())
 }

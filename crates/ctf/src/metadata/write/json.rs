@@ -1,4 +1,4 @@
-//! Writes JSON: indented, lists of plain values on one line, properties in the order they were added.
+//! JSON writer: indented, lists of plain values on one line, properties in the order they were added.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -9,10 +9,10 @@ use ichnos_model::{Attributes, Value};
 
 use super::unsupported::Refusals;
 
-/// How deep the values of attributes may nest: what reads them refuses more by default.
+/// Maximum depth of attribute values, which is the default limit of readers.
 const DEEPEST: u32 = 128;
 
-/// An object whose properties are added one after the other.
+/// Object whose properties are added one after the other.
 #[derive(Debug, Default)]
 pub(super) struct Object(Vec<(String, Value)>);
 
@@ -29,20 +29,20 @@ impl Object {
         }
     }
 
-    /// Adds a property unless the value is what stands for its absence.
+    /// Adds a property unless its value equals the default.
     pub(super) fn set_unless<T: Into<Property> + PartialEq>(&mut self, name: &str, value: T, absent: T) {
         if value != absent {
             self.set(name, value);
         }
     }
 
-    /// The object.
+    /// Returns the object.
     pub(super) fn finish(self) -> Value {
         Value::Map(self.0)
     }
 }
 
-/// What can be the value of a property.
+/// Value of a property.
 pub(super) struct Property(Value);
 
 impl From<Value> for Property {
@@ -90,12 +90,12 @@ impl From<u128> for Property {
     }
 }
 
-/// A text as a value.
+/// Returns a text as a value.
 pub(super) fn text(text: &str) -> Value {
     Value::Text(text.to_owned())
 }
 
-/// The object that attributes are; None: there are none.
+/// Returns attributes as an object, or `None` if there are none.
 pub(super) fn attributes(attributes: &Attributes, refusals: &mut Refusals) -> Option<Value> {
     if attributes.is_empty() {
         return None;
@@ -103,36 +103,36 @@ pub(super) fn attributes(attributes: &Attributes, refusals: &mut Refusals) -> Op
     let mut names = HashSet::new();
     for (name, value) in attributes {
         refusals.within(format!("attributes `{name}`"), |refusals| {
-            refusals.refuse_if(!names.insert(name), "a namespace that occurs twice");
+            refusals.refuse_if(!names.insert(name), "a duplicate namespace");
             check(value, 0, refusals);
         });
     }
     Some(Value::Map(attributes.entries().to_vec()))
 }
 
-/// Refuses what is no JSON.
+/// Refuses values that JSON does not have.
 pub(super) fn check(value: &Value, depth: u32, refusals: &mut Refusals) {
     if depth >= DEEPEST {
         return refusals.refuse(format!("values that nest deeper than {DEEPEST} levels"));
     }
     match value {
-        Value::Number(digits) => refusals.refuse_if(!is_number(digits), "a number that is none"),
+        Value::Number(digits) => refusals.refuse_if(!is_number(digits), "an invalid number"),
         Value::Array(values) => values.iter().for_each(|value| check(value, depth + 1, refusals)),
         Value::Map(entries) => entries.iter().for_each(|(_, value)| check(value, depth + 1, refusals)),
         Value::Null | Value::Boolean(_) | Value::Integer(_) | Value::Text(_) => {}
     }
 }
 
-/// A metadata stream of JSON, fragment by fragment.
+/// Metadata stream of JSON, built fragment by fragment.
 pub(super) struct Fragments {
     text: String,
-    /// Whether it is an array; else a text sequence (RFC 7464).
+    /// `true` for an array, `false` for a text sequence (RFC 7464).
     is_array: bool,
     most: u64,
 }
 
 impl Fragments {
-    /// No fragment yet. A text of more than `most` bytes is left incomplete: it is too long to be read.
+    /// Creates an empty stream. A text of more than `most` bytes stays incomplete: it is too long to be read.
     pub(super) fn new(is_array: bool, most: u64) -> Self {
         Self { text: String::new(), is_array, most }
     }
@@ -152,7 +152,7 @@ impl Fragments {
         }
     }
 
-    /// The whole text.
+    /// Returns the whole text.
     pub(super) fn finish(mut self) -> String {
         if self.is_array {
             self.text.push_str("\n]\n");
@@ -161,13 +161,13 @@ impl Fragments {
     }
 }
 
-/// Appends a value that begins after `indent` steps of indentation.
+/// Appends a value after `indent` steps of indentation.
 pub(super) fn write(out: &mut String, value: &Value, indent: usize) {
     match value {
         Value::Null => out.push_str("null"),
         Value::Boolean(value) => out.push_str(if *value { "true" } else { "false" }),
         Value::Integer(value) => {
-            // Cannot fail: it is written to a text.
+            // Writing to a text cannot fail.
             let _ = write!(out, "{value}");
         }
         Value::Number(digits) => out.push_str(digits),
@@ -189,8 +189,8 @@ pub(super) fn write(out: &mut String, value: &Value, indent: usize) {
     }
 }
 
-/// Whether a value is written on one line: plain values, lists of them, pairs of them in lists, and objects of
-/// up to two plain values.
+/// Returns `true` if a value is written on one line: plain values, lists of them, pairs of them in lists, and
+/// objects of up to two plain values.
 fn is_line(value: &Value) -> bool {
     let is_plain = |value: &Value| !matches!(value, Value::Array(_) | Value::Map(_));
     let is_list = |value: &Value| {
@@ -231,7 +231,7 @@ fn list<T>(
 }
 
 fn push_text(out: &mut String, text: &str) {
-    // Cannot fail: it is written to a text.
+    // Writing to a text cannot fail.
     let _ = write_printable(out, text);
 }
 

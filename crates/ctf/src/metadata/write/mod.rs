@@ -1,25 +1,25 @@
-//! Writes metadata in any dialect: what [`parse`](super::parse) reads back as the same classes.
+//! Metadata writer for any dialect; [`parse`](super::parse) reads the text back as the same classes.
 //!
 //! ```text
 //! TraceClass -> fragments (SPEC-2.0, PROP-2.0) | prop1 | tsdl -> text -> read back -> WrittenMetadata
 //!                 field_class, places (field locations), ranges, sizes (shared classes), clocks, attributes
 //! ```
 //!
-//! Nothing is changed to fit a dialect: what a dialect cannot express is [`Unsupported`]. Only the spelling differs, as
-//! the last table says.
+//! Nothing is changed to fit a dialect: parts that it cannot express are [`Unsupported`]. Only the spelling
+//! differs, as the last table shows.
 //!
-//! # What dialects can express
-//! A dash: it cannot be expressed. Alignments are powers of two; "8" means no other one.
+//! # Features of dialects
+//! A dash means "cannot be expressed". Alignments are powers of two; "8" means only 8.
 //!
 //! | field class | SPEC-2.0 | PROP-2.0 | PROP-1.0 | CTF 1.8 |
 //! |---|---|---|---|---|
 //! | bit array, boolean | yes | yes | yes | - |
 //! | bit map, of at least one flag | yes | - | - | - |
 //! | integer | yes | yes | yes | yes |
-//! | bit order that is not natural | yes | - | - | - |
-//! | mappings; how many at least; how many ranges of each | 0; 1 | 1; 1 | 0; 0 | 0; 1 |
+//! | other than natural bit order | yes | - | - | - |
+//! | mappings: minimum number; minimum ranges of each | 0; 1 | 1; 1 | 0; 0 | 0; 1 |
 //! | values of mappings | any | any | any | -2^63 to 2^64 - 1 |
-//! | date that an integer counts from | - | - | - | - |
+//! | epoch of an integer | - | - | - | - |
 //! | floating-point number | yes | yes | yes | yes |
 //! | variable-length integer | 8 | 8 | 8 and more | - |
 //! | variable-length bit array | - | 8 | 8 and more | - |
@@ -35,10 +35,10 @@
 //! | union, null | - | - | yes | - |
 //! | GUID, padding, length-prefixed string, fields of values alone | - | - | - | - |
 //!
-//! The options of a variant that are labels have a name, and the values of that label; in CTF 1.8, the selector is of
-//! fixed length, and the label is an identifier, perhaps with an underscore before the name. Root fields are structures,
-//! but for PROP-1.0. An array that is not aligned like its elements (PROP-1.0) is one that is where that makes no
-//! difference to its alignment.
+//! Options of a variant that are labels have a name, and the values of that label; in CTF 1.8, the selector
+//! is of fixed length, and the label is an identifier, perhaps with an underscore before the name. Root
+//! fields are structures, except in PROP-1.0. An array of PROP-1.0 that is not aligned like its elements can
+//! be expressed if that does not change its alignment.
 //!
 //! | | SPEC-2.0 | PROP-2.0 | PROP-1.0 | CTF 1.8 |
 //! |---|---|---|---|---|
@@ -65,12 +65,12 @@
 //! | names of clocks that fields are mapped to | any | any | any | identifiers |
 //! | class of resources | - | - | - | - |
 //!
-//! A name or a namespace that occurs twice where it must be the only one cannot be expressed.
+//! A duplicate of a name or a namespace that must be unique cannot be expressed.
 //!
-//! # What dialects spell differently
+//! # Spelling in dialects
 //! | | SPEC-2.0 | PROP-2.0 | PROP-1.0 | CTF 1.8 |
 //! |---|---|---|---|---|
-//! | clock class: how others refer to it | its id | its name | its name | its name |
+//! | clock class: reference to it | its id | its name | its name | its name |
 //! | clock class: UUID | as UID | yes | yes | yes |
 //! | clock class: no precision | yes | 0 | 0 | yes; 0 is meant |
 //! | UUID field of packet headers | BLOB | BLOB | array of bytes | array of bytes |
@@ -81,9 +81,9 @@
 //! | environment | trace class | auxiliary stream | - | block |
 //! | class that is used several times | alias | at each use | alias | at each use |
 //!
-//! Ids that no field of the data refers to are left out of CTF 1.8: Babeltrace 2 refuses them. The offset of a clock has
-//! less cycles than a second, but for PROP-1.0. What is not metadata is not looked at: meanings, roles of events, log
-//! roles, the namespace that is implied, the clocks of a data stream besides its default one.
+//! CTF 1.8 omits ids to which no field of the data refers: Babeltrace 2 refuses them. The offset of a clock
+//! has fewer cycles than a second, except in PROP-1.0. Facts that are not metadata are ignored: meanings,
+//! roles of events, log roles, the implied namespace, the clocks of a data stream other than its default one.
 
 mod aliases;
 mod attributes;
@@ -108,28 +108,28 @@ use self::unsupported::Refusals;
 use super::json::vocabulary::Vocabulary;
 use super::{Dialect, MetadataOptions};
 
-/// Classes that following field locations may look at, for each field class that the limits allow.
+/// Number of classes that following field locations may visit, for each field class that the limits allow.
 const VISITS: u64 = 16;
 
-/// Depth of field classes beyond which nothing is written, whatever the limits say: the classes are walked on a stack.
+/// Hard limit of the depth of field classes, regardless of the configured limits: walking them is recursive.
 const DEEPEST: u32 = 256;
 
-/// What a trace class is in a dialect.
+/// A trace class in a dialect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WrittenMetadata {
-    /// The metadata stream.
+    /// Metadata stream.
     pub text: String,
-    /// The auxiliary stream with the environment, in the dialect that has such streams (PROP-2.0).
+    /// Auxiliary stream with the environment, in the dialect that has such streams (PROP-2.0).
     pub environment: Option<String>,
 }
 
 /// Writes a trace class in a dialect. The same class gives the same text.
 ///
-/// What is written can be read within the limits, and says the same.
+/// The text can be read within the limits, and gives the same class.
 ///
 /// # Errors
-/// All that the dialect cannot express, each where it is.
+/// Returns everything that the dialect cannot express, with its place.
 pub fn write_metadata(
     trace: &TraceClass,
     dialect: Dialect,
@@ -170,7 +170,7 @@ pub fn write_metadata(
     Ok(WrittenMetadata { text, environment })
 }
 
-/// Sees to it that a text can be read.
+/// Checks that a text can be read.
 fn read_back(text: &str, dialect: Dialect, limits: &Limits) -> Result<(), Vec<Unsupported>> {
     let options = MetadataOptions { dialect: Some(dialect), limits: *limits, ..MetadataOptions::default() };
     let Err(error) = super::parse(text.as_bytes(), &options) else { return Ok(()) };
@@ -189,7 +189,7 @@ fn auxiliary_stream(trace: &TraceClass, refusals: &mut Refusals) -> Option<Strin
     let mut names = std::collections::HashSet::new();
     for (name, value) in &trace.environment {
         refusals.within(format!("environment entry `{name}`"), |refusals| {
-            refusals.refuse_if(!names.insert(name), "a name that occurs twice");
+            refusals.refuse_if(!names.insert(name), "a duplicate name");
             json::check(value, 0, refusals);
         });
     }
@@ -203,7 +203,7 @@ fn auxiliary_stream(trace: &TraceClass, refusals: &mut Refusals) -> Option<Strin
     Some(text)
 }
 
-/// What people call an event record class.
+/// Returns the label of an event record class for messages.
 fn label_of(event: &EventRecordClass) -> String {
     match &event.name {
         Some(name) => format!("event record class {} `{name}`", event.id),
@@ -211,7 +211,7 @@ fn label_of(event: &EventRecordClass) -> String {
     }
 }
 
-/// How TSDL and PROP-1.0 call a byte order.
+/// Returns the name of a byte order in TSDL and PROP-1.0.
 const fn be_or_le(byte_order: ByteOrder) -> &'static str {
     match byte_order {
         ByteOrder::BigEndian => "be",
@@ -219,7 +219,7 @@ const fn be_or_le(byte_order: ByteOrder) -> &'static str {
     }
 }
 
-/// Whether two lists of ranges are the same, in whichever order.
+/// Returns `true` if two lists of ranges are the same in any order.
 fn range_lists_agree(a: &RangeSet, b: &RangeSet) -> bool {
     let sorted = |set: &RangeSet| {
         let mut ranges = set.0.clone();

@@ -1,22 +1,22 @@
-//! Finds what field locations lead to: dialects spell the way there differently.
+//! Finds the targets of field locations, whose paths dialects spell differently.
 
 use ichnos_model::{FieldClass, FieldKind, FieldLocation, LocationStep, Member, Scope};
 
 use super::unsupported::Refusals;
 
-/// The classes of the root fields, by scope.
+/// Classes of the root fields, by scope.
 pub(super) type Roots<'c> = [Option<&'c FieldClass>; 6];
 
 /// A structure or union whose members are being written.
 struct Frame<'c> {
     members: &'c [Member],
-    /// How many members lead to it from the root field.
+    /// Number of members on the path to it from the root field.
     depth: usize,
 }
 
-/// Where in a root field the writer is.
+/// Position of the writer in a root field.
 pub(super) struct Place<'c> {
-    /// The scope.
+    /// Current scope.
     pub(super) scope: Scope,
     /// Classes of this and the other scopes.
     pub(super) roots: Roots<'c>,
@@ -24,30 +24,30 @@ pub(super) struct Place<'c> {
     path: Vec<&'c Member>,
 }
 
-/// What a location leads to.
+/// Target of a location.
 pub(super) struct Target<'c> {
-    /// The scope it lies in.
+    /// Scope of the target.
     pub(super) scope: Scope,
-    /// The members that lead to it from the root field on.
+    /// Members on the path to it from the root field.
     pub(super) members: Vec<&'c Member>,
-    /// How many of them lead to the structure around the field that has the location, if it is in the same one.
+    /// Number of them up to the structure that also contains the field with the location, if there is one.
     pub(super) shared: Option<usize>,
-    /// Number of them that lead to a structure around that which it is a member of, if its name alone leads to it from
-    /// there: no structure between has a member of that name.
+    /// Number of them on the path to an enclosing structure, if the target is its member and can be found by
+    /// its name alone: no structure between has a member of that name.
     pub(super) around: Option<usize>,
-    /// The classes of the fields that may be there: several if the way leads through variants.
+    /// Classes of the fields that may be there: several if the path leads through variants.
     pub(super) classes: Vec<&'c FieldClass>,
-    /// Whether the way leads to a field whatever the variants on it select.
+    /// `true` if the path leads to a field for all selections of the variants on it.
     pub(super) fits_all: bool,
 }
 
 impl<'c> Place<'c> {
-    /// At a root field.
+    /// Creates a position at a root field.
     pub(super) fn new(scope: Scope, roots: Roots<'c>) -> Self {
         Self { scope, roots, frames: Vec::new(), path: Vec::new() }
     }
 
-    /// Whether the members of the root field itself are being written.
+    /// Returns `true` if the members of the root field itself are being written.
     pub(super) fn is_direct(&self) -> bool {
         self.frames.len() == 1
     }
@@ -57,12 +57,12 @@ impl<'c> Place<'c> {
         self.frames.push(Frame { members, depth: self.path.len() });
     }
 
-    /// Leaves what was entered last.
+    /// Leaves the innermost structure or union.
     pub(super) fn leave_structure(&mut self) {
         self.frames.pop();
     }
 
-    /// Enters a member of the structure that was entered last.
+    /// Enters a member of the innermost structure.
     pub(super) fn enter_member(&mut self, member: &'c Member) {
         self.path.push(member);
     }
@@ -72,8 +72,8 @@ impl<'c> Place<'c> {
         self.path.pop();
     }
 
-    /// What a location leads to; none that can be written is refused. `visits` is how many more classes may be
-    /// looked at.
+    /// Returns the target of a location; refuses a location that cannot be written. `visits` is the number of
+    /// classes that may still be visited.
     pub(super) fn target(
         &self,
         location: &FieldLocation,
@@ -81,8 +81,7 @@ impl<'c> Place<'c> {
         refusals: &mut Refusals,
     ) -> Option<Target<'c>> {
         if location.is_of_values() {
-            refusals
-                .refuse("a field that values alone describe: nothing in the data says how many there are");
+            refusals.refuse("a field without a length in the data: only its values determine it");
             return None;
         }
         let target = self.find(location, visits);
@@ -92,7 +91,7 @@ impl<'c> Place<'c> {
         target
     }
 
-    /// The same for dialects whose locations lead to the same field whatever variants on the way select.
+    /// The same for dialects whose locations lead to one field for all selections of variants on the path.
     pub(super) fn single_target(
         &self,
         location: &FieldLocation,
@@ -111,7 +110,7 @@ impl<'c> Place<'c> {
         Some(target)
     }
 
-    /// None: it leads to nothing, or to fields whose names on the way differ.
+    /// Returns `None` if there is no target, or the names on the path differ between targets.
     fn find(&self, location: &FieldLocation, visits: &mut u64) -> Option<Target<'c>> {
         let innermost = self.frames.last().map(|frame| frame.depth);
         let mut level = self.frames.len().checked_sub(1);
@@ -127,7 +126,7 @@ impl<'c> Place<'c> {
         let found = match location.origin {
             None => self.within(level?, &names, visits),
             Some(scope) if scope == self.scope => {
-                // The way leaves what is being written at the deepest structure around that it leads through.
+                // The path leaves the enclosing structures at the deepest one that it passes.
                 let around = (0..self.frames.len()).rev().find_map(|level| {
                     let depth = self.frames.get(level)?.depth;
                     let (head, rest) = names.split_at_checked(depth)?;
@@ -181,7 +180,7 @@ impl<'c> Place<'c> {
     }
 }
 
-/// Whether it does not matter which of several fields is the one that is needed.
+/// Returns `true` if any of several fields can replace the others.
 fn agree(classes: &[&FieldClass]) -> bool {
     let mut mappings = classes.iter().map(|class| class.integer().map(|integer| &integer.mappings));
     let first = mappings.next();

@@ -1,4 +1,4 @@
-//! The ranges of mappings as they were written: those beyond 128 bits are kept apart by the model.
+//! Original ranges of mappings: the model keeps those beyond 128 bits apart.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use ichnos_model::{IntegerRange, Mappings, Value, WideInteger, WideRange};
 
 use super::unsupported::Refusals;
 
-/// A range of values.
+/// Range of values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Bounds {
     Narrow(i128, i128),
@@ -14,7 +14,7 @@ pub(super) enum Bounds {
 }
 
 impl Bounds {
-    /// Both bounds, as JSON.
+    /// Returns both bounds as JSON.
     pub(super) fn to_pair(&self) -> Value {
         Value::Array(match self {
             Self::Narrow(lower, upper) => vec![Value::Integer(*lower), Value::Integer(*upper)],
@@ -23,12 +23,12 @@ impl Bounds {
     }
 }
 
-/// An integer of any size, as JSON.
+/// Returns an integer of any size as JSON.
 pub(super) fn number(value: &WideInteger) -> Value {
     value.as_i128().map_or_else(|| Value::Number(value.to_string()), Value::Integer)
 }
 
-/// Gives each name with its ranges.
+/// Returns each name with its ranges.
 pub(super) fn each(
     mappings: &Mappings,
     wide: &[WideRange],
@@ -40,11 +40,11 @@ pub(super) fn each(
     let mut wide = wide.iter().peekable();
     for (index, mapping) in mappings.iter().enumerate() {
         refusals.enter(format!("{what} `{}`", mapping.name));
-        refusals.refuse_if(!names.insert(mapping.name), "a name that occurs twice");
+        refusals.refuse_if(!names.insert(mapping.name), "a duplicate name");
         let mut bounds = Vec::new();
         let mut narrow = mapping.ranges.iter().peekable();
         while let Some(range) = wide.next_if(|range| range.mapping == index) {
-            // What of it fits 128 bits is among the others, too.
+            // The part that fits 128 bits is among the others, too.
             if let Some(part) = narrow_part(range) {
                 loop {
                     match narrow.next() {
@@ -66,7 +66,7 @@ pub(super) fn each(
     refusals.refuse_if(wide.next().is_some(), "ranges that are not in the order of their names");
 }
 
-/// What of a range fits 128 bits with its sign.
+/// Returns the part of a range that fits 128 bits with its sign.
 fn narrow_part(range: &WideRange) -> Option<IntegerRange> {
     let is_some = range.lower.as_i128().is_some() || range.upper.as_i128().is_some();
     let part = IntegerRange { lower: range.lower.clamped(), upper: range.upper.clamped() };

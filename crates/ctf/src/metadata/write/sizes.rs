@@ -1,4 +1,4 @@
-//! How much there is to write: classes may be shared, so that few of them stand for very many.
+//! Size of metadata to write: classes may be shared, so that few of them represent very many.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,16 +10,14 @@ use ichnos_model::{
 use super::places::Roots;
 use crate::metadata::{Dialect, memory};
 
-/// How many classes there are when shared ones are counted once for each use, how deep they nest, and which are
-/// shared.
+/// Number of classes (shared ones are counted once for each use), their nesting depth, and the shared ones.
 #[derive(Debug, Default)]
 pub(super) struct Sizes {
     /// All classes, shared ones once for each use.
     pub(super) classes: u64,
     /// Levels of nesting.
     pub(super) depth: u32,
-    /// About how much memory all classes take when they are read, in bytes, shared ones once for each use; without
-    /// labels.
+    /// Approximate memory of all classes when they are read, in bytes, shared ones once for each use; without labels.
     memory: u64,
     /// The same of labels, for each use of their classes.
     labels: u64,
@@ -40,7 +38,7 @@ struct Size {
 }
 
 impl Sizes {
-    /// Looks at all root fields of a trace class; no deeper than `most` levels.
+    /// Visits all root fields of a trace class; no deeper than `most` levels.
     pub(super) fn of(trace: &TraceClass, most: u32) -> Self {
         let mut sizes = Self::default();
         for root in roots(trace) {
@@ -54,8 +52,8 @@ impl Sizes {
         sizes
     }
 
-    /// About how much memory reading what is written in a dialect takes, in bytes: at least this much. What is shared
-    /// takes memory again where a dialect writes it again.
+    /// Returns a lower bound, in bytes, of the memory needed to read the metadata in a dialect. Shared
+    /// classes need memory again if a dialect repeats them.
     pub(super) fn memory_in(&self, dialect: Dialect) -> u64 {
         match dialect {
             Dialect::Spec2 => 0,
@@ -64,7 +62,7 @@ impl Sizes {
         }
     }
 
-    /// Whether a class is used several times and large enough to be written only once.
+    /// Returns `true` if a class is used several times and large enough to be written only once.
     pub(super) fn is_shared(&self, class: &Arc<FieldClass>) -> bool {
         let is_large = match &class.kind {
             FieldKind::Structure { members, .. } => !members.is_empty(),
@@ -75,7 +73,7 @@ impl Sizes {
         is_large && self.known.get(&Arc::as_ptr(class)).is_some_and(|size| size.uses > 1)
     }
 
-    /// Whether there are relative field locations in a class.
+    /// Returns `true` if there are relative field locations in a class.
     pub(super) fn has_relative(&self, class: &Arc<FieldClass>) -> bool {
         self.known.get(&Arc::as_ptr(class)).is_some_and(|size| size.has_relative)
     }
@@ -114,7 +112,7 @@ impl Sizes {
     }
 }
 
-/// About how much memory a class takes itself, in bytes: without labels, and these.
+/// Returns the approximate memory of a class itself, in bytes: without labels, and of its labels.
 fn own_memory(class: &FieldClass) -> (u64, u64) {
     let of_names = |mappings: &Mappings| -> u64 {
         mappings.iter().map(|label| memory::of_label(label.name, label.ranges.len())).sum()
@@ -133,7 +131,7 @@ fn own_memory(class: &FieldClass) -> (u64, u64) {
     (memory::of_field_class() + memory::of_attributes(&class.attributes) + members, labels)
 }
 
-/// Whether a class has a relative field location itself.
+/// Returns `true` if a class has a relative field location itself.
 fn is_relative(class: &FieldClass) -> bool {
     let location = match &class.kind {
         FieldKind::String { length: StringLength::Dynamic(location), .. }
@@ -146,7 +144,7 @@ fn is_relative(class: &FieldClass) -> bool {
     location.origin.is_none()
 }
 
-/// The classes of all root fields.
+/// Returns the classes of all root fields.
 fn roots(trace: &TraceClass) -> impl Iterator<Item = &Arc<FieldClass>> {
     let streams = trace.data_streams.iter().flat_map(|stream| {
         let own = [&stream.packet_context, &stream.event_record_header, &stream.common_context];
@@ -156,7 +154,7 @@ fn roots(trace: &TraceClass) -> impl Iterator<Item = &Arc<FieldClass>> {
     std::iter::once(&trace.packet_header).chain(streams).flatten()
 }
 
-/// The classes of the root fields that fields of an event record class can need, or of less than that.
+/// Returns the root field classes on which a field of these classes can depend.
 pub(super) fn roots_of<'c>(
     trace: &'c TraceClass,
     stream: Option<&'c DataStreamClass>,

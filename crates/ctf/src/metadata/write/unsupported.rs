@@ -1,16 +1,16 @@
-//! What a dialect cannot express, and where it is.
+//! Parts of a trace class that a dialect cannot express, with their paths.
 
 use std::fmt;
 
 use ichnos_model::Diagnostic;
 
-/// Something that a dialect has no way to say.
+/// Something that a dialect cannot express.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Unsupported {
-    /// What it lies in, from the outside in: the class, the scope, members.
+    /// Path to it from the outside in: the class, the scope, members.
     pub path: Vec<String>,
-    /// What it is, for people.
+    /// Description for people.
     pub what: String,
 }
 
@@ -23,7 +23,7 @@ impl fmt::Display for Unsupported {
     }
 }
 
-/// Collects what cannot be expressed while a class is walked.
+/// Collects parts that cannot be expressed while a class is walked.
 #[derive(Debug)]
 pub(super) struct Refusals {
     found: Vec<Unsupported>,
@@ -33,22 +33,22 @@ pub(super) struct Refusals {
 }
 
 impl Refusals {
-    /// None yet; at most `most` are kept, the others counted.
+    /// Creates an empty list; at most `most` are kept, the others counted.
     pub(super) fn new(most: usize) -> Self {
         Self { found: Vec::new(), path: Vec::new(), most: most.max(1), left_out: 0 }
     }
 
-    /// Enters a part, so that what is refused there says so.
+    /// Enters a part, which is added to the path of refusals.
     pub(super) fn enter(&mut self, part: impl Into<String>) {
         self.path.push(part.into());
     }
 
-    /// Leaves the part that was entered last.
+    /// Leaves the innermost part.
     pub(super) fn leave(&mut self) {
         self.path.pop();
     }
 
-    /// Does `work` within a part.
+    /// Runs `work` within a part.
     pub(super) fn within<T>(&mut self, part: impl Into<String>, work: impl FnOnce(&mut Self) -> T) -> T {
         self.enter(part);
         let result = work(self);
@@ -56,19 +56,19 @@ impl Refusals {
         result
     }
 
-    /// Notes what cannot be expressed.
+    /// Notes a part that cannot be expressed.
     pub(super) fn refuse(&mut self, what: impl Into<String>) {
         self.add(Unsupported { path: self.path.clone(), what: what.into() });
     }
 
-    /// Notes that something cannot be expressed, if it is so.
+    /// Notes a part that cannot be expressed, if `is` is `true`.
     pub(super) fn refuse_if(&mut self, is: bool, what: &str) {
         if is {
             self.refuse(what);
         }
     }
 
-    /// Notes a problem that reading what was written has.
+    /// Notes a problem of reading the written text.
     pub(super) fn refuse_problem(&mut self, problem: &Diagnostic) {
         let mut what = problem.message.clone();
         if let Some((expected, found)) = problem.expected.as_ref().zip(problem.found.as_ref()) {
@@ -85,15 +85,15 @@ impl Refusals {
         }
     }
 
-    /// Whether nothing was refused.
+    /// Returns `true` if nothing was refused.
     pub(super) fn is_empty(&self) -> bool {
         self.found.is_empty()
     }
 
-    /// All that was refused; the last one counts those that were left out.
+    /// Returns all refusals; the last one counts those that were dropped.
     pub(super) fn into_unsupported(mut self) -> Vec<Unsupported> {
         if self.left_out > 0 {
-            let what = format!("{} more things that cannot be expressed were left out", self.left_out);
+            let what = format!("{} more things that cannot be expressed", self.left_out);
             self.found.push(Unsupported { path: Vec::new(), what });
         }
         self.found

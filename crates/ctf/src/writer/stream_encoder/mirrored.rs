@@ -1,4 +1,4 @@
-//! Packets that are made of those of the source, one of one.
+//! Packets that are made of those of the source, one for one.
 
 use super::StreamEncoder;
 use crate::writer::bit_writer::BitWriter;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 const DAMAGED_TIME: &str = "time of a damaged packet: one that fits between the packets around it";
 
 impl StreamEncoder {
-    /// True if a packet can be copied as a whole, as far as its header and its time allow it.
+    /// Returns `true` if a packet's header and time allow copying it as a whole.
     pub(in crate::writer) fn can_copy(&self, packet: &Packet<'_>) -> bool {
         let (rules, window) = (&*self.rules, self.window);
         let is_within = |time: Option<ClockValue>| {
@@ -27,7 +27,7 @@ impl StreamEncoder {
             window.begin.is_none_or(|begin| time.nanoseconds >= begin)
                 && window.end.is_none_or(|end| time.nanoseconds <= end)
         };
-        // LTTng says so of packets that were open when it crashed: when they end is not known yet.
+        // LTTng writes such times for packets that were open when it crashed: their end is not known yet.
         let has_no_end = packet.begin.zip(packet.end).is_some_and(|(begin, end)| end.cycles < begin.cycles);
         let is_whole = packet.scopes.bits.data.len() as u64 * 8 == packet.total_length;
         rules.copies_packets
@@ -42,8 +42,7 @@ impl StreamEncoder {
             && (!has_no_end || window.end.is_none())
     }
 
-    /// The bytes of a packet header as it is and as it is to be, if both take the same number of bits as the one
-    /// that is there.
+    /// Returns a packet header before and after replacing values, if its size in the source stays the same.
     pub(super) fn changed_header(&mut self, packet: &Packet<'_>) -> Option<(Vec<u8>, Vec<u8>)> {
         let rules = Arc::clone(&self.rules);
         let end = packet.scopes.begins.get(Scope::PacketContext as usize)?.bit;
@@ -51,7 +50,7 @@ impl StreamEncoder {
         let mut encode = |roles: RoleValues| {
             let mut out = BitWriter::default();
             let mut encoder = FieldEncoder::new(&mut out, &rules, roles, None, &mut self.lengths);
-            // Headers whose values change take other bits, and are not copied.
+            // Headers whose values change have other bits, and are not copied.
             let mut losses = PacketLosses::default();
             rules.lowered.visit_packet(packet, Scope::PacketHeader, &mut encoder, &mut losses).ok()?;
             let is_encoded = encoder.error.is_none();
@@ -77,7 +76,7 @@ impl StreamEncoder {
         let before = packets.end;
         if !rules.repairs && packet.begin.is_some_and(|begin| rules.clock.goes_back(begin.cycles, before)) {
             self.lose_packet(
-                "it begins before the packet before ends, which its clock cannot say in this dialect",
+                "it begins before the end of the packet before, which its clock cannot express in this dialect",
             );
             return;
         }
@@ -92,16 +91,16 @@ impl StreamEncoder {
         let mut changed_times = 0;
         let header = self.header;
         let cycles = |value: Option<ichnos_model::ClockValue>| value.map(|value| value.cycles);
-        // Fields of times can have other sizes than before. A time that cannot be read does not move the clock.
+        // Timestamp fields can have other sizes than before. A time that cannot be read does not move the clock.
         let begin = cycles(packet.begin).or(rules.default_clock.map(|_| 0));
-        // An event behind the end that the packet before says may be behind the beginning of this one.
+        // An event after the end of the packet before may be after the beginning of this one.
         let raises = packet.has_late_events && rules.timestamp.are_whole();
         let earliest = if raises { packets.last_event } else { 0 };
         self.lose_begin(begin.is_some_and(|begin| begin < earliest), false);
         let begin = begin.map(|begin| begin.max(earliest));
         let packets = &mut self.lanes[0];
         let end = cycles(packet.end);
-        // All packets of some tracers may begin later than they say, the others are known.
+        // Packets of some tracers may all begin later than recorded; other corrections are known.
         let begins_by_bug =
             packet.has_corrected_times && (!packet.has_late_events || begin != cycles(packet.begin));
         let times = RoleValues {
@@ -133,7 +132,7 @@ impl StreamEncoder {
             }
         }
         if changed_times > 0 && !rules.repairs {
-            // The reader knows what fits between the packets around it.
+            // The reader knows times that fit between the packets around it.
             self.lose(LossKind::Rounded, "", Scope::PacketContext.short_name(), DAMAGED_TIME);
         }
         let packets = &mut self.lanes[0];
@@ -149,7 +148,7 @@ impl StreamEncoder {
             packets.out.put_field(0, bits);
         }
         if rules.clock.adds_begin {
-            // It is that of the first event, if there is one.
+            // Its begin is the time of the first event, if there is one.
             let latest = end.filter(|end| *end >= begin).unwrap_or(u64::MAX);
             begin = begin.max(packets.end).min(latest);
             packets.out.align(8);
@@ -166,7 +165,7 @@ impl StreamEncoder {
         let head_bits = packets.out.at();
         let most_bits = most_bits(&placed);
         if head_bits > most_bits {
-            self.lose_packet("its header and context are too large for the fields of its size");
+            self.lose_packet("its header and context are too large for its size fields");
             return;
         }
         if elements.excess > rules.limits.zero_size_elements {
@@ -178,8 +177,8 @@ impl StreamEncoder {
         let head = packets.out.packet().to_vec();
         let is_before_next = |end: u64| self.repair.next_begin().is_none_or(|next| end <= next);
         let source_begin = cycles(packet.begin).unwrap_or(0);
-        // The reader gives packets of tracers with known bugs an end when they end, and their events one of other formats
-        // or in a repaired trace.
+        // For tracers with known bugs, the reader determines the end when the packet ends; for other formats
+        // and repaired traces, the events do.
         let known_end = end.filter(|end| !packet.has_corrected_times || source_begin <= *end);
         let makes_right = rules.repairs || !rules.is_ctf;
         let has_right_times =
@@ -206,7 +205,7 @@ impl StreamEncoder {
             digest.begin_packet(&rules, packet);
         }
         let source_end = cycles(packet.end);
-        // What a packet that is cut off says of its size is not to be believed.
+        // The size of a truncated packet is not credible.
         let is_whole = packet.scopes.bits.data.len() as u64 * 8 == packet.total_length;
         let mut open = OpenPacket {
             head,
@@ -215,7 +214,7 @@ impl StreamEncoder {
             now: begin,
             source_end,
             most_bits,
-            // Where the end of the content is not said, padding would be read as events.
+            // Without the end of the content, padding would be read as events.
             total: if is_whole && rules.keeps_packets && ends_in_byte(&placed, true) {
                 packet.total_length
             } else {
@@ -226,7 +225,7 @@ impl StreamEncoder {
             ends_in_byte: ends_in_byte(&placed, rules.is_delimited),
             elements,
             head_elements: elements,
-            // Events can be behind its end where the tracer is known for that.
+            // Events can be after its end if the tracer is known for that.
             latest: known_end.filter(|_| !packet.has_late_events && !makes_right).unwrap_or(u64::MAX),
             has_right_times,
             placed,
@@ -254,8 +253,8 @@ impl StreamEncoder {
         packets.open = Some(open);
     }
 
-    /// Notes that a packet does not begin when that of the source does: before the last event, or the end, of the one
-    /// before.
+    /// Notes that a packet begins later than that of the source: its begin was before the last event, or the
+    /// end, of the packet before.
     pub(in crate::writer) fn lose_begin(&self, is_before_event: bool, is_before_end: bool) {
         let losses = [
             (is_before_event, "begin time before the last event of the packet before: the time of that"),
@@ -266,14 +265,14 @@ impl StreamEncoder {
         }
     }
 
-    /// Leaves out the packet that is begun.
+    /// Drops the packet that was begun.
     pub(super) fn lose_packet(&mut self, problem: &str) {
         self.lanes[0].out.go_back(0);
         let what = format!("packet that cannot be written: {problem}");
         self.lose(LossKind::Dropped, "", "packet.context", &what);
     }
 
-    /// Ends a packet that is made of one of the source, which begins and ends at these times.
+    /// Ends a packet that is made of one of the source, with the source's begin and end.
     pub(in crate::writer) fn close_mirrored(&mut self, packet: PacketRange) {
         let rules = Arc::clone(&self.rules);
         let packets = &mut self.lanes[0];
@@ -287,7 +286,7 @@ impl StreamEncoder {
         let is_before = packet.end.zip(window.begin).is_some_and(|(end, begin)| end.nanoseconds < begin);
         let is_behind = packet.begin.zip(window.end).is_some_and(|(begin, end)| begin.nanoseconds > end);
         if open.events == 0 && (is_before || is_behind) {
-            // Nothing of it is in the window.
+            // None of it is in the window.
             packets.out.go_back(0);
             return;
         }
@@ -300,7 +299,7 @@ impl StreamEncoder {
         } else if !rules.is_ctf && rules.default_clock.is_some() {
             end = Some(packet.end.map_or(open.now, |end| end.cycles.max(open.now)));
         } else if rules.clock.depends_on_ends() {
-            // The end that a damaged packet says may be one behind the begin of the next one.
+            // The recorded end of a damaged packet may be after the begin of the next one.
             end = packet.end.map(|end| end.cycles.max(open.now));
             let says_other = |placed: &Placed| end.is_some_and(|end| !placed.has_lower_bits_of(end));
             let mut ends = open.placed.iter().filter(|placed| placed.role == Role::PacketEndTimestamp);
@@ -315,18 +314,18 @@ impl StreamEncoder {
         }
     }
 
-    /// The time of an event, or that of the event before if it cannot be.
+    /// Returns the time of an event, or that of the event before if it is impossible.
     pub(super) fn possible_time(&mut self, cycles: u64, name: &str) -> u64 {
         let Some(open) = &self.lanes[0].open else { return cycles };
         if cycles >= open.now && cycles <= open.latest {
             return cycles;
         }
         let now = open.now;
-        self.lose(LossKind::Rounded, name, "", "time that cannot be: that of the event before");
+        self.lose(LossKind::Rounded, name, "", "impossible time: that of the event before");
         now
     }
 
-    /// The time of an event of a source whose packets need not be in order, or that of the event before.
+    /// Returns the time of an event, or that of the event before if the source's packets are out of order.
     pub(super) fn time_in_order(&mut self, cycles: u64, name: &str) -> u64 {
         let packets = &mut self.lanes[0];
         let Some(open) = &mut packets.open else { return cycles };
@@ -350,7 +349,7 @@ impl StreamEncoder {
         now
     }
 
-    /// Ends a packet, and has it say what can be true.
+    /// Ends a packet with consistent values.
     pub(super) fn close_repaired(&mut self, mut open: OpenPacket) {
         let packets = &mut self.lanes[0];
         let end = open.source_end.filter(|_| open.has_end).unwrap_or(open.now).max(open.now);
@@ -362,10 +361,10 @@ impl StreamEncoder {
         packets.close(open, Some(end));
     }
 
-    /// Takes a loss of events where the source has no packets: between two packets of the output.
+    /// Writes a loss of events of a source without packets: between two packets of the output.
     pub(in crate::writer) fn discarded_events(&mut self, discarded: &Discarded<'_>) {
         if self.rules.mirrors {
-            // The counters of its packets say it.
+            // The counters of its packets show the loss.
             if !self.rules.is_ctf && !has_counter(self.rules.stream.class()) {
                 let what = "discarded events: packets do not count them";
                 self.lose(LossKind::Dropped, "", "", what);
@@ -384,7 +383,7 @@ impl StreamEncoder {
         let begin = discarded.begin.map_or(last, |begin| self.nearest(begin).0).max(last);
         let end = discarded.end.map_or(begin, |end| self.nearest(end).0).max(begin);
         if self.lanes[0].open.is_none() && !self.lanes[0].has_packets {
-            // The first packet shows what the counter was before.
+            // The first packet shows the counter before the loss.
             self.lanes[0].open_own(&self.rules, self.header, 0, begin);
         }
         self.lanes[0].close_own(begin);
@@ -398,7 +397,7 @@ impl StreamEncoder {
 pub(in crate::writer) fn close_unended(packets: &mut Packets, open: OpenPacket, rules: &StreamRules) {
     let now = open.now;
     packets.end = packets.end.max(now);
-    // What the packet says of its end is right if it is one of CTF, but for known bugs of its tracer.
+    // The end in a packet of CTF is right, except for known bugs of its tracer.
     let end = match !rules.is_ctf && rules.default_clock.is_some() {
         true => Some(now),
         false => open.end_without_message(),
@@ -420,7 +419,7 @@ pub(in crate::writer) struct PacketRange {
     pub(in crate::writer) end: Option<ClockValue>,
 }
 
-/// The value of the default clock at which a packet of these times begins in place of `before`, as it is cut by a window.
+/// Returns the clock value at which a packet of these times begins instead of `before`, if a window cuts it.
 pub(in crate::writer) fn begin_in_window(
     rules: &StreamRules,
     window: Window,
@@ -430,17 +429,17 @@ pub(in crate::writer) fn begin_in_window(
 ) -> Option<u64> {
     let first = window_cycles(&rules.stream, window.begin)?;
     begin.filter(|begin| begin.cycles < first)?;
-    // It may end before, and have events behind its end.
+    // It may end before the window, and have events after its end.
     let wanted = end.map_or(first, |end| first.min(end.cycles.max(before)));
-    // A few bits may not be enough to say that: then it begins where it began.
+    // A timestamp of few bits may be too short: then the begin is unchanged.
     rules.clock.can_begin(wanted, before, rules.timestamp).then_some(wanted)
 }
 
-/// The first or last value of the default clock that is in a window.
+/// Returns the first or last value of the default clock in a window.
 pub(in crate::writer) fn window_cycles(stream: &DataStream, time: Option<i128>) -> Option<u64> {
     let clock = stream.clock()?;
     let time = time?;
-    // The clock is monotonous: the value is found by halving.
+    // The clock is monotonic, so bisection finds the value.
     let (mut low, mut high) = (0u64, u64::MAX);
     while low < high {
         let middle = low + (high - low) / 2;

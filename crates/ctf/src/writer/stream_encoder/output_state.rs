@@ -1,4 +1,4 @@
-//! The part of an encoder that belongs to one of several outputs.
+//! Part of an encoder's state that belongs to one of several outputs.
 
 use super::StreamEncoder;
 use crate::writer::class_set::ClassSet;
@@ -10,7 +10,7 @@ use ichnos_model::TraceDigest;
 use ichnos_model::lower::{Loss, LossKind};
 use std::sync::{Arc, Mutex};
 
-/// State of an output of an encoder; where it writes several parts by turns, each has its own.
+/// State of one output of an encoder that alternates between several parts.
 #[derive(Debug)]
 pub(in crate::writer) struct OutputState {
     pub(in crate::writer) lanes: Vec<Packets>,
@@ -23,7 +23,7 @@ pub(in crate::writer) struct OutputState {
 }
 
 impl OutputState {
-    /// Nothing is written yet; `digest`: takes what is, if it is compared with the output.
+    /// Creates an empty state; `digest` receives the digest of the output, if it is compared.
     pub(in crate::writer) fn new(digest: Option<&Arc<Mutex<TraceDigest>>>) -> Self {
         Self {
             lanes: vec![Packets::default()],
@@ -38,7 +38,7 @@ impl OutputState {
 }
 
 impl StreamEncoder {
-    /// Exchanges what it keeps of what it writes.
+    /// Exchanges the state of the output.
     pub(in crate::writer) fn swap_output(&mut self, other: &mut OutputState) {
         use std::mem::swap;
         swap(&mut self.lanes, &mut other.lanes);
@@ -50,7 +50,7 @@ impl StreamEncoder {
         swap(&mut self.has_copies, &mut other.has_copies);
     }
 
-    /// Ends what it keeps of what it wrote, once nothing waits any more.
+    /// Ends the output, once nothing waits any more.
     pub(in crate::writer) fn end_output(&mut self, usage: &Usage) {
         self.give_up_leading();
         if let Some(digest) = &mut self.digest {

@@ -1,13 +1,13 @@
 //! Format strings: text and conversions.
 
-/// A part of a format string.
+/// A section of a format string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part<'f> {
-    /// Text that stands for itself.
+    /// Literal text.
     Text(&'f [u8]),
     /// A conversion.
     Conversion(Conversion),
-    /// The format string ends, or goes on with what can be no conversion, within a conversion.
+    /// The format string ends within a conversion, or the conversion is invalid.
     Unfinished,
 }
 
@@ -15,7 +15,7 @@ pub(super) enum Part<'f> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Count {
     Number(usize),
-    /// `*`: an argument says it.
+    /// `*`: given by an argument.
     Argument,
 }
 
@@ -34,22 +34,22 @@ pub(super) struct Conversion {
     pub(super) zero: bool,
     pub(super) width: Option<Count>,
     pub(super) precision: Option<Count>,
-    /// Size in bits of the integers that the length modifier stands for.
+    /// Size in bits of integers with this length modifier.
     pub(super) bits: u32,
-    /// Whether the length modifier is `l`.
+    /// `true` if the length modifier is `l`.
     pub(super) is_long: bool,
     /// The letter.
     pub(super) letter: u8,
 }
 
-/// The greatest width and precision: that of C, where they are of type int.
+/// Maximum width and precision: those of C, where they are of type int.
 const MAX_COUNT: usize = i32::MAX as usize;
 
-/// Takes a format string apart.
+/// Splits a format string into its sections.
 #[derive(Clone, Debug)]
 pub(super) struct Parts<'f> {
     format: &'f [u8],
-    /// How much was taken apart.
+    /// Offset of the next section.
     at: usize,
 }
 
@@ -92,7 +92,7 @@ impl<'f> Parts<'f> {
         }
     }
 
-    /// What is behind a `%`.
+    /// Reads the conversion after a `%`.
     fn conversion(&mut self) -> Part<'f> {
         let mut conversion = Conversion { bits: 32, ..Conversion::default() };
         while let Some(flag) = self.next_byte() {
@@ -102,7 +102,7 @@ impl<'f> Parts<'f> {
                 b' ' => conversion.space = true,
                 b'#' => conversion.alternative = true,
                 b'0' => conversion.zero = true,
-                // Groups of thousands: there are none in the locale that logs are written in.
+                // Digit grouping: the locale of logs has no thousands separator.
                 b'\'' => {}
                 _ => break,
             }
@@ -139,7 +139,7 @@ impl<'f> Parts<'f> {
 }
 
 impl<'f> Iterator for Parts<'f> {
-    /// Where the part begins in the format string, and what it is.
+    /// Offset of the section in the format string, and the section.
     type Item = (usize, Part<'f>);
 
     fn next(&mut self) -> Option<Self::Item> {

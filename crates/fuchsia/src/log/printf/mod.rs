@@ -1,8 +1,8 @@
-//! Messages as text; those of printf with their arguments in them.
+//! Messages as text; printf messages are formatted with their arguments.
 //!
-//! A record whose first argument is `printf`, unsigned and 0, has a format string of C's printf for its
-//! message. The arguments of printf are those with empty names, up to the first argument that is a
-//! pair of the user's own: any with another name, other than those with a [meaning](Meaning).
+//! A record whose first argument is `printf`, unsigned and 0, has a C printf format string as its message.
+//! Its arguments are the ones with empty names, up to the first user-defined pair: an argument with another
+//! name and without a [meaning](Meaning).
 
 mod conversion;
 mod number;
@@ -18,21 +18,21 @@ use super::error::Rule;
 use super::record::Record;
 use super::text::{Text, write_lossy};
 
-/// What an argument is in its record.
+/// Role of an argument in its record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Role {
-    /// The argument `printf` that makes the message a format string.
+    /// The argument `printf`, which makes the message a format string.
     Marker,
-    /// An argument of printf, to be put into the message.
+    /// An argument of printf, to be inserted into the message.
     Positional,
-    /// One with a meaning to the logs of Fuchsia, never [`Meaning::Other`].
+    /// An argument with a meaning in Fuchsia's logs, never [`Meaning::Other`].
     Known(Meaning),
     /// A pair of a name and a value.
     Pair,
 }
 
-/// The arguments of a record that can be read, in order, and what each is.
+/// Iterator over the readable arguments of a record, in order, with the role of each.
 #[derive(Clone, Debug)]
 pub struct Roles<'a> {
     arguments: Arguments<'a>,
@@ -42,7 +42,7 @@ pub struct Roles<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Begin,
-    /// The message is a format string, and there was no pair yet.
+    /// The message is a format string, and no pair has been read yet.
     Printf,
     Pairs,
 }
@@ -71,42 +71,42 @@ impl<'a> Iterator for Roles<'a> {
     }
 }
 
-/// What [`RecordText`] writes at most by default, in bytes: more than any record without printf has.
+/// Default limit of a [`RecordText`] in bytes: greater than any record without printf.
 const LIMIT: usize = 128 << 10;
 
 impl<'a> Record<'a> {
-    /// What each argument is.
+    /// Returns an iterator over the arguments with their roles.
     #[must_use]
     pub fn roles(&self) -> Roles<'a> {
         Roles { arguments: self.arguments(), state: State::Begin }
     }
 
-    /// Whether its message is a format string of printf.
+    /// Returns `true` if the message is a printf format string.
     #[must_use]
     pub fn is_printf(&self) -> bool {
         self.roles().next().is_some_and(|(role, _)| role == Role::Marker)
     }
 
-    /// Its message, and the pairs behind it.
+    /// Returns the message followed by the pairs.
     #[must_use]
     pub fn text(&self) -> RecordText<'a> {
         RecordText { record: *self, pairs: true, limit: LIMIT }
     }
 }
 
-/// The text of a record: its message, then ` NAME=VALUE` for each pair.
+/// Text of a record: its message, then ` NAME=VALUE` for each pair.
 ///
-/// The message of a record of printf is written as C's printf would, with integers of 64 bits for `l`
-/// and pointers as the C library of GNU writes them. What cannot be is shown:
+/// A printf message is formatted as C's printf does, with 64-bit integers for `l` and pointers as glibc
+/// writes them. Problems are shown in the text:
 ///
-/// | text | what is wrong |
+/// | text | problem |
 /// |---|---|
-/// | `%!d(str=abc)` | the argument is of a type that this conversion does not take |
-/// | `%!d(MISSING)` | there is no argument left |
+/// | `%!d(str=abc)` | the conversion does not take an argument of this type |
+/// | `%!d(MISSING)` | no argument is left |
 /// | `%!(BADWIDTH str=abc)`, `%!(BADPREC MISSING)` | the same for a `*` |
-/// | `%!y(UNKNOWN)` | there is no such conversion; it takes no argument |
-/// | `%!(NOVERB)` | the format string ends within a conversion, or something comes that is no letter |
-/// | `%!(EXTRA u64=5, str=abc)` | arguments that are left over |
+/// | `%!y(UNKNOWN)` | unknown conversion; it takes no argument |
+/// | `%!(NOVERB)` | the format string ends within a conversion, or a conversion has no letter |
+/// | `%!(EXTRA u64=5, str=abc)` | unused arguments |
 /// | `%!(TRUNCATED)` | the text is longer than the limit |
 #[derive(Clone, Copy, Debug)]
 pub struct RecordText<'a> {
@@ -116,14 +116,14 @@ pub struct RecordText<'a> {
 }
 
 impl RecordText<'_> {
-    /// The message alone.
+    /// Writes only the message.
     #[must_use]
     pub const fn without_pairs(mut self) -> Self {
         self.pairs = false;
         self
     }
 
-    /// Writes at most this many bytes, and a mark if that is not all.
+    /// Writes at most this many bytes, then a mark if the text was cut.
     #[must_use]
     pub const fn with_limit(mut self, bytes: usize) -> Self {
         self.limit = bytes;
@@ -151,7 +151,7 @@ impl fmt::Display for RecordText<'_> {
     }
 }
 
-/// Something about a format string and its arguments.
+/// Problem of a format string or its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Problem {
     pub(super) rule: Rule,
@@ -168,13 +168,13 @@ pub(super) enum ProblemPosition {
     Record(usize),
 }
 
-/// Puts arguments into a format string.
+/// Formats a message with its arguments.
 struct Printf<'a, 'p> {
     roles: Roles<'a>,
     problem: &'p mut dyn FnMut(Problem),
 }
 
-/// Reports what is wrong with the format string of a record of printf and its arguments.
+/// Reports the problems of a printf record's format string and arguments.
 pub(super) fn check(record: &Record<'_>, format: &[u8], problem: &mut dyn FnMut(Problem)) {
     struct Nothing;
     impl Write for Nothing {
@@ -182,7 +182,7 @@ pub(super) fn check(record: &Record<'_>, format: &[u8], problem: &mut dyn FnMut(
             Ok(())
         }
     }
-    // Nothing to write cannot fail.
+    // Writing nothing cannot fail.
     let _ = Printf::new(record, problem).write(format, &mut Bounded::nowhere(&mut Nothing));
 }
 
@@ -191,7 +191,7 @@ impl<'a, 'p> Printf<'a, 'p> {
         Self { roles: record.roles(), problem }
     }
 
-    /// The next argument for a conversion at `at`.
+    /// Returns the next argument, for a conversion at `at`.
     fn argument(&mut self, at: usize) -> Option<Argument<'a>> {
         let next = self.roles.find(|(role, _)| *role == Role::Positional);
         if next.is_none() {
@@ -221,7 +221,7 @@ impl<'a, 'p> Printf<'a, 'p> {
         (self.problem)(Problem { rule, position, expected: 0, found: letter.into() });
     }
 
-    /// The arguments that are left over.
+    /// Writes the unused arguments.
     fn extra(&mut self, out: &mut Bounded<'_>) -> fmt::Result {
         let mut count = 0;
         let mut position = None;
@@ -236,7 +236,7 @@ impl<'a, 'p> Printf<'a, 'p> {
         out.write_str(")")
     }
 
-    /// A width or precision that an argument may say. `name` is what it is called if that cannot be.
+    /// Returns a width or precision, possibly from an argument. `name` is used to report an invalid one.
     fn count(
         &mut self,
         count: Option<Count>,
@@ -329,7 +329,7 @@ impl<'a, 'p> Printf<'a, 'p> {
     }
 }
 
-/// The bits of an integer of either kind: C takes one for the other.
+/// Returns the bits of a signed or unsigned integer, which C accepts in place of each other.
 fn integer(value: Value<'_>) -> Option<u64> {
     match value {
         Value::Signed(value) => Some(value as u64),
@@ -338,7 +338,7 @@ fn integer(value: Value<'_>) -> Option<u64> {
     }
 }
 
-/// The bytes of a string up to a precision; wide strings are not cut within characters.
+/// Returns the bytes of a string up to a precision; wide strings are not cut within characters.
 fn cut(bytes: &[u8], precision: Option<usize>, is_wide: bool) -> &[u8] {
     let end = precision.unwrap_or(bytes.len()).min(bytes.len());
     let end = match core::str::from_utf8(bytes) {
@@ -348,7 +348,7 @@ fn cut(bytes: &[u8], precision: Option<usize>, is_wide: bool) -> &[u8] {
     bytes.get(..end).unwrap_or_default()
 }
 
-/// A value that does not go into the message where it should.
+/// Writes a value that cannot be formatted by its conversion.
 fn write_typed(argument: &Argument<'_>, out: &mut Bounded<'_>) -> fmt::Result {
     let name = match argument.value {
         Value::Null => "null",

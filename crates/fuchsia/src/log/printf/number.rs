@@ -4,7 +4,7 @@ use core::fmt::{self, Write};
 
 use super::output::{Bounded, Buffer};
 
-/// How a value is laid out: a conversion whose width and precision are known.
+/// Layout of a value: a conversion with known width and precision.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     pub(super) left: bool,
@@ -16,23 +16,23 @@ pub(super) struct Layout {
     pub(super) precision: Option<usize>,
 }
 
-/// A number in parts, in the order in which they are written.
+/// Sections of a number, in the order in which they are written.
 #[derive(Default)]
 struct Number<'n> {
     sign: &'n str,
-    /// `0x` and the like.
+    /// `0x` or a similar prefix.
     prefix: &'n str,
     /// Zeros before the digits.
     leading: usize,
     digits: &'n str,
-    /// Zeros behind the digits.
+    /// Zeros after the digits.
     trailing: usize,
     /// The exponent.
     tail: &'n str,
 }
 
 impl Layout {
-    /// Spaces up to the width, before or behind what takes `length` of it.
+    /// Pads output of `length` characters with spaces before or after it, up to the width.
     pub(super) fn padded(
         &self,
         out: &mut Bounded<'_>,
@@ -47,7 +47,7 @@ impl Layout {
         if self.left { out.repeat(b' ', padding) } else { Ok(()) }
     }
 
-    /// A number; `zeros` says whether it may be padded with zeros.
+    /// Writes a number; `zeros` if it may be padded with zeros.
     fn number(&self, out: &mut Bounded<'_>, mut number: Number<'_>, zeros: bool) -> fmt::Result {
         let Number { sign, prefix, digits, tail, .. } = number;
         let rest = sign.len() + prefix.len() + digits.len() + tail.len();
@@ -93,7 +93,7 @@ impl Layout {
         self.integer(out, "", if has_prefix { prefix } else { "" }, value, letter)
     }
 
-    /// `p`, as the C library of GNU writes it.
+    /// `p`, as glibc writes it.
     pub(super) fn pointer(&self, out: &mut Bounded<'_>, value: u64) -> fmt::Result {
         if value == 0 {
             const NIL: &str = "(nil)";
@@ -129,10 +129,10 @@ impl Layout {
         self.number(out, number, self.precision.is_none())
     }
 
-    /// `f`, `e`, `g`, `a` and their capitals.
+    /// `f`, `e`, `g`, `a` and their uppercase forms.
     pub(super) fn float(&self, out: &mut Bounded<'_>, value: f64, letter: u8) -> fmt::Result {
         if out.is_cut() {
-            // Digits take time.
+            // Skip slow formatting of dropped text.
             return Ok(());
         }
         let sign = self.sign(value.is_sign_negative());
@@ -170,7 +170,7 @@ impl Layout {
         self.number(out, number, true)
     }
 
-    /// Digits with a point in them, and how many zeros follow.
+    /// Writes the digits with a point; returns the number of zeros that follow.
     fn fixed(&self, digits: &mut impl Write, value: f64, precision: usize) -> Result<usize, fmt::Error> {
         let exact = precision.min(MOST_DIGITS);
         write!(digits, "{value:.exact$}")?;
@@ -178,7 +178,7 @@ impl Layout {
         Ok(precision - exact)
     }
 
-    /// The point that there is without digits behind it.
+    /// Writes a point without digits after it, for `#`.
     fn point(&self, digits: &mut impl Write, precision: usize) -> fmt::Result {
         if self.alternative && precision == 0 { digits.write_str(".") } else { Ok(()) }
     }
@@ -210,7 +210,7 @@ impl Layout {
         let (text, exponent) = scientific(value, exact - 1)?;
         let is_fixed = exponent >= -4 && usize::try_from(exponent).map_or(true, |x| x < precision);
         if self.alternative {
-            // Nothing is taken off.
+            // Trailing zeros are kept.
             if is_fixed {
                 let fraction = (precision as i64 - 1 - i64::from(exponent)) as usize;
                 return self.fixed(digits, value, fraction);
@@ -249,7 +249,7 @@ impl Layout {
         };
         let count = self.precision.unwrap_or(ALL);
         if count < ALL {
-            // To the nearest, and of two to the even one.
+            // Round to nearest, ties to even.
             let dropped = 4 * (ALL - count) as u32;
             let (half, rest) = (1 << (dropped - 1), significand & ((1 << dropped) - 1));
             significand >>= dropped;
@@ -270,13 +270,13 @@ impl Layout {
     }
 }
 
-/// Digits behind the point that are worth asking for: an f64 has no more than 1,074 that are not 0.
+/// Maximum number of digits requested after the point: an f64 has no more than 1,074 that are not 0.
 const MOST_DIGITS: usize = 1_080;
 
-/// Room for 309 digits before the point and [`MOST_DIGITS`] behind it.
+/// Space for 309 digits before the point and [`MOST_DIGITS`] after it.
 const DIGITS: usize = 1_400;
 
-/// A number with one digit before the point and this many behind it, and its exponent.
+/// Formats a number with one digit before the point and `precision` after it; returns it with its exponent.
 fn scientific(value: f64, precision: usize) -> Result<(Buffer<DIGITS>, i32), fmt::Error> {
     let mut text = Buffer::new();
     write!(text, "{value:.precision$e}")?;
@@ -284,18 +284,18 @@ fn scientific(value: f64, precision: usize) -> Result<(Buffer<DIGITS>, i32), fmt
     Ok((text, exponent.ok_or(fmt::Error)?))
 }
 
-/// The digits before the exponent.
+/// Returns the digits before the exponent.
 fn mantissa(text: &Buffer<DIGITS>) -> &str {
     text.as_str().split_once('e').map_or("", |(mantissa, _)| mantissa)
 }
 
-/// At least two digits, as in C.
+/// Writes an exponent of at least two digits, as in C.
 fn write_exponent(tail: &mut impl Write, exponent: i32) -> fmt::Result {
     let sign = if exponent < 0 { '-' } else { '+' };
     write!(tail, "e{sign}{:02}", exponent.unsigned_abs())
 }
 
-/// The digits without the zeros at the end of a fraction, and without its point if nothing is left.
+/// Strips trailing zeros of a fraction, and the point if no digits remain after it.
 fn without_zeros(digits: &str) -> &str {
     if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits }
 }

@@ -1,14 +1,14 @@
-//! Text that stops growing at a limit.
+//! Text output with a limit.
 
 use core::fmt::{self, Write};
 
-/// Passes text on up to a number of bytes, and drops what is beyond.
+/// Passes on text up to a number of bytes, and drops the rest.
 pub(super) struct Bounded<'o> {
     out: &'o mut dyn Write,
     left: usize,
-    /// Whether nothing was written yet.
+    /// `true` if nothing has been written yet.
     is_empty: bool,
-    /// Whether something was dropped.
+    /// `true` if text was dropped.
     is_cut: bool,
 }
 
@@ -17,7 +17,7 @@ impl<'o> Bounded<'o> {
         Self { out, left: limit, is_empty: true, is_cut: false }
     }
 
-    /// Takes text only to drop it.
+    /// Creates an output that drops all text.
     pub(super) fn nowhere(out: &'o mut dyn Write) -> Self {
         Self { out, left: 0, is_empty: true, is_cut: true }
     }
@@ -26,12 +26,12 @@ impl<'o> Bounded<'o> {
         self.is_empty
     }
 
-    /// Whether something was dropped: nothing more will be written.
+    /// Returns `true` if text was dropped, so that nothing more will be written.
     pub(super) const fn is_cut(&self) -> bool {
         self.is_cut
     }
 
-    /// Writes a character this many times; takes no longer than the limit allows.
+    /// Writes a character `count` times; takes no longer than the limit allows.
     pub(super) fn repeat(&mut self, character: u8, count: usize) -> fmt::Result {
         const SPACES: &str = "                                ";
         const ZEROS: &str = "00000000000000000000000000000000";
@@ -45,7 +45,7 @@ impl<'o> Bounded<'o> {
         Ok(())
     }
 
-    /// Says at the end if something was dropped.
+    /// Appends a mark if text was dropped.
     pub(super) fn finish(self) -> fmt::Result {
         if self.is_cut { self.out.write_str("%!(TRUNCATED)") } else { Ok(()) }
     }
@@ -67,7 +67,7 @@ impl Write for Bounded<'_> {
     }
 }
 
-/// Text of bounded length, in place.
+/// Text of limited length, stored inline.
 pub(super) struct Buffer<const N: usize> {
     bytes: [u8; N],
     length: usize,

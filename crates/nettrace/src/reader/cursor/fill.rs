@@ -1,4 +1,4 @@
-//! Reads blocks, and puts their events where they wait for their turn.
+//! Reads blocks, and adds their events to the waiting ones.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::{
     ThreadRow, Version,
 };
 
-/// An event block that is being read.
+/// Event block being read.
 #[derive(Debug)]
 pub(super) struct OpenBlock {
     rows: EventRows,
@@ -19,7 +19,7 @@ pub(super) struct OpenBlock {
     is_whole: bool,
 }
 
-/// The gaps that a block reveals: after the first ones, they are added up, since there can be one for every two bytes.
+/// Gaps found in a block: beyond a limit, they are added up, since there can be one for every two bytes.
 #[derive(Debug, Default)]
 struct Gaps {
     count: usize,
@@ -29,7 +29,7 @@ struct Gaps {
 }
 
 impl Gaps {
-    /// More than this are added up.
+    /// Maximum number of gaps that are not added up.
     const FEW: usize = 10_000;
 
     fn add(&mut self, gap: Option<Gap>, thread: u64, push: impl FnOnce(Gap, u64)) {
@@ -45,7 +45,7 @@ impl Gaps {
 
     fn finish(self, mut push: impl FnMut(Gap, u64)) {
         let mut rest = self.sum;
-        // A gap has fewer than 2^31 events, so this is repeated less often than there were gaps.
+        // A gap has fewer than 2^31 events, so this repeats less often than there were gaps.
         while rest > 0 {
             let count = u32::try_from(rest).unwrap_or(u32::MAX);
             push(Gap { count: Some(count), after: self.after }, self.thread);
@@ -55,7 +55,7 @@ impl Gaps {
 }
 
 impl EventCursor {
-    /// Finds out what events behind a sequence point refer to in what is before it.
+    /// Reads the tables before a sequence point to which events after it refer.
     pub(super) fn prepare(&mut self, from: u64) {
         if matches!(self.file.outline.version, Version::V6(_)) {
             let file = Arc::clone(&self.file);
@@ -71,7 +71,7 @@ impl EventCursor {
         self.kinds.advance(&self.file.outline, from);
     }
 
-    /// Takes a block that events refer to. `only_tables`: it is before where reading begins.
+    /// Reads a block that events refer to. `only_tables` if it is before the beginning of reading.
     fn note_table(&mut self, block: &Block, only_tables: bool) {
         let file = Arc::clone(&self.file);
         let content = content(&file.bytes, block);
@@ -80,7 +80,7 @@ impl EventCursor {
             BlockKind::Thread => {
                 let rest = ThreadRow::read_block(content, |row| self.threads.add(row));
                 if let (Some(at), false, true) = (rest, only_tables, block.is_whole) {
-                    let statement = "expected a row of a thread, found none that is whole";
+                    let statement = "expected a row of a thread, found an incomplete one";
                     self.faults.push_back(Fault::new(Rule::RowSize, begin + at as u64, statement));
                 }
             }
@@ -96,7 +96,7 @@ impl EventCursor {
                 }
                 gaps.finish(|gap, index| self.push_gap(Some(gap), index, None));
             }
-            // The sequence point that reading begins at forgets them.
+            // Forgotten at the sequence point at which reading begins.
             BlockKind::LabelList | BlockKind::Stack if only_tables => {}
             BlockKind::LabelList => {
                 let rest = self.labels.add(content);
@@ -115,7 +115,7 @@ impl EventCursor {
             }
             BlockKind::SequencePoint if only_tables => {
                 if let Some(point) = PointHead::read(content, file.outline.version) {
-                    // What it flushes is what is before it: ids behind it are new ones.
+                    // Ids before it become invalid: those after it are new ones.
                     self.kinds.advance(&file.outline, block.begin);
                     self.pass(&point);
                 }
@@ -145,7 +145,7 @@ impl EventCursor {
         }
     }
 
-    /// What is behind a sequence point refers to nothing before it.
+    /// Forgets everything that events after a sequence point cannot refer to.
     fn pass(&mut self, point: &PointHead) {
         self.stacks.clear();
         self.labels.clear();
@@ -158,7 +158,7 @@ impl EventCursor {
         }
     }
 
-    /// Reads on until events can go; false if there is no more.
+    /// Reads until events are ready; returns `false` at the end.
     pub(super) fn fill(&mut self) -> bool {
         loop {
             if self.open.is_some() {
@@ -182,7 +182,7 @@ impl EventCursor {
             match self.container.next(&file.bytes, 0, true) {
                 Step::Block(block) => {
                     self.note_block(&block);
-                    if !self.pending.ready().is_empty() {
+                    if self.pending.has_ready() {
                         return true;
                     }
                 }
@@ -226,8 +226,8 @@ impl EventCursor {
                     },
                 };
                 if times.1 < self.wanted.0 || times.0 > self.wanted.1 {
-                    // None of its events is wanted. How far its threads count has to be known to find losses behind
-                    // it, unless a sequence point says it again.
+                    // No event of the block is selected. The counts of its threads are needed to find later
+                    // losses, unless a sequence point repeats them.
                     if block.begin < self.counted_from {
                         self.capture.forget();
                     } else {
@@ -244,7 +244,7 @@ impl EventCursor {
                 match PointHead::read(content(&file.bytes, block), file.outline.version) {
                     Some(point) => {
                         if point.timestamp > self.wanted.1 {
-                            // All that follows is later.
+                            // All following events are later.
                             self.is_file_read = true;
                         }
                         self.barrier = Some((point, block.clone()));
@@ -265,7 +265,7 @@ impl EventCursor {
         }
     }
 
-    /// Takes the numbers of events that are not wanted. Losses before them are not wanted either.
+    /// Counts events that are not selected. Losses before them are not selected either.
     fn count_rows(&mut self, mut rows: EventRows) {
         let file = Arc::clone(&self.file);
         let are_ids_recycled = !matches!(file.outline.version, Version::V6(_));
@@ -274,7 +274,7 @@ impl EventCursor {
         }
     }
 
-    /// Everything before a sequence point has gone: what it says of threads, and what is forgotten.
+    /// Passes a sequence point after all events before it: takes its thread counts, and forgets earlier data.
     fn pass_barrier(&mut self, point: &PointHead, block: &Block) {
         let file = Arc::clone(&self.file);
         self.kinds.advance(&file.outline, block.begin);
@@ -289,18 +289,17 @@ impl EventCursor {
             // All threads that can make events are in the list.
             self.capture.retain(threads().map(|(thread, _)| thread));
         } else if self.begun_at == Some(block.begin) {
-            // They should be. Where they are not, a cursor that comes from before knows more, and so has another
-            // checkpoint.
+            // They should be. If not, a cursor that started earlier knows more, and so has another checkpoint.
             self.capture.assume_complete();
         }
         self.pass(point);
     }
 
-    /// Puts a gap where its end is.
+    /// Adds a gap at its end.
     #[cold]
     fn push_gap(&mut self, gap: Option<Gap>, thread: u64, end: Option<u64>) {
         if let Some(gap) = gap {
-            // Of version 6, the index of the thread: its id says more.
+            // In version 6, the thread id is more useful than the index.
             let row = self.threads.place(thread).and_then(|place| self.threads.get(place));
             let thread = row.and_then(|row| row.thread_id).unwrap_or(thread);
             let timestamp = end.unwrap_or(self.latest).max(gap.after);
@@ -316,7 +315,7 @@ impl EventCursor {
         }
     }
 
-    /// Reads rows of the open block until events can go; false at its end.
+    /// Reads rows of the open block until events are ready; returns `false` at its end.
     fn fill_from_block(&mut self) -> bool {
         let Some(mut open) = self.open.take() else { return false };
         let file = Arc::clone(&self.file);
@@ -347,7 +346,7 @@ impl EventCursor {
             }
             if self.pending.push(entry, row.is_sorted) || self.is_unsorted {
                 self.pending.release(self.is_unsorted);
-                if !self.pending.ready().is_empty() {
+                if self.pending.has_ready() {
                     self.open = Some(open);
                     return true;
                 }
@@ -356,7 +355,7 @@ impl EventCursor {
         if !open.rows.is_at_end() && open.is_whole {
             let at = open.rows.position() as u64;
             let rest = open.rows.rest() as u64;
-            let statement = format!("expected an event, found {rest} bytes that are none: they are skipped");
+            let statement = format!("expected an event, found {rest} other bytes: they are skipped");
             self.faults.push_back(Fault::new(Rule::RowSize, at, statement).skipping(rest));
         }
         !self.faults.is_empty()
@@ -393,7 +392,7 @@ impl EventCursor {
 }
 
 impl EventCursor {
-    /// The class of an event of a class whose labels may override its metadata (version 6).
+    /// Returns the class of an event whose labels may override its metadata (version 6).
     fn class_with_labels(&self, class: u32, list: u32) -> u32 {
         let outline = &self.file.outline;
         if outline.overridden.is_empty() {
@@ -405,7 +404,7 @@ impl EventCursor {
     }
 }
 
-/// How many bytes before the payload something in the same block is; 0 if it is nowhere.
+/// Distance in bytes from a position in the same block to the payload; 0 if missing.
 #[inline(always)]
 fn before_payload(row: &EventRow, at: usize) -> u32 {
     if at == 0 { 0 } else { u32::try_from(row.payload.start.saturating_sub(at)).unwrap_or(0) }

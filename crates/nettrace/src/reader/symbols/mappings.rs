@@ -1,4 +1,4 @@
-//! Mappings and symbols of processes, which one-collect finds out.
+//! Mappings and symbols of processes, recorded by one-collect.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -12,20 +12,20 @@ use crate::wire::Wire;
 /// An event about a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MappingEvent {
-    /// A file is mapped.
+    /// A file was mapped.
     Mapping,
-    /// A function lies in a mapping.
+    /// A function in a mapping.
     Symbol,
-    /// A process is there, or begins.
+    /// A process exists or begins.
     Process,
 }
 
-/// What a file says of mappings and symbols.
+/// Mappings and symbols of a file.
 #[derive(Debug, Default)]
 pub(super) struct Mappings {
     mappings: Vec<MappingRow>,
     symbols: Vec<SymbolRow>,
-    /// Address space of each process, and when it was there or began, in ticks.
+    /// Address space of each process, and the time in ticks at which it was seen or began.
     processes: Vec<(u32, u64)>,
 }
 
@@ -49,7 +49,7 @@ struct SymbolRow {
     name: Text,
 }
 
-/// Where a text in UTF-8 lies in the file.
+/// File position of a UTF-8 text.
 #[derive(Clone, Copy, Debug)]
 struct Text {
     begin: usize,
@@ -57,7 +57,7 @@ struct Text {
 }
 
 impl Mappings {
-    /// Takes an event; one that does not have all of its fields is left out.
+    /// Adds an event; skips it if fields are missing.
     pub(super) fn add(&mut self, event: MappingEvent, said: Said, bytes: &[u8]) {
         let mut wire = Wire::new(said.payload(bytes));
         let (process, ticks) = (said.space, said.ticks);
@@ -88,7 +88,7 @@ impl Mappings {
         }
     }
 
-    /// All symbols, with their address spaces. `time`: nanoseconds from ticks.
+    /// Returns all symbols, with their address spaces. `time` converts ticks to nanoseconds.
     pub(super) fn symbols(
         mut self,
         bytes: &[u8],
@@ -106,12 +106,12 @@ impl Mappings {
             Life { from, until: births.get(index).copied() }
         };
         let life = |row: &MappingRow| life_of(row.process, row.ticks, row.begin);
-        // Those that overlap are next to each other then.
+        // Makes overlapping ones adjacent.
         self.mappings.sort_by_key(|row| (space(row.process, row.begin), row.begin, row.ticks));
         let mut symbols = Vec::new();
         let mut modules: HashMap<u64, Vec<Module>> = HashMap::new();
         for group in overlapping(&self.mappings) {
-            // What is mapped first at a place was there before that was noticed, if nothing says otherwise.
+            // The first mapping at a place existed before it was noticed, unless another event contradicts.
             let mut first: HashMap<Option<u64>, u64> = HashMap::new();
             for row in group {
                 let ticks = first.entry(life(row).from).or_insert(row.ticks);
@@ -164,10 +164,11 @@ impl Mappings {
                 }
             };
             match modules.get(&row.mapping) {
-                // A symbol is found when its mapping is looked at, which can be long after that was made, and for one of
-                // the processes that share it. Without the right to see them, symbols of the kernel are everywhere.
+                // A symbol is found when its mapping is inspected, which can be long after it was created, and
+                // for one of the processes that share it. Without the required rights, kernel symbols are all
+                // over the kernel's addresses.
                 Some(modules) => {
-                    // All processes have one kernel, so the first of its mappings is enough.
+                    // All processes share one kernel, so the first of its mappings is enough.
                     let most = if kind == CodeKind::Kernel { 1 } else { usize::MAX };
                     modules.iter().filter(|module| module.has(range)).take(most).for_each(add);
                 }
@@ -188,16 +189,17 @@ impl Mappings {
 }
 
 impl SymbolRow {
-    /// First address, and the one behind the last.
+    /// Returns the first address, and the one after the last.
     fn range(&self) -> (u64, u64) {
-        // The kernel's list of its symbols has addresses only: they end with the last address before the next one.
+        // The kernel's list of symbols has only addresses: a symbol ends with the last address before the next
+        // one.
         let is_last = is_kernel_address(self.begin);
         (self.begin, self.end.saturating_add(is_last.into()))
     }
 }
 
-/// The module and the name of a method in the words of the runtime's list for other profilers
-/// (`/tmp/perf-PID.map`): `void [Module] Namespace.Type::Method(parameters)[Tier]`. None if it is no such.
+/// Returns the module and the name of a method in the runtime's list for other profilers (`/tmp/perf-PID.map`):
+/// `void [Module] Namespace.Type::Method(parameters)[Tier]`; `None` for other texts.
 pub(super) fn jitted_method(text: &str) -> Option<(&str, String)> {
     let (_, rest) = text.split_once(" [")?;
     let (module, rest) = rest.split_once("] ")?;
@@ -210,18 +212,17 @@ pub(super) fn jitted_method(text: &str) -> Option<(&str, String)> {
     is_method.then(|| (module, format!("{kind}{dot}{name}{parameters}")))
 }
 
-/// Of mappings of the same id, this many are known at most: processes that share memory have the same.
+/// Maximum number of known mappings with the same id: processes that share memory have the same.
 const MOST_OF_SAME_ID: usize = 1024;
 
-/// Symbols of mappings that processes share are there for each of them, but not more often than this on average, if
-/// there are many.
+/// Maximum average number of copies of symbols in mappings shared by processes, if there are many.
 const MOST_COPIES: usize = 8;
 
 /// A mapping, for its symbols.
 #[derive(Debug)]
 struct Module {
     space: u32,
-    /// First address, and the one behind the last.
+    /// First address, and the one after the last.
     range: (u64, u64),
     from: i128,
     until: Option<i128>,
@@ -233,22 +234,22 @@ impl Module {
         self.range.0 <= begin && end <= self.range.1
     }
 
-    /// A part of it, or all of it.
+    /// Returns the symbol of a section of the mapping, or of all of it.
     fn symbol(&self, (begin, end): (u64, u64), kind: CodeKind) -> Symbol {
         let Self { from, until, .. } = *self;
         Symbol { begin, end, from, until, name: None, module: self.name.clone(), kind }
     }
 }
 
-/// When there was a process of an id, in ticks: ids are used again.
+/// Lifetime of a process with an id, in ticks: ids are reused.
 #[derive(Clone, Copy, Debug)]
 struct Life {
-    /// None: since before the trace.
+    /// `None`: since before the trace.
     from: Option<u64>,
     until: Option<u64>,
 }
 
-/// When processes began whose id another one had before, in order.
+/// Returns the start times of processes with a reused id, in order.
 fn births(mut processes: Vec<(u32, u64)>) -> HashMap<u32, Vec<u64>> {
     processes.sort_unstable();
     processes.dedup();
@@ -260,7 +261,7 @@ fn births(mut processes: Vec<(u32, u64)>) -> HashMap<u32, Vec<u64>> {
     later.collect()
 }
 
-/// Groups of mappings of which each overlaps another one of its group, and none of another group. They are in the
+/// Groups mappings so that each overlaps another one of its group, and none of another group. They are in the
 /// order of address spaces and begins.
 fn overlapping(rows: &[MappingRow]) -> Vec<&[MappingRow]> {
     let mut groups = Vec::new();
@@ -281,12 +282,12 @@ fn overlapping(rows: &[MappingRow]) -> Vec<&[MappingRow]> {
     groups
 }
 
-/// Whether these can be begin and end: nothing lies in a process and in the kernel.
+/// Returns `true` if these can be begin and end: no range is both in a process and in the kernel.
 fn is_range(begin: u64, end: u64) -> bool {
     begin < end && is_kernel_address(begin) == is_kernel_address(end - 1)
 }
 
-/// The space that an address of a process is in: all processes share the kernel.
+/// Returns the space of an address of a process: all processes share the kernel.
 fn space(process: u32, address: u64) -> u32 {
     if is_kernel_address(address) { 0 } else { process }
 }

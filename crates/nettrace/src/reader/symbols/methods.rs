@@ -1,9 +1,9 @@
 //! Methods and modules of the .NET runtime.
 //!
-//! A method is compiled when it is called first, and perhaps again later, to another place: each time there is a load
-//! event, as far as the session has asked for these. At the end of a session (or at its begin) the runtime lists all
-//! methods that are there, which is called rundown. So what is listed but was not loaded has been there since before
-//! the session, or since something else was unloaded there.
+//! A method is compiled at its first call, and perhaps again later, at another address: each time there is a load
+//! event, if the session has enabled these. At the end of a session (or at its beginning), the runtime lists all
+//! existing methods, called rundown. So a listed method without a load event has existed since before the
+//! session, or since another method was unloaded at its address.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::wire::Wire;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MethodEvent {
     what: What,
-    /// Whether it has the name of the method.
+    /// `true` if it contains the name of the method.
     is_verbose: bool,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct MethodEvent {
 enum What {
     Load,
     Unload,
-    /// It is there.
+    /// The method exists.
     Rundown,
 }
 
@@ -43,27 +43,27 @@ impl MethodEvent {
     }
 }
 
-/// The fields of events about modules.
+/// Fields of events about modules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ModuleForm {
     Module,
-    /// The same with an application domain.
+    /// Like `Module`, with an application domain.
     DomainModule,
 }
 
-/// What a file says of methods and modules.
+/// Methods and modules of a file.
 #[derive(Debug, Default)]
 pub(super) struct Methods {
-    /// In the order of the file.
+    /// In file order.
     rows: Vec<MethodRow>,
-    /// By address space and id: what a module was called since when.
+    /// By address space and id: names of a module over time.
     modules: HashMap<(u32, u64), Since<Arc<str>>>,
 }
 
-/// What is so since when, in ticks.
+/// Values with the times in ticks from which they apply.
 type Since<T> = Vec<(u64, T)>;
 
-/// What an event says of a method. Its name stays in the file until it is needed.
+/// Data of an event about a method. Its name stays in the file until it is needed.
 #[derive(Clone, Copy, Debug)]
 struct MethodRow {
     event: MethodEvent,
@@ -75,11 +75,11 @@ struct MethodRow {
     token: u32,
 }
 
-/// How many bytes are before the texts of an event about a method.
+/// Number of bytes before the texts of an event about a method.
 const BEFORE_TEXTS: usize = 36;
 
 impl Methods {
-    /// Takes an event; one that does not have all of its fields is left out.
+    /// Adds an event; skips it if fields are missing.
     pub(super) fn add(&mut self, event: MethodEvent, said: Said, bytes: &[u8]) {
         let mut wire = Wire::new(said.payload(bytes));
         let mut read = || {
@@ -95,7 +95,7 @@ impl Methods {
         }
     }
 
-    /// Takes an event about a module.
+    /// Adds an event about a module.
     pub(super) fn add_module(&mut self, form: ModuleForm, said: Said, bytes: &[u8], texts: &mut Texts) {
         let mut wire = Wire::new(said.payload(bytes));
         let before_paths = match form {
@@ -107,7 +107,7 @@ impl Methods {
         let Some(name) = module_name(wire.rest()) else { return };
         let name = texts.get(&name);
         let names = self.modules.entry((said.space, module)).or_default();
-        // A module is mentioned several times.
+        // A module may be repeated.
         if let Some((since, _)) = names.iter_mut().find(|(_, other)| *other == name) {
             *since = said.ticks.min(*since);
         } else if names.len() < MOST_NAMES {
@@ -115,14 +115,14 @@ impl Methods {
         }
     }
 
-    /// All symbols, with their address spaces. `time`: nanoseconds from ticks.
+    /// Returns all symbols, with their address spaces. `time` converts ticks to nanoseconds.
     pub(super) fn symbols(
         mut self,
         bytes: &[u8],
         time: &dyn Fn(u64) -> i128,
         texts: &mut Texts,
     ) -> Vec<(u32, Symbol)> {
-        // Stable: what was at the same time stays in the order of the file.
+        // Stable: rows of the same time stay in file order.
         self.rows.sort_by_key(|row| (row.said.space, row.begin, row.said.ticks));
         let mut names = Names::new(&mut self, bytes, texts);
         let mut symbols = Vec::new();
@@ -145,19 +145,19 @@ impl Methods {
     }
 }
 
-/// When which method was at a place, in ticks, from what is said of that place, in the order of time. None as the begin:
-/// since before the trace; as the end: to its end.
+/// Returns the lifetimes of methods at an address, in ticks, from events about that address in the order of time.
+/// `None` as the begin means since before the trace; as the end, until its end.
 fn lives(rows: &[MethodRow]) -> Vec<(MethodRow, Option<u64>, Option<u64>)> {
     let mut lives = Vec::new();
-    // What is there, and since when.
+    // Current method, and the time since when it exists.
     let mut current: Option<(MethodRow, Option<u64>)> = None;
-    // Since when it is not known what is there.
+    // Time since when the method is unknown.
     let mut free: Option<u64> = None;
     for row in rows {
         let ticks = row.said.ticks;
         match (&mut current, row.event.what) {
             (Some((known, _)), What::Load | What::Rundown) if known.is_same(row) => {
-                // It is mentioned again, perhaps with its name.
+                // Repeated, perhaps with its name.
                 if row.event.is_verbose && !known.event.is_verbose {
                     *known = *row;
                 }
@@ -172,7 +172,7 @@ fn lives(rows: &[MethodRow]) -> Vec<(MethodRow, Option<u64>, Option<u64>)> {
                 free = Some(ticks);
             }
             (Some((known, from)), What::Load | What::Rundown) => {
-                // Nothing was said of its end; that of something else is said now.
+                // Its end is missing; the end of another method is reported now.
                 lives.push((*known, *from, Some(ticks)));
                 current = Some((*row, Some(ticks)));
             }
@@ -185,12 +185,12 @@ fn lives(rows: &[MethodRow]) -> Vec<(MethodRow, Option<u64>, Option<u64>)> {
 }
 
 impl MethodRow {
-    /// Whether it is about the same compiled method.
+    /// Returns `true` for the same compiled method.
     fn is_same(&self, other: &Self) -> bool {
         (self.method, self.begin, self.end) == (other.method, other.begin, other.end)
     }
 
-    /// Namespace with type, name and signature as UTF-16, if the event has them.
+    /// Returns namespace with type, name and signature as UTF-16, if present.
     fn texts<'f>(&self, bytes: &'f [u8]) -> Option<[&'f [[u8; 2]]; 3]> {
         let mut rest = self.said.payload(bytes).get(BEFORE_TEXTS..)?;
         let mut text = || {
@@ -202,7 +202,7 @@ impl MethodRow {
     }
 }
 
-/// The code units of a text before its end, and what follows.
+/// Returns the code units of a terminated text, and the bytes after it.
 fn split_text(bytes: &[u8]) -> Option<(&[[u8; 2]], &[u8])> {
     let units = bytes.as_chunks::<2>().0;
     let length = units.iter().position(|unit| *unit == [0, 0])?;
@@ -214,11 +214,11 @@ fn push_text(to: &mut String, units: &[[u8; 2]]) {
     to.extend(char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)));
 }
 
-/// A module has at most this number of names: its id can be used again once it is unloaded.
+/// Maximum number of names of a module: its id can be reused after it is unloaded.
 const MOST_NAMES: usize = 16;
 
-/// The name of a module by its paths: that of its file with intermediate language, without the extension; if there is
-/// no such file, that of its file with machine code.
+/// Returns the name of a module from its paths: that of its file with intermediate language, without the
+/// extension, or else of its file with machine code.
 fn module_name(mut paths: &[u8]) -> Option<String> {
     for _ in 0..2 {
         let (path, rest) = split_text(paths)?;
@@ -226,7 +226,7 @@ fn module_name(mut paths: &[u8]) -> Option<String> {
         push_text(&mut text, path);
         let name = file_name(&text);
         let stem = [".dll", ".exe", ".winmd"].iter().find_map(|extension| without(name, extension));
-        // What is compiled beforehand can have this, too.
+        // Precompiled modules can have this, too.
         let name = stem.map_or(name, |stem| without(stem, ".ni").unwrap_or(stem));
         if !name.is_empty() {
             return Some(name.to_owned());
@@ -236,21 +236,21 @@ fn module_name(mut paths: &[u8]) -> Option<String> {
     None
 }
 
-/// A name without its extension, if it has this one.
+/// Strips an extension from a name, if it has it.
 fn without<'n>(name: &'n str, extension: &str) -> Option<&'n str> {
     let (stem, end) = name.split_at_checked(name.len().checked_sub(extension.len())?)?;
     end.eq_ignore_ascii_case(extension).then_some(stem)
 }
 
-/// Finds out the names of methods and modules.
+/// Names of methods and modules.
 struct Names<'a> {
     bytes: &'a [u8],
     texts: &'a mut Texts,
     /// By address space and id, in the order of time.
     modules: HashMap<(u32, u64), Since<Arc<str>>>,
-    /// An event with the name, by address space and method, for those that have none.
+    /// An event with the name, by address space and method, for events without it.
     verbose: HashMap<(u32, u64), MethodRow>,
-    /// The names of these: a method that has no name in its events can be at many places.
+    /// Names of these: a method without a name in its events can be at many addresses.
     named: HashMap<(u32, u64), Arc<str>>,
     buffer: String,
 }
@@ -268,7 +268,7 @@ impl<'a> Names<'a> {
         Self { bytes, texts, modules, verbose, named: HashMap::new(), buffer: String::new() }
     }
 
-    /// `Namespace.Type.Method(parameters)`.
+    /// Returns `Namespace.Type.Method(parameters)`.
     fn method(&mut self, row: &MethodRow) -> Arc<str> {
         let key = (row.said.space, row.method);
         if row.event.is_verbose {
@@ -278,7 +278,7 @@ impl<'a> Names<'a> {
             return Arc::clone(name);
         }
         let Some(verbose) = self.verbose.get(&key).copied() else {
-            // Its token is what it is called in the metadata of its module.
+            // Its token identifies it in the metadata of its module.
             return self.texts.get(&format!("{:#010x}", row.token));
         };
         let name = self.verbose_method(&verbose);
@@ -307,8 +307,8 @@ impl<'a> Names<'a> {
     }
 }
 
-/// The parameters of a signature in their parentheses: before them is what it returns, which can have parentheses of
-/// its own.
+/// Returns the parameters of a signature with their parentheses, without the return type, which can contain
+/// parentheses itself.
 fn parameters(signature: &[[u8; 2]]) -> &[[u8; 2]] {
     let mut depth = 0u32;
     for (index, unit) in signature.iter().enumerate().rev() {

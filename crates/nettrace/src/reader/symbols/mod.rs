@@ -1,12 +1,12 @@
-//! Names of code addresses: what a file says of methods, modules, mappings and symbols; and names of threads that the
+//! Names of code addresses, from methods, modules, mappings and symbols in a file; and names of threads that the
 //! runtime uses for a purpose.
 //!
-//! Events of the .NET runtime say when methods are loaded and unloaded, and which are there when a session ends; see
-//! [`methods`]. one-collect says where files are mapped in processes, and names of functions in them; see
-//! [`mappings`]. Both can be in one file.
+//! Events of the .NET runtime record loads and unloads of methods, and the methods at the end of a session; see
+//! [`methods`]. one-collect records files mapped in processes, and functions in them; see [`mappings`]. A file
+//! can have both.
 //!
-//! These events are events of the trace like all others, with their stacks if they have some; nothing is left out. (Other
-//! readers leave out the stacks of the events about methods, which show what the runtime did to write them.)
+//! These events are delivered like all others, with their stacks if they have some. (Other readers skip the
+//! stacks of events about methods, which show how the runtime wrote them.)
 
 mod mappings;
 mod methods;
@@ -24,7 +24,7 @@ use super::tables::{ThreadTable, address_space};
 use super::walk::Walker;
 use crate::{Block, EventRow, Metadata, Version, known};
 
-/// All symbols of a file: reads its events once. `clock`: that of their times.
+/// Reads all symbols of a file in one pass over its events. `clock` is the clock of their times.
 pub(super) fn read(file: &TraceFile, clock: &ClockClass) -> Symbols {
     let sources: Vec<Source> = file.outline.classes.iter().map(source).collect();
     if sources.iter().all(|source| *source == Source::None) {
@@ -49,23 +49,23 @@ pub(super) fn read(file: &TraceFile, clock: &ClockClass) -> Symbols {
     Symbols::new(symbols).with_thread_names(names)
 }
 
-/// What an event says of symbols.
+/// Information about symbols in events of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     None,
     Method(MethodEvent),
     Module(ModuleForm),
     Mapping(MappingEvent),
-    /// It is of a thread with this name.
+    /// It is written by a thread with this name.
     Thread(&'static str),
 }
 
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
-/// What one-collect says of the machine.
+/// Provider of one-collect's events about the machine.
 pub(super) const UNIVERSAL_SYSTEM: &str = "Universal.System";
 
-/// What the events of a class say of symbols.
+/// Returns the information about symbols in events of a class.
 fn source(metadata: &Metadata) -> Source {
     let Metadata { provider, event_id, version, name, .. } = metadata;
     if let Some(name) = threads::name_of(provider, *event_id, name) {
@@ -83,7 +83,7 @@ fn source(metadata: &Metadata) -> Source {
             _ => Source::None,
         };
     }
-    // Events that .NET Framework had under other numbers have the same names with this behind.
+    // Events that had other numbers in .NET Framework have the same names with this suffix.
     match event.name.strip_suffix("V2").unwrap_or(&event.name) {
         "MethodLoad" => Source::Method(MethodEvent::load(false)),
         "MethodLoadVerbose" => Source::Method(MethodEvent::load(true)),
@@ -99,7 +99,7 @@ fn source(metadata: &Metadata) -> Source {
     }
 }
 
-/// Takes the events that say something of symbols.
+/// Walker that collects the events about symbols.
 struct SymbolReader<'f> {
     bytes: &'f [u8],
     is_v6: bool,
@@ -110,7 +110,7 @@ struct SymbolReader<'f> {
     texts: Texts,
     /// Names of threads, by process and id.
     threads: HashMap<(Option<u64>, u64), &'static str>,
-    /// The process of all events, up to version 5.
+    /// Process of all events, up to version 5.
     process: Option<u64>,
 }
 
@@ -145,7 +145,7 @@ impl SymbolReader<'_> {
 }
 
 impl SymbolReader<'_> {
-    /// Takes the first name that the events of a thread give it.
+    /// Keeps the first name that the events of a thread give it.
     fn note_thread(&mut self, name: &'static str, row: &EventRow, threads: &ThreadTable) {
         let (process, thread) = match self.is_v6 {
             true => {
@@ -161,13 +161,13 @@ impl SymbolReader<'_> {
     }
 }
 
-/// Where and when a file says something.
+/// Context of an event about symbols.
 #[derive(Clone, Copy, Debug)]
 struct Said {
-    /// The address space that it is about.
+    /// Address space that it is about.
     space: u32,
     ticks: u64,
-    /// Where its payload begins in the file.
+    /// File position of the payload.
     payload: usize,
     length: usize,
 }
@@ -179,7 +179,7 @@ impl Said {
     }
 }
 
-/// Texts, equal ones once.
+/// Texts without duplicates.
 #[derive(Debug, Default)]
 struct Texts {
     texts: HashSet<Arc<str>>,
@@ -196,7 +196,7 @@ impl Texts {
     }
 }
 
-/// The last part of a path of any system.
+/// Returns the last component of a path of any system.
 fn file_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }

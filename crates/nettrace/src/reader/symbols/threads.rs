@@ -1,8 +1,8 @@
-//! Names of threads: what the runtime uses them for, as events that only such threads write reveal it.
+//! Names of threads, from events that only threads of a certain purpose write.
 
 use super::RUNTIME;
 
-/// Threads that get names at most; they take 100 bytes each.
+/// Maximum number of named threads; they take 100 bytes each.
 pub(super) const MOST: usize = 1 << 16;
 
 const FINALIZER: &str = ".NET Finalizer Thread";
@@ -11,7 +11,7 @@ const POOL: &str = ".NET ThreadPool";
 const POOL_WORKER: &str = ".NET ThreadPool Worker";
 const POOL_IO_WORKER: &str = ".NET IO ThreadPool Worker";
 
-/// Name of the threads that write an event: that of TraceEvent.
+/// Returns the name of threads that write an event, as in TraceEvent.
 pub(super) fn name_of(provider: &str, event_id: u32, name: &str) -> Option<&'static str> {
     Some(match (provider, event_id) {
         // GCFinalizersEnd, GCFinalizersBegin.

@@ -1,4 +1,4 @@
-//! A connection to a collector, and what it acknowledges.
+//! A connection to a collector, and its acknowledgements.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -6,28 +6,28 @@ use std::time::{Duration, Instant};
 
 use super::queue::Queue;
 
-/// Bytes of the length before a report.
+/// Number of bytes of the length before a report.
 pub(super) const LENGTH: usize = size_of::<u32>();
 
-/// The question how many reports are on the disk, in place of a length: historical collectors take it for a length
-/// below 0.
+/// Question for the number of reports on disk, sent in place of a length: historical collectors read it as a
+/// negative length.
 const QUESTION: [u8; LENGTH] = u32::MAX.to_be_bytes();
 
-/// Longest wait of the system before the thread checks if it has to end.
+/// Maximum blocking time of a system call before the thread checks if it has to end.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Why reports were not delivered.
+/// Reason why reports were not delivered.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Failure {
-    /// There is no connection.
+    /// No connection.
     NotConnected,
     /// The collector has closed the connection.
     Closed,
-    /// It takes nothing or answers nothing, or something that is no answer.
+    /// The collector accepts nothing, answers nothing, or sends an invalid answer.
     Stalled,
 }
 
-/// Numbers of reports of a connection that are on the disk, and that were refused.
+/// Numbers of reports of a connection that are on disk, and that were refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(super) struct Answer {
     pub(super) reports: u64,
@@ -38,12 +38,17 @@ pub(super) struct Answer {
 #[derive(Debug)]
 pub(super) struct Connection {
     stream: TcpStream,
+    since: Instant,
+    /// Set if the collector acknowledges reports.
+    pub(super) is_acknowledged: bool,
+    /// Number of reports to send before the connection must be seen to stay open; None: any number.
+    pub(super) first_reports: Option<u64>,
     /// The last answer.
     answered: Answer,
 }
 
 impl Connection {
-    /// Connects to the first address of a name that can be reached.
+    /// Connects to the first reachable address of a name.
     pub(super) fn new(address: &str, queue: &Queue, patience: Duration) -> Result<Self, Failure> {
         let addresses = address.to_socket_addrs().map_err(|_| Failure::NotConnected)?;
         for address in addresses {
@@ -53,13 +58,19 @@ impl Connection {
             if let Ok(stream) = TcpStream::connect_timeout(&address, patience)
                 && prepare(&stream).is_ok()
             {
-                return Ok(Self { stream, answered: Answer::default() });
+                return Ok(Self {
+                    stream,
+                    since: Instant::now(),
+                    is_acknowledged: false,
+                    first_reports: None,
+                    answered: Answer::default(),
+                });
             }
         }
         Err(Failure::NotConnected)
     }
 
-    /// Sends reports, each with its length before it.
+    /// Sends reports, each after its length.
     pub(super) fn send(&mut self, frames: &[u8], queue: &Queue, patience: Duration) -> Result<(), Failure> {
         let mut rest = frames;
         let mut since = Instant::now();
@@ -76,8 +87,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Asks how many reports are on the disk, and returns what became of those since the last question, of which there
-    /// are `sent`.
+    /// Asks for the number of reports on disk, and returns the result for the `sent` reports since the last
+    /// question.
     pub(super) fn ask(&mut self, sent: u64, queue: &Queue, patience: Duration) -> Result<Answer, Failure> {
         self.send(&QUESTION, queue, patience)?;
         let (mut reports, mut refused) = ([0; 8], [0; 8]);
@@ -108,6 +119,26 @@ impl Connection {
                 Ok(0) => return Err(Failure::Closed),
                 Ok(read) => room = room.get_mut(read..).unwrap_or_default(),
                 Err(error) => check(&error, since, queue, patience)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Time since the connection was made.
+    pub(super) fn age(&self) -> Duration {
+        self.since.elapsed()
+    }
+
+    /// Checks that the collector does not close the connection for some time.
+    pub(super) fn stay_open(&self, time: Duration, queue: &Queue) -> Result<(), Failure> {
+        let since = Instant::now();
+        while since.elapsed() < time {
+            match self.stream.peek(&mut [0]) {
+                Ok(0) => return Err(Failure::Closed),
+                // Nothing was asked; to look for the end behind this is not possible.
+                Ok(_) => break,
+                // It takes no longer than a tick.
+                Err(error) => check(&error, since, queue, Duration::MAX)?,
             }
         }
         Ok(())

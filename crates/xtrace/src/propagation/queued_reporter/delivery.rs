@@ -1,25 +1,23 @@
-//! The thread that sends reports.
+//! Thread that sends reports.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::super::random;
 use super::Acknowledgements;
+use super::asking::{Asking, FIRST_REPORTS, Plan};
 use super::connection::{Answer, Connection, Failure, LENGTH};
 use super::queue::{Block, Queue};
 
-/// The pause after the first failure, and the longest one.
+/// Pause after the first failure, and the longest pause.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
 
-/// So many times in a row must a collector close its connection at a question to be taken for one that does not know
-/// questions, or at reports for one that does not want one of them.
+/// Number of times in a row that a collector must close its connection at reports to be taken for one that does not want
+/// one of them.
 const PROOFS: u32 = 3;
 
-/// So many times in a row must it close its connection at a single report for this to be given up.
+/// Number of times in a row that it must close its connection at a single report for this to be given up.
 const LAST_PROOFS: u32 = 6;
-
-/// Time for which a connection stays open if the collector has room for it.
-const ADMISSION: Duration = Duration::from_millis(50);
 
 /// The most that is sent between two questions.
 const CHUNK: usize = 256 << 10;
@@ -31,16 +29,10 @@ pub(super) struct Delivery {
     address: String,
     patience: Duration,
     connection: Option<Connection>,
-    acknowledgements: Acknowledgements,
-    /// Set if the collector is asked for acknowledgements.
-    asks: bool,
-    /// Set once it has answered.
-    has_answered: bool,
-    /// Number of times in a row that the collector closed the connection at the first question.
-    closed_at_question: u32,
+    asking: Asking,
     /// Number of times in a row that it closed the connection after it got the next reports.
     closed_at_reports: u32,
-    /// The most reports that are sent at once: fewer while it is found out which one it does not want.
+    /// Maximum number of reports sent at once: reduced while searching for a refused one.
     most_reports: u64,
     failures: u32,
 }
@@ -57,10 +49,7 @@ impl Delivery {
             address,
             patience,
             connection: None,
-            acknowledgements,
-            asks: acknowledgements != Acknowledgements::Never,
-            has_answered: false,
-            closed_at_question: 0,
+            asking: Asking::new(acknowledgements),
             closed_at_reports: 0,
             most_reports: u64::MAX,
             failures: 0,
@@ -77,18 +66,21 @@ impl Delivery {
         self.queue.end();
     }
 
-    /// Delivers the reports of a block; false when the thread has to end.
+    /// Delivers the reports of a block; returns `false` when the thread has to end.
     fn deliver(&mut self, block: &Block) -> bool {
         let mut rest = &block.frames[..];
-        // What was sent, and perhaps has to be sent again.
+        // Number of reports sent that may have to be sent again.
         let mut sent = 0;
         while !rest.is_empty() {
             if self.queue.is_over() {
                 return false;
             }
-            let (length, reports) = chunk(rest, self.most_reports);
+            let connection = self.connection();
+            let first_reports = connection.as_ref().ok().and_then(|connection| connection.first_reports);
+            let most = first_reports.unwrap_or(u64::MAX).min(self.most_reports);
+            let (length, reports) = chunk(rest, most);
             let (frames, others) = rest.split_at_checked(length).unwrap_or((rest, &[]));
-            let result = self.send(frames, reports, &mut sent);
+            let result = connection.and_then(|connection| self.send(connection, frames, reports, &mut sent));
             let is_unwanted = result.is_err() && self.is_unwanted(&result, reports);
             match result {
                 Ok(None) => self.queue.done(reports, length, |counts| counts.sent += reports),
@@ -116,59 +108,92 @@ impl Delivery {
 
     /// Sends reports, and asks what became of them; None if that cannot be known. `sent` is how many of the next reports
     /// were sent before.
-    fn send(&mut self, frames: &[u8], reports: u64, sent: &mut u64) -> Result<Option<Answer>, Failure> {
-        if self.connection.as_ref().is_some_and(Connection::is_closed) {
-            self.connection = None;
-        }
-        let mut connection = match self.connection.take() {
-            Some(connection) => connection,
-            None => self.connect()?,
-        };
+    fn send(
+        &mut self,
+        mut connection: Connection,
+        frames: &[u8],
+        reports: u64,
+        sent: &mut u64,
+    ) -> Result<Option<Answer>, Failure> {
         let again = reports.min(*sent);
         if again > 0 {
             self.queue.count(|counts| counts.sent_again += again);
         }
         *sent = reports.max(*sent);
+        if !connection.is_acknowledged {
+            connection
+                .send(frames, &self.queue, self.patience)
+                .inspect_err(|_| self.asking.lost_unacknowledged())?;
+            self.connection = Some(connection);
+            return Ok(None);
+        }
         connection.send(frames, &self.queue, self.patience)?;
-        let answer =
-            if self.asks { Some(connection.ask(reports, &self.queue, self.patience)?) } else { None };
+        let answer = connection.ask(reports, &self.queue, self.patience)?;
         self.connection = Some(connection);
-        Ok(answer)
+        Ok(Some(answer))
     }
 
-    /// A connection whose collector has answered if it is asked at all.
+    /// The connection for the next reports: the last one if that is open, else a new one.
+    fn connection(&mut self) -> Result<Connection, Failure> {
+        let Some(mut connection) = self.connection.take() else { return self.connect() };
+        let is_lost = connection.is_closed();
+        if connection.is_acknowledged {
+            return if is_lost { self.connect() } else { Ok(connection) };
+        }
+        let is_first = connection.first_reports.take().is_some();
+        if is_lost
+            || is_first && connection.stay_open(self.admission(), &self.queue).is_err()
+            || self.asking.is_to_repeat(connection.age())
+        {
+            self.asking.lost_unacknowledged();
+            // All that was sent is read before the end of the connection.
+            drop(connection);
+            return self.connect();
+        }
+        Ok(connection)
+    }
+
+    /// Time for which a connection must stay open.
+    fn admission(&self) -> Duration {
+        self.asking.plan().admission.min(self.patience)
+    }
+
+    /// A new connection, whose collector has answered if it is asked at all.
     fn connect(&mut self) -> Result<Connection, Failure> {
         let connected = Connection::new(&self.address, &self.queue, self.patience);
         let mut connection = connected.inspect_err(|_| {
-            // It ended, and what comes after it may be another one.
-            (self.closed_at_question, self.closed_at_reports) = (0, 0);
-            self.asks = self.acknowledgements != Acknowledgements::Never;
+            self.closed_at_reports = 0;
+            self.asking.not_connected();
         })?;
         self.queue.count(|counts| counts.connections += 1);
-        if !self.asks {
-            return Ok(connection);
-        }
-        // One that has too many connections closes them before any question.
-        if self.closed_at_question > 0 && (!self.queue.pause(ADMISSION) || connection.is_closed()) {
+        let Plan { asks, .. } = self.asking.plan();
+        if let Err(failure) = connection.stay_open(self.admission(), &self.queue) {
+            if failure == Failure::Closed {
+                self.asking.closed_before_question();
+            }
             return Err(Failure::NotConnected);
         }
+        if !asks {
+            connection.first_reports = self.asking.is_historical().then_some(FIRST_REPORTS);
+            return Ok(connection);
+        }
+        let begin = Instant::now();
         match connection.ask(0, &self.queue, self.patience) {
             Ok(_) => {
-                (self.has_answered, self.closed_at_question) = (true, 0);
+                self.asking.answered();
+                connection.is_acknowledged = true;
                 Ok(connection)
             }
             Err(Failure::Closed) => {
-                self.closed_at_question += 1;
-                let may_fall_back = self.acknowledgements == Acknowledgements::IfKnown && !self.has_answered;
-                self.asks = self.closed_at_question < PROOFS || !may_fall_back;
+                self.asking.closed_at_question(begin.elapsed());
                 Err(Failure::NotConnected)
             }
             Err(failure) => Err(failure),
         }
     }
 
-    /// Looks which of the reports that were sent makes a collector close its connection that was there before and after
-    /// that: returns true if it is found, else fewer of them are sent the next time.
+    /// Checks if one of the sent reports makes a reachable collector close its connection: returns `true` if
+    /// that report was found, otherwise sends fewer of them the next time.
     fn is_unwanted(&mut self, result: &Result<Option<Answer>, Failure>, reports: u64) -> bool {
         if !matches!(result, Err(Failure::Closed)) {
             return false;
@@ -183,7 +208,8 @@ impl Delivery {
         reports == 1
     }
 
-    /// A pause that grows with the failures in a row, half of it random, so that many programs do not come at once.
+    /// Returns a pause that grows with consecutive failures, half of it random, so that many programs do not
+    /// retry at once.
     fn next_pause(&mut self) -> Duration {
         let (first, longest) = PAUSES;
         let pause = first.saturating_mul(1 << self.failures.min(16)).min(longest);
@@ -193,7 +219,7 @@ impl Delivery {
     }
 }
 
-/// Bytes and reports at the beginning that are sent at once: at least one report.
+/// Returns the bytes and the number of reports to send at once: at least one report.
 fn chunk(frames: &[u8], most_reports: u64) -> (usize, u64) {
     let (mut end, mut reports) = (0, 0);
     while reports < most_reports

@@ -1,5 +1,6 @@
 //! A reporter with a queue: what reports never waits, and what is lost is counted.
 
+mod asking;
 mod connection;
 mod delivery;
 mod queue;
@@ -15,15 +16,15 @@ pub use self::queue::QueueCounts;
 use self::queue::{Limits, Queue};
 use super::reporter::{MAX_REPORT, Reporter, too_long};
 
-/// Collectors that are asked for acknowledgements.
+/// Collectors to ask for acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Acknowledgements {
-    /// All but those that close the connection when they are asked, as historical ones do.
+    /// All except those that close the connection when asked, such as historical ones.
     #[default]
     IfKnown,
-    /// All: reports are not sent to others.
+    /// All; nothing is sent to collectors that do not acknowledge.
     Required,
-    /// None.
+    /// No collector.
     Never,
 }
 
@@ -58,47 +59,47 @@ impl Default for QueueOptions {
 }
 
 impl QueueOptions {
-    /// The same with another limit of the reports that are queued or not acknowledged yet: 65,536 by default.
+    /// Sets the maximum number of reports that are queued or not yet acknowledged: 65,536 by default.
     #[must_use]
     pub fn with_max_reports(mut self, reports: usize) -> Self {
         self.limits.reports = reports;
         self
     }
 
-    /// The same with another limit of their bytes: 16 MiB by default.
+    /// Sets the maximum number of their bytes: 16 MiB by default.
     #[must_use]
     pub fn with_max_bytes(mut self, bytes: usize) -> Self {
         self.limits.bytes = bytes;
         self
     }
 
-    /// The same with other rules about which collectors are asked what is on their disk.
+    /// Sets which collectors are asked for acknowledgements.
     #[must_use]
     pub fn with_acknowledgements(mut self, acknowledgements: Acknowledgements) -> Self {
         self.acknowledgements = acknowledgements;
         self
     }
 
-    /// The same with another time after which a connection is closed if the collector takes or answers nothing: 10
-    /// seconds by default. The reports are then sent again.
+    /// Sets the time after which a connection is closed if the collector neither accepts nor answers anything:
+    /// 10 seconds by default. The reports are then sent again.
     #[must_use]
     pub fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = patience.max(Duration::from_millis(1));
         self
     }
 
-    /// The same with another time that dropping the reporter may take to deliver what waits: 2 seconds by default.
+    /// Sets the maximum time for delivering queued reports when the reporter is dropped: 2 seconds by default.
     #[must_use]
     pub fn with_shutdown(mut self, shutdown: Duration) -> Self {
         self.shutdown = shutdown;
         self
     }
 
-    /// Starts a reporter to a collector at `HOST:PORT`. The name is looked up, and a connection made, when there is a
-    /// report: the collector need not be there yet.
+    /// Starts a reporter to a collector at `HOST:PORT`. The name is looked up, and a connection made, at the
+    /// first report: the collector may start later.
     ///
     /// # Errors
-    /// If the system does not start a thread.
+    /// If the system cannot start a thread.
     pub fn start(self, address: impl Into<String>) -> io::Result<QueuedReporter> {
         let queue = Arc::new(Queue::new(self.limits));
         let delivery =
@@ -108,22 +109,23 @@ impl QueueOptions {
     }
 }
 
-/// Sends reports through a connection in a thread of its own: what reports never waits for the collector.
+/// Sends reports through a connection in a separate thread: reporting never waits for the collector.
 ///
-/// - `report` puts a report into a queue. If that is full, it fails at once, the report is counted as dropped, and its
-///   event did not happen: no other report names it.
-/// - Connections are made when there is a report, and again after they broke, with pauses of 50 milliseconds to 5 seconds
-///   between attempts.
-/// - A collector that acknowledges reports (`ichnos collect`) is asked for it; what it does not acknowledge is sent again
-///   over the next connection. So each report that was taken is on its disk, whenever it is killed, unless this program
-///   ends before. It may be there twice, as readers allow.
+/// - `report` adds a report to a queue. If the queue is full, it fails at once, the report is counted as
+/// dropped, and its event did not happen: no other report refers to it.
+/// - Connections are made when there is a report, and again after they break, with pauses of 50 milliseconds to
+/// 5 seconds between attempts.
+/// - A collector that supports it (`ichnos collect`) is asked for acknowledgements; unacknowledged reports are
+/// sent again over the next connection. So each accepted report is on its disk even if the collector is killed,
+/// unless this program ends before. A report may be there twice, which readers allow.
 /// - Historical collectors do not know that question, and close the connection. After three connections in a row that
-///   were closed so, without a failed attempt to connect between them, reports are sent without questions, until an attempt
-///   fails: what is under way when such a collector ends is lost. Once a collector has answered, all are asked. See
+///   were closed so, without a failed attempt to connect between them, and one that stays open without a question, reports
+///   are sent without questions: what is under way when such a collector ends is lost. The question is asked again after
+///   each connection that was lost, and once a minute. Once a collector has answered, all are asked. See
 ///   [`Acknowledgements`].
-/// - Dropping the reporter delivers what waits, for at most two seconds ([`QueueOptions::with_shutdown`]).
-///   [`flush`](Self::flush) waits as long as wanted: call it before [`std::process::exit`], which drops nothing.
-/// - A process that was made by `fork` alone has no such thread, and starts a reporter of its own.
+/// - Dropping the reporter delivers queued reports, for at most two seconds ([`QueueOptions::with_shutdown`]).
+/// [`flush`](Self::flush) waits as long as needed: call it before [`std::process::exit`], which drops nothing.
+/// - After `fork` without `exec`, a process lacks the thread, and has to start a reporter of its own.
 ///
 /// Keep it in an [`Arc`] to flush it or to read its counts:
 ///
@@ -133,7 +135,7 @@ impl QueueOptions {
 ///
 /// use ichnos_xtrace::propagation::{Context, QueueOptions, Tracer};
 ///
-/// // Nothing listens there, which does not keep anybody waiting.
+/// Nobody listens there, but reporting does not wait.
 /// let options = QueueOptions::default().with_shutdown(Duration::from_millis(10));
 /// let reporter = Arc::new(options.start("127.0.0.1:1")?);
 /// let tracer = Tracer::new(Arc::clone(&reporter));
@@ -151,28 +153,30 @@ impl QueuedReporter {
     /// Starts a reporter with the default options to a collector at `HOST:PORT`.
     ///
     /// # Errors
-    /// If the system does not start a thread.
+    /// If the system cannot start a thread.
     pub fn start(address: impl Into<String>) -> io::Result<Self> {
         QueueOptions::default().start(address)
     }
 
-    /// The counts until now.
+    /// Returns the current counts.
     #[must_use]
     pub fn counts(&self) -> QueueCounts {
         self.queue.counts()
     }
 
-    /// Waits until all reports that were taken before this call are delivered: acknowledged or refused by the collector; or
-    /// sent, if it does not acknowledge.
+    /// Waits until all reports that were taken before this call are delivered: acknowledged by the collector; or sent, if it
+    /// does not acknowledge.
     ///
     /// # Errors
-    /// [`TimedOut`](io::ErrorKind::TimedOut) if that takes longer. They still wait then, and are not lost.
+    /// - [`TimedOut`](io::ErrorKind::TimedOut) if that takes longer. They still wait then, and are not lost.
+    /// - [`Other`](io::ErrorKind::Other), with their number, if reports were given up since the last such error:
+    ///   [refused](QueueCounts::refused) or [abandoned](QueueCounts::abandoned). All others are delivered.
     pub fn flush(&self, timeout: Duration) -> io::Result<()> {
-        if self.queue.flush(timeout) { Ok(()) } else { Err(io::ErrorKind::TimedOut.into()) }
+        self.queue.flush(timeout)
     }
 
-    /// Takes no more reports, delivers those that wait for at most as long as given, and returns the last counts: what was
-    /// not delivered is [abandoned](QueueCounts::abandoned).
+    /// Accepts no more reports, delivers queued ones until the timeout, and returns the final counts: the rest
+    /// is [abandoned](QueueCounts::abandoned).
     pub fn shut_down(&self, timeout: Duration) -> QueueCounts {
         self.queue.shut_down(Instant::now().checked_add(timeout));
         self.counts()

@@ -1,44 +1,74 @@
-//! Reports that wait to be sent.
+//! Queue of reports to send.
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::super::reporter::lock;
 use super::connection::LENGTH;
 
-/// The most bytes of a block, which is sent and acknowledged as a whole, unless a report is larger.
+/// Maximum bytes of a block, which is sent and acknowledged as a whole, unless a report is larger.
 const BLOCK: usize = 256 << 10;
 
 /// Time for which the first report waits for others to be sent together with it.
 const LINGER: Duration = Duration::from_millis(5);
 
-/// The most that is waited for a thread that does not end in time.
+/// Maximum time to wait for a thread that does not end in time.
 const GRACE: Duration = Duration::from_millis(200);
 
 /// Counts of a [`QueuedReporter`](super::QueuedReporter) since it was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct QueueCounts {
-    /// Reports that were taken: `report` returned `Ok`.
+    /// Accepted reports: `report` returned `Ok`.
     pub taken: u64,
-    /// Reports that were not taken, as the queue was full or the reporter was shut down: `report` returned an error.
+    /// Reports not accepted because the queue was full or the reporter was shut down: `report` returned an
+    /// error.
     pub dropped: u64,
-    /// Reports that were taken and are not delivered yet.
+    /// Accepted reports that are not delivered yet.
     pub waiting: u64,
-    /// Reports that were delivered to a collector that does not acknowledge.
+    /// Reports delivered to a collector that does not acknowledge.
     pub sent: u64,
-    /// Reports that a collector has acknowledged: they are on its disk.
+    /// Reports acknowledged by a collector: they are on its disk.
     pub acknowledged: u64,
-    /// Reports that a collector refused, or for which it closed its connection again and again.
+    /// Reports that a collector refused, or for which it repeatedly closed its connection.
     pub refused: u64,
-    /// Reports that were taken and not delivered before the reporter was shut down. The collector may have them.
+    /// Accepted reports that were not delivered before the reporter was shut down. The collector may have them.
     pub abandoned: u64,
-    /// Times that a report was sent again, as the connection broke before it was acknowledged.
+    /// Number of repeated sends, because the connection broke before the acknowledgement.
     pub sent_again: u64,
-    /// Connections that were made.
+    /// Number of connections made.
     pub connections: u64,
+}
+
+impl QueueCounts {
+    fn undelivered(&self) -> Undelivered {
+        Undelivered { refused: self.refused, abandoned: self.abandoned }
+    }
+}
+
+/// Numbers of reports that were taken and will not be delivered.
+#[derive(Clone, Copy, Debug, Default)]
+struct Undelivered {
+    refused: u64,
+    abandoned: u64,
+}
+
+impl Undelivered {
+    fn check(self) -> io::Result<()> {
+        let reports = |number: u64, what: &str| match number {
+            0 => None,
+            1 => Some(format!("1 report was {what}")),
+            _ => Some(format!("{number} reports were {what}")),
+        };
+        let refused = reports(self.refused, "refused");
+        let abandoned = reports(self.abandoned, "abandoned when the reporter was shut down");
+        match refused.into_iter().chain(abandoned).collect::<Vec<_>>() {
+            texts if texts.is_empty() => Ok(()),
+            texts => Err(io::Error::other(texts.join(", "))),
+        }
+    }
 }
 
 /// Limits of the queue.
@@ -48,7 +78,7 @@ pub(super) struct Limits {
     pub(super) bytes: usize,
 }
 
-/// Reports, each with its length before it.
+/// Reports, each after its length.
 #[derive(Debug, Default)]
 pub(super) struct Block {
     pub(super) frames: Vec<u8>,
@@ -58,30 +88,32 @@ pub(super) struct Block {
 #[derive(Debug, Default)]
 struct State {
     blocks: VecDeque<Block>,
-    /// One that was delivered, whose memory is used again.
+    /// A delivered block, whose memory is reused.
     free: Option<Block>,
-    /// Bytes of reports that wait, also of those that are being sent.
+    /// Bytes of waiting reports, including those being sent.
     bytes: usize,
     counts: QueueCounts,
-    /// Number of reports that were delivered or given up, in the order in which they were taken.
+    /// Number of reports that were delivered or dropped, in the order in which they were accepted.
     done: u64,
     /// Somebody waits until so many are done.
     flushed_to: u64,
+    /// Those that a flush has returned an error for.
+    reported: Undelivered,
     /// No more is taken.
     is_closed: bool,
-    /// Until when what waits may be delivered; None: as long as it takes.
+    /// End of the time for delivering the rest; `None` without a limit.
     deadline: Option<Instant>,
     has_ended: bool,
 }
 
-/// Reports that wait to be sent, between those who report and the thread that sends.
+/// Waiting reports, shared by the reporting threads and the sending thread.
 #[derive(Debug)]
 pub(super) struct Queue {
     limits: Limits,
     state: Mutex<State>,
-    /// There is something to do for the thread.
+    /// Notified when the thread has work.
     work: Condvar,
-    /// Something was delivered.
+    /// Notified when reports were delivered.
     progress: Condvar,
 }
 
@@ -111,7 +143,7 @@ impl Queue {
         if state.blocks.back().is_none_or(|block| block.frames.len() + size > BLOCK) {
             let block = state.free.take().unwrap_or_default();
             state.blocks.push_back(block);
-            // The thread waits for the first report, and for a block that is full.
+            // The thread waits for the first report, and for a full block.
             self.work.notify_one();
         }
         if let Some(block) = state.blocks.back_mut() {
@@ -125,7 +157,7 @@ impl Queue {
         Ok(())
     }
 
-    /// The next reports to be sent, as soon as there are any; None at the end.
+    /// Returns the next reports to send, as soon as there are any; `None` at the end.
     pub(super) fn take(&self) -> Option<Block> {
         let idle = |state: &mut State| state.blocks.is_empty() && !state.is_closed;
         let state = self.work.wait_while(lock(&self.state), idle);
@@ -141,10 +173,10 @@ impl Queue {
         change(&mut lock(&self.state).counts);
     }
 
-    /// Notes that reports do not wait any more; `change` counts what became of them.
+    /// Marks reports as no longer waiting; `change` counts their result.
     pub(super) fn done(&self, reports: u64, bytes: usize, change: impl FnOnce(&mut QueueCounts)) {
         let state = &mut *lock(&self.state);
-        // What comes after the end was given up before.
+        // After the end, they were dropped before.
         if !state.has_ended {
             state.finish(reports, bytes);
             change(&mut state.counts);
@@ -152,7 +184,7 @@ impl Queue {
         }
     }
 
-    /// Takes a block back whose reports are all done.
+    /// Reuses a block whose reports are all done.
     pub(super) fn recycle(&self, mut block: Block) {
         block.frames.clear();
         block.frames.shrink_to(BLOCK);
@@ -160,7 +192,7 @@ impl Queue {
         lock(&self.state).free = Some(block);
     }
 
-    /// Gives up what waits, of which some is not in the queue any more, and tells those who wait.
+    /// Drops waiting reports, some of which are not in the queue any more, and notifies waiting callers.
     pub(super) fn end(&self) {
         let state = &mut *lock(&self.state);
         state.is_closed = true;
@@ -173,22 +205,33 @@ impl Queue {
         self.progress.notify_all();
     }
 
-    /// Waits for what was taken until now; false if it takes longer, or was given up.
-    pub(super) fn flush(&self, timeout: Duration) -> bool {
+    /// Waits until reports that were taken before are done.
+    ///
+    /// # Errors
+    /// If it takes longer, or some were given up since the last error about that.
+    pub(super) fn flush(&self, timeout: Duration) -> io::Result<()> {
         let mut state = lock(&self.state);
         let target = state.counts.taken;
         state.flushed_to = state.flushed_to.max(target);
         self.work.notify_one();
-        let abandoned = state.counts.abandoned;
         let waited = self.progress.wait_timeout_while(state, timeout, |state| state.done < target);
-        let state: MutexGuard<'_, State> = waited.unwrap_or_else(PoisonError::into_inner).0;
-        state.done >= target && state.counts.abandoned == abandoned
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        if state.done < target {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        let undelivered = state.counts.undelivered();
+        let before = std::mem::replace(&mut state.reported, undelivered);
+        Undelivered {
+            refused: undelivered.refused - before.refused,
+            abandoned: undelivered.abandoned - before.abandoned,
+        }
+        .check()
     }
 
-    /// Takes no more, and waits until the rest is delivered, or given up at a time.
+    /// Accepts no more reports, and waits until the rest is delivered, or dropped at the deadline.
     pub(super) fn shut_down(&self, deadline: Option<Instant>) {
         let mut state = lock(&self.state);
-        // The earliest of several ones counts.
+        // The earliest deadline counts.
         state.deadline = match (state.is_closed, state.deadline) {
             (true, Some(earlier)) => Some(deadline.map_or(earlier, |deadline| deadline.min(earlier))),
             _ => deadline,
@@ -205,14 +248,14 @@ impl Queue {
         self.end();
     }
 
-    /// Returns true when the thread has to end, whatever waits.
+    /// Returns `true` when the thread has to end, even with waiting reports.
     pub(super) fn is_over(&self) -> bool {
         let state = lock(&self.state);
         state.has_ended
             || state.is_closed && state.deadline.is_some_and(|deadline| deadline <= Instant::now())
     }
 
-    /// Waits, at the end no longer than a little; false when the thread has to end.
+    /// Pauses, only briefly at the end; returns `false` when the thread has to end.
     pub(super) fn pause(&self, pause: Duration) -> bool {
         const LAST: Duration = Duration::from_millis(50);
         let state = lock(&self.state);

@@ -6,8 +6,8 @@ use super::super::object::{Object, Unknown, refuse, text};
 use super::super::text::{Json, Node};
 use crate::metadata::Problems;
 
-/// An integer of up to `most` bits, its sign aside (CTF2-PROP-1.0, "Constant integer JSON object").
-/// `what` is what is said if it has more.
+/// Reads an integer of up to `most` bits without its sign (CTF2-PROP-1.0, "Constant integer JSON object").
+/// `what` is the expected value in error messages.
 fn spelled(node: &Node, most: u64, what: &str, problems: &mut Problems) -> Option<WideInteger> {
     match &node.json {
         Json::Integer(value) => Some(WideInteger::from(*value)),
@@ -37,7 +37,7 @@ fn spelled(node: &Node, most: u64, what: &str, problems: &mut Problems) -> Optio
             object.finish(Unknown::Ignore, problems);
             let (base, value) = (base?, value?);
             let written = text(value, problems)?;
-            // Few enough digits that reading them takes no time to speak of; some may be zeros.
+            // With so few digits, parsing takes negligible time; some may be zeros.
             let is_short = written.len() as u64 <= most.saturating_mul(2);
             let integer = if is_short { WideInteger::parse(written, base) } else { None };
             let integer = integer.filter(|integer| integer.bits() <= most);
@@ -53,7 +53,7 @@ fn spelled(node: &Node, most: u64, what: &str, problems: &mut Problems) -> Optio
     }
 }
 
-/// An integer of up to 128 bits, its sign included.
+/// Reads an integer of up to 128 bits including its sign.
 pub(super) fn integer(node: &Node, problems: &mut Problems) -> Option<i128> {
     let value = spelled(node, 128, super::super::object::NARROW, problems)?;
     let integer = value.as_i128();
@@ -63,13 +63,13 @@ pub(super) fn integer(node: &Node, problems: &mut Problems) -> Option<i128> {
     integer
 }
 
-/// An integer of at most `most` bits, its sign aside.
+/// Reads an integer of at most `most` bits without its sign.
 pub(super) fn wide_integer(node: &Node, most: u64, problems: &mut Problems) -> Option<WideInteger> {
     let most = most.max(128);
     spelled(node, most, &format!("an integer of at most {most} bits"), problems)
 }
 
-/// The id of a class: an unsigned integer of up to 128 bits.
+/// Reads the id of a class: an unsigned integer of up to 128 bits.
 pub(super) fn id(node: &Node, problems: &mut Problems) -> Option<u128> {
     const WHAT: &str = "an unsigned integer of at most 128 bits";
     let id = spelled(node, 128, WHAT, problems)?.as_u128();
@@ -79,7 +79,7 @@ pub(super) fn id(node: &Node, problems: &mut Problems) -> Option<u128> {
     id
 }
 
-/// An unsigned integer of up to 64 bits.
+/// Reads an unsigned integer of up to 64 bits.
 pub(super) fn unsigned(node: &Node, problems: &mut Problems) -> Option<u64> {
     let value = integer(node, problems)?;
     let value = u64::try_from(value).ok();
@@ -89,7 +89,7 @@ pub(super) fn unsigned(node: &Node, problems: &mut Problems) -> Option<u64> {
     value
 }
 
-/// An unsigned integer greater than 0.
+/// Reads an unsigned integer greater than 0.
 pub(super) fn positive(node: &Node, problems: &mut Problems) -> Option<u64> {
     let value = unsigned(node, problems)?;
     if value == 0 {

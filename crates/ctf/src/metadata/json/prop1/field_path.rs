@@ -1,4 +1,4 @@
-//! Field paths of PROP-1.0: where they lead from where they are.
+//! Resolution of PROP-1.0 field paths, relative to the field that has them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,31 +10,30 @@ use ichnos_model::{
 
 use crate::metadata::{Problems, choices};
 
-/// The classes of root fields that are known so far.
+/// Classes of root fields that are known so far.
 pub(super) type Roots<'c> = [Option<&'c Arc<FieldClass>>; 6];
 
 /// A structure or union that is being walked.
 struct Frame<'c> {
-    /// Its members that are decoded before the one that is being walked.
+    /// Members that are decoded before the one that is being walked.
     before: HashMap<&'c str, &'c Member>,
-    /// Length of the path that leads to it.
+    /// Length of the path to it.
     path: usize,
 }
 
-/// Makes all paths within a root field absolute, and gives the choices of variants the values
-/// that select them.
+/// Makes all paths within a root field absolute, and sets the selecting values of the choices of variants.
 pub(super) struct Resolver<'c, 'p> {
     scope: Scope,
     roots: Roots<'c>,
     frames: Vec<Frame<'c>>,
     path: Vec<&'c str>,
     problems: &'p mut Problems,
-    /// How many more classes may be visited on paths, in the whole metadata.
+    /// Number of classes that may still be visited on paths, in the whole metadata.
     visits: &'p mut u64,
 }
 
 impl<'c, 'p> Resolver<'c, 'p> {
-    /// Works in `scope`; `roots` are the classes of this and all earlier scopes.
+    /// Creates a resolver for `scope`; `roots` are the classes of this and all earlier scopes.
     pub(super) fn new(
         scope: Scope,
         roots: Roots<'c>,
@@ -44,7 +43,7 @@ impl<'c, 'p> Resolver<'c, 'p> {
         Self { scope, roots, frames: Vec::new(), path: Vec::new(), problems, visits }
     }
 
-    /// The class with its paths resolved; None if it has none.
+    /// Returns the class with its paths resolved, or `None` if that is impossible.
     pub(super) fn class(&mut self, class: &'c Arc<FieldClass>) -> Option<Arc<FieldClass>> {
         let kind = match &class.kind {
             FieldKind::Structure { members, minimum_alignment } => {
@@ -125,8 +124,8 @@ impl<'c, 'p> Resolver<'c, 'p> {
         position: TextPosition,
     ) -> Option<FieldKind> {
         let (selector, targets) = self.location(selector)?;
-        // Where there are several, each selects by its own labels, which decoding finds out; what
-        // counts here is that there are labels, and the ranges of the first one that has them.
+        // If there are several, each selects by its own labels when data is decoded; here only the presence
+        // of labels counts, and the ranges of the first one that has them.
         let mut enumerations: Vec<HashMap<&str, Ranges<'_>>> = Vec::new();
         for labels in targets.iter().filter_map(|target| labels(target)) {
             let names = options.iter().filter_map(|option| option.name.as_deref());
@@ -163,8 +162,8 @@ impl<'c, 'p> Resolver<'c, 'p> {
         Some(FieldKind::Variant { options: resolved, selector: Box::new(selector), alignment })
     }
 
-    /// The absolute location, and the classes of the fields that may be there: several if it leads
-    /// through variants. None, and a problem, if there is no such field.
+    /// Returns the absolute location and the classes of the fields that may be there: several if it passes
+    /// variants. Reports a problem and returns `None` if there is no such field.
     fn location(&mut self, location: &FieldLocation) -> Option<(FieldLocation, Vec<&'c FieldClass>)> {
         if *self.visits == 0 {
             return None;
@@ -177,7 +176,7 @@ impl<'c, 'p> Resolver<'c, 'p> {
                 return None;
             }
             Some(scope) => {
-                // Of the variants around, the choice is known: it is the one that is being walked.
+                // For enclosing variants, the choice is known: it is the one that is being walked.
                 let around = if scope == self.scope { self.within(0, &path) } else { Vec::new() };
                 let root = self.roots.get(scope as usize).copied().flatten().filter(|_| around.is_empty());
                 let targets = root.map_or(around, |root| visit(root, &path, self.visits));
@@ -191,15 +190,17 @@ impl<'c, 'p> Resolver<'c, 'p> {
             return None;
         }
         if found.is_none() {
-            self.problems
-                .error(location.declared_at.0, format!("there is no field `{location}` before this one"));
+            self.problems.error(
+                location.declared_at.0,
+                format!("unknown field `{location}`: no earlier field has this path"),
+            );
         }
         found
     }
 
-    /// The classes of the fields before the one that is being walked that a path may lead to from
-    /// a structure or union around it on. One of the names may be of the member that is being
-    /// walked itself, which may have such fields already.
+    /// Returns the classes of the fields before the one that is being walked to which a path may lead, from
+    /// an enclosing structure or union on. One of the names may be of the member that is being walked itself,
+    /// which may have such fields already.
     fn within(&mut self, index: usize, path: &[&str]) -> Vec<&'c FieldClass> {
         let (Some(frame), Some((first, rest))) = (self.frames.get(index), path.split_first()) else {
             return Vec::new();
@@ -211,8 +212,8 @@ impl<'c, 'p> Resolver<'c, 'p> {
         }
     }
 
-    /// CTF2-PROP-1.0, "Field lookup mechanism": back into the current structure or union, then
-    /// back into its parent, and so on.
+    /// CTF2-PROP-1.0, "Field lookup mechanism": back into the current structure or union, then back into its
+    /// parent, and so on.
     fn relative(
         &mut self,
         path: &[&str],
@@ -232,7 +233,7 @@ impl<'c, 'p> Resolver<'c, 'p> {
     }
 }
 
-/// The names of a location of PROP-1.0, which has no steps to parents.
+/// Returns the names of a location of PROP-1.0, which has no steps to parents.
 pub(super) fn names(location: &FieldLocation) -> Vec<&str> {
     let names = location.path.iter().filter_map(|step| match step {
         LocationStep::Member(name) => Some(name.as_str()),
@@ -241,12 +242,12 @@ pub(super) fn names(location: &FieldLocation) -> Vec<&str> {
     names.collect()
 }
 
-/// The classes of the fields that a path may lead to, from a field of `class` on.
+/// Returns the classes of the fields to which a path from a field of `class` may lead.
 pub(super) fn follow<'c>(class: &'c FieldClass, path: &[&str]) -> Vec<&'c FieldClass> {
     visit(class, path, &mut { u64::MAX })
 }
 
-/// The same; none any more once `visits` has come down to 0.
+/// The same, limited to `visits` classes.
 fn visit<'c>(class: &'c FieldClass, path: &[&str], visits: &mut u64) -> Vec<&'c FieldClass> {
     if *visits == 0 {
         return Vec::new();
@@ -269,7 +270,7 @@ fn visit<'c>(class: &'c FieldClass, path: &[&str], visits: &mut u64) -> Vec<&'c 
     }
 }
 
-/// The labels of an enumeration.
+/// Returns the labels of an enumeration.
 fn labels(class: &FieldClass) -> Option<&Mappings> {
     match &class.kind {
         FieldKind::Integer { integer, .. }
@@ -280,8 +281,8 @@ fn labels(class: &FieldClass) -> Option<&Mappings> {
     }
 }
 
-/// Does `work` to the classes of all fields that a path may lead to. Classes are shared between
-/// the uses of an alias: those on the way become this one's own.
+/// Applies `work` to the classes of all fields to which a path may lead. Classes are shared between the uses
+/// of an alias: those on the way become unique.
 pub(super) fn change(class: &mut Arc<FieldClass>, path: &[&str], work: &mut dyn FnMut(&mut FieldClass)) {
     if follow(class, path).is_empty() {
         return;

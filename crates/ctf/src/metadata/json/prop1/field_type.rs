@@ -19,24 +19,24 @@ use super::super::text::{Json, Node, Property};
 use super::constant::{positive, unsigned, wide_integer};
 use crate::metadata::{Problems, memory};
 
-/// The namespace of the attributes that stand for what CTF 1.8 had properties for.
+/// Namespace of the attributes that replace properties of CTF 1.8.
 pub(in crate::metadata) const STANDARD: &str = "diamon.org/ctf/ns/std";
 
-/// A field type that has a name.
+/// Named field type.
 struct Alias {
     class: Arc<FieldClass>,
-    /// How many field types it consists of.
+    /// Number of field types that it consists of.
     classes: u64,
-    /// How deep they nest.
+    /// Nesting depth.
     depth: u32,
 }
 
-/// Reads field types. Paths stay as they are written, and the choices of variants have no ranges
-/// yet: both depend on where the type is used.
+/// Reads field types. Paths stay as written, and the choices of variants have no ranges yet: both depend on
+/// the use of the type.
 pub(super) struct TypeReader<'a> {
     pub(super) problems: &'a mut Problems,
     pub(super) limits: &'a Limits,
-    /// What a byte order of `default` means.
+    /// Byte order meant by `default`.
     pub(super) default_byte_order: Option<ByteOrder>,
     aliases: HashMap<String, Option<Alias>>,
     scope: Option<Scope>,
@@ -89,16 +89,16 @@ impl<'a> TypeReader<'a> {
         let alias = class.map(|class| Alias { class, classes, depth: self.deepest });
         if let (Some(name), Some(node)) = (name, name_node) {
             if self.aliases.contains_key(name) {
-                self.problems.error(node.position, format!("there already is a field type alias `{name}`"));
+                self.problems.error(node.position, format!("duplicate field type alias `{name}`"));
             } else {
-                // One whose type is wrong is known all the same, so that its uses are not wrong too.
+                // An alias with an invalid type is known all the same, so that its uses are not reported too.
                 self.aliases.insert(name.to_owned(), alias);
             }
         }
         self.problems.leave();
     }
 
-    /// The type of a root field. It need not be a structure.
+    /// Reads the type of a root field. It need not be a structure.
     pub(super) fn root(&mut self, node: &Node, scope: Scope) -> Option<Arc<FieldClass>> {
         self.scope = Some(scope);
         self.depth = 0;
@@ -121,7 +121,7 @@ impl<'a> TypeReader<'a> {
         true
     }
 
-    /// A field type: an object, or the name of an alias.
+    /// Reads a field type: an object, or the name of an alias.
     fn field_type(&mut self, node: &Node) -> Option<Arc<FieldClass>> {
         if self.depth >= self.limits.depth.min(DEEPEST) {
             let message = format!("field types nest deeper than {} levels, the limit", self.depth);
@@ -150,7 +150,10 @@ impl<'a> TypeReader<'a> {
 
     fn aliased(&mut self, name: &str, position: TextPosition) -> Option<Arc<FieldClass>> {
         let Some(alias) = self.aliases.get(name) else {
-            self.problems.error(position, format!("there is no field type alias `{name}` before this"));
+            self.problems.error(
+                position,
+                format!("unknown field type alias `{name}`: no earlier fragment declares it"),
+            );
             return None;
         };
         let alias = alias.as_ref()?;
@@ -160,7 +163,7 @@ impl<'a> TypeReader<'a> {
             return None;
         }
         self.deepest = self.deepest.max(self.depth + depth);
-        // Where paths lead is noted in each use: it becomes a copy, with its members.
+        // Each use resolves its own paths: it becomes a copy, with its members.
         let bytes = memory::of_field_class() + memory::of_member("name");
         let fits =
             self.count(classes, position) && self.problems.charge(bytes.saturating_mul(classes), position);
@@ -189,7 +192,7 @@ impl<'a> TypeReader<'a> {
             self.problems.add(error.expected(listed(&names), type_node.describe()));
             return None;
         };
-        // The document's tables give the types of these wrongly; their properties show what they are.
+        // The document's tables give these types wrongly; their properties identify them.
         let meant = match found.1 {
             Type::VariableInteger if object.has("members") => {
                 let message = "a `varint` with the property `members`: read as `varenum`";
@@ -202,7 +205,7 @@ impl<'a> TypeReader<'a> {
                 Type::Variant
             }
             Type::Enumeration if !object.has("size") => {
-                // But for size and byte order, the two have the same properties.
+                // Except size and byte order, the two have the same properties.
                 let message = "an `enum` without the property `size`: read as `varenum`";
                 self.problems.warning(node.position, message);
                 Type::VariableEnumeration
@@ -232,7 +235,7 @@ impl<'a> TypeReader<'a> {
         element: Option<&Property>,
         attributes: &Attributes,
     ) -> Option<FieldKind> {
-        // Types of whole bytes align at least to bytes, and do so unless something else is said.
+        // Types of whole bytes have at least byte alignment, which is also their default.
         let bytes = matches!(
             name,
             Type::String
@@ -335,8 +338,8 @@ impl<'a> TypeReader<'a> {
                     element_aligns: false,
                 }
             }
-            // Texts are arrays of bytes, and aligned like arrays. Decoding refuses those that are
-            // not at a byte then.
+            // Texts are arrays of bytes, and aligned like arrays. Decoding then refuses texts that do not
+            // begin at a byte.
             Type::TextArray => {
                 let length = object.require("length", self.problems);
                 let length = length.and_then(|node| unsigned(node, self.problems));
@@ -375,7 +378,7 @@ impl<'a> TypeReader<'a> {
         })
     }
 
-    /// The alignment, which the examples spell `align` as well.
+    /// Reads the alignment, which the examples spell `align` as well.
     fn alignment(&mut self, least: u64, object: &mut Object<'_>) -> Option<u64> {
         let mut node = object.get("alignment");
         if node.is_none() && object.has("align") {
@@ -445,7 +448,7 @@ impl<'a> TypeReader<'a> {
         Some(IntegerProperties { signed: signed?, preferred_base, mappings, wide_ranges, wall_clock: None })
     }
 
-    /// Labels of an enumeration (CTF2-PROP-1.0, "Enumeration field type member m-value").
+    /// Reads the labels of an enumeration (CTF2-PROP-1.0, "Enumeration field type member m-value").
     fn labels(&mut self, node: &Node, signed: bool) -> Option<Labels> {
         let properties = properties(node, self.problems)?;
         refuse_duplicates(properties, self.problems);
@@ -467,7 +470,7 @@ impl<'a> TypeReader<'a> {
         are_right.then_some(labels)
     }
 
-    /// Adds a value or a range of values to the last label; whether it is one.
+    /// Adds a value or a range of values to the last label. Returns `Some(true)` if it is valid.
     fn range(&mut self, node: &Node, labels: &mut Labels) -> Option<bool> {
         let most = self.limits.integer_bits;
         if let Json::Integer(value) = node.json {
@@ -503,13 +506,13 @@ impl<'a> TypeReader<'a> {
                 if let (Some(name), Some(node)) = (name, name_node)
                     && !names.insert(name)
                 {
-                    self.problems.error(node.position, format!("there already is a {what} `{name}`"));
+                    self.problems.error(node.position, format!("duplicate {what} `{name}`"));
                 }
                 let class = object.require("field-type", self.problems);
                 let class = class.and_then(|node| self.field_type(node));
                 let attributes = self.attributes(&mut object);
                 object.finish(Unknown::Ignore, self.problems);
-                // Noting where paths lead makes a copy, and the name is in a set.
+                // Resolving paths makes a copy, and the name is in a set.
                 let bytes = 3 * name.map_or(0, memory::of_member);
                 if let (Some(name), Some(class)) = (name, class)
                     && self.problems.charge(bytes, element.position)
@@ -533,7 +536,7 @@ impl<'a> TypeReader<'a> {
         class
     }
 
-    /// A relative or absolute path (CTF2-PROP-1.0, "Field path m-value").
+    /// Reads a relative or absolute path (CTF2-PROP-1.0, "Field path m-value").
     fn path(&mut self, node: &Node) -> Option<FieldLocation> {
         match node.json {
             Json::Object(_) => absolute_path(node, self.problems),
@@ -568,7 +571,7 @@ pub(super) fn absolute_path(node: &Node, problems: &mut Problems) -> Option<Fiel
     })
 }
 
-/// The scopes by the names of PROP-1.0.
+/// Scopes by the names of PROP-1.0.
 pub(in crate::metadata) const SCOPES: [(&str, Scope); 6] = [
     ("trace-packet-header", Scope::PacketHeader),
     ("data-stream-packet-context", Scope::PacketContext),
@@ -589,11 +592,11 @@ fn scope(node: &Node, problems: &mut Problems) -> Option<Scope> {
         return Some(scope);
     }
     let names = SCOPES.map(|(name, _)| name);
-    problems.add(Diagnostic::error(node.position, "no such scope").expected(listed(&names), node.describe()));
+    problems.add(Diagnostic::error(node.position, "unknown scope").expected(listed(&names), node.describe()));
     None
 }
 
-/// Names of fields to follow. One of the examples has a single name without its brackets.
+/// Reads the names of fields to follow. One of the examples has a single name without its brackets.
 fn names(node: &Node, problems: &mut Problems) -> Option<Vec<LocationStep>> {
     if let Json::Text(name) = &node.json {
         problems.warning(node.position, "a path is an array of names, even of a single one");
@@ -608,8 +611,8 @@ fn names(node: &Node, problems: &mut Problems) -> Option<Vec<LocationStep>> {
     (steps.len() == elements.len()).then_some(steps)
 }
 
-/// The second of two properties `field-type` of an array or a sequence: the examples give the
-/// type of the elements so.
+/// Returns the second of two properties `field-type` of an array or a sequence: the examples write the type
+/// of the elements so.
 fn second_field_type(properties: &[Property]) -> Option<&Property> {
     let mut types = properties.iter().filter(|property| &*property.name == "field-type");
     let first = types.next()?.value.as_text()?;
@@ -618,14 +621,14 @@ fn second_field_type(properties: &[Property]) -> Option<&Property> {
     (matches!(first, "array" | "sequence") && alone).then_some(second)
 }
 
-/// The base to show integers in that attributes name: PROP-1.0 has no property for it.
+/// Returns the base to show integers in, from attributes: PROP-1.0 has no property for it.
 pub(in crate::metadata) fn standard_base(attributes: &Attributes) -> DisplayBase {
     let base = attributes.get(STANDARD).and_then(|standard| standard.get("base")).and_then(Value::as_integer);
     let base = base.and_then(|base| u32::try_from(base).ok()).and_then(DisplayBase::from_radix);
     base.unwrap_or_default()
 }
 
-/// Whether a class is that of the bytes of a UUID.
+/// Returns `true` if a class can be that of the bytes of a UUID.
 pub(super) fn is_byte(class: &FieldClass) -> bool {
     matches!(class.kind, FieldKind::Integer { bits, .. } if bits.length == 8)
 }

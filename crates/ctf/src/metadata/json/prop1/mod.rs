@@ -1,4 +1,4 @@
-//! PROP-1.0: its fragments.
+//! Fragments of PROP-1.0.
 
 mod constant;
 mod field_path;
@@ -25,15 +25,15 @@ use super::stream::{canonical_uuid, label};
 use super::text::{Node, single_value};
 use crate::metadata::{Dialect, Problems, memory};
 
-/// Classes that following paths may visit, for each field type that the limits allow.
+/// Number of classes that following paths may visit, for each field type that the limits allow.
 const VISITS: u64 = 16;
 
 /// Reads a metadata stream of CTF2-PROP-1.0 ("Metadata mdt:array"): a JSON array that begins with
 /// the string "CTF 2".
 ///
-/// Problems are added to `problems`; the result is None if one of them is an error. What is
-/// unknown is ignored with a note, as the document wants it; an unknown field type is an error,
-/// because nothing after it could be decoded.
+/// Adds problems to `problems`; the result is `None` if one of them is an error. Unknown properties are
+/// ignored with a note, as the document requires; an unknown field type is an error, because nothing after it
+/// could be decoded.
 pub fn parse_prop1(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<TraceClass> {
     let errors = problems.errors();
     let node = single_value(text, limits, problems)?;
@@ -81,8 +81,8 @@ pub fn parse_prop1(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
     let header = trace.packet_header.as_ref();
     let is_known = header.is_some_and(|header| super::root::has_role(header, Role::DataStreamClassId));
     if trace.data_streams.len() > 1 && !is_known {
-        let message = "there are several data stream classes, but no field of the packet header says \
-                       which one a packet is of: all are taken to be of the class 0";
+        let message = "there are several data stream classes, but no class id in the packet header: \
+                           all packets are assumed to be of the class 0";
         let position = if has_trace_class { trace.declared_at.0 } else { node.position };
         problems.warning(position, message);
     }
@@ -93,14 +93,13 @@ fn is_of(fragment: &Node, name: &str) -> bool {
     fragment.get("fragment").and_then(Node::as_text) == Some(name)
 }
 
-/// The classes of root fields by scope.
+/// Classes of root fields by scope.
 type Roots = [Option<Arc<FieldClass>>; 6];
 
 struct Reader<'a> {
     types: TypeReader<'a>,
     trace: TraceClass,
-    /// Classes of the root fields that later fragments share; those of a data stream class are
-    /// with it.
+    /// Classes of the root fields that later fragments share; a data stream class stores its own.
     roots: Roots,
     has_trace_class: bool,
     header_clocks: Vec<ClockUse>,
@@ -108,7 +107,7 @@ struct Reader<'a> {
     streams: HashMap<u128, usize>,
     events: HashSet<(u128, u128)>,
     clocks: HashMap<String, u16>,
-    /// How many classes may still be visited to follow paths.
+    /// Number of classes that may still be visited to follow paths.
     visits: u64,
 }
 
@@ -130,7 +129,7 @@ impl Reader<'_> {
             "event-record-class",
         ];
         if !names.contains(&name) {
-            let error = Diagnostic::error(kind.position, "no such fragment");
+            let error = Diagnostic::error(kind.position, "unknown fragment");
             self.types.problems.add(error.expected(listed(&names), kind.describe()));
             return;
         }
@@ -239,7 +238,7 @@ impl Reader<'_> {
         {
             match u64::try_from(cycles) {
                 Ok(cycles) => clock.offset_cycles = cycles,
-                // Whole seconds of it belong to the seconds: the sum is the same.
+                // Move whole seconds of the cycles to the seconds: the sum is the same.
                 Err(_) => {
                     let frequency = i128::from(clock.frequency);
                     let seconds = cycles.div_euclid(frequency).checked_add(clock.offset_seconds.into());
@@ -257,7 +256,7 @@ impl Reader<'_> {
         clock.declared_at = object.position.into();
         if self.clocks.contains_key(&clock.id) {
             let position = name_node.map_or(object.position, |node| node.position);
-            problems.error(position, format!("there already is a data stream clock class `{}`", clock.id));
+            problems.error(position, format!("duplicate data stream clock class `{}`", clock.id));
         } else if let Ok(index) = u16::try_from(self.trace.clocks.len()) {
             self.clocks.insert(clock.id.clone(), index);
             self.trace.clocks.push(clock);
@@ -299,17 +298,15 @@ impl Reader<'_> {
         };
         if self.streams.contains_key(&id) {
             let position = id_node.map_or(object.position, |node| node.position);
-            self.types
-                .problems
-                .error(position, format!("there already is a data stream class of the id {id}"));
+            self.types.problems.error(position, format!("duplicate data stream class id {id}"));
             return;
         }
         self.streams.insert(id, self.trace.data_streams.len());
         self.trace.data_streams.push(stream);
     }
 
-    /// Which data stream class has this id, and the id. If an event record class names none, and none
-    /// has the id 0 that this means, it is of the only one there is.
+    /// Returns the index and the id of the data stream class with this id. If an event record class has no
+    /// such id, and no data stream class has the implied id 0, it belongs to the only one.
     fn stream_of(&mut self, id: u128, is_implied: bool, position: TextPosition) -> Option<(usize, u128)> {
         if let Some(index) = self.streams.get(&id) {
             return Some((*index, id));
@@ -362,15 +359,15 @@ impl Reader<'_> {
         let Some(stream) = index.and_then(|index| self.trace.data_streams.get_mut(index)) else {
             if !self.unsure_streams && (stream_node.is_some() || self.trace.data_streams.is_empty()) {
                 let position = stream_node.map_or(object.position, |node| node.position);
-                let message = format!("there is no data stream class of the id {stream_id} before this");
+                let message =
+                    format!("unknown data stream class id {stream_id}: no earlier fragment declares it");
                 self.types.problems.error(position, message);
             }
             return;
         };
         if !self.events.insert((stream_id, id)) {
             let position = id_node.map_or(object.position, |node| node.position);
-            let message =
-                format!("the data stream class {stream_id} already has an event record class of the id {id}");
+            let message = format!("duplicate event record class id {id} in data stream class {stream_id}");
             self.types.problems.error(position, message);
             return;
         }
@@ -390,8 +387,8 @@ impl Reader<'_> {
     }
 }
 
-/// The clock that orders the event records of a data stream: the first one that the event record
-/// header updates, else one that is updated at the beginning of a packet.
+/// Returns the default clock of a data stream: the first one that the event record header updates, otherwise
+/// one that is updated at the beginning of a packet.
 fn default_clock(stream: &[ClockUse], header: &[ClockUse]) -> Option<u16> {
     let first =
         |scope: Scope| stream.iter().chain(header).find(|(of, _)| *of == scope).map(|(_, clock)| *clock);
@@ -401,8 +398,7 @@ fn default_clock(stream: &[ClockUse], header: &[ClockUse]) -> Option<u16> {
         .or_else(|| first(Scope::CommonContext))
 }
 
-/// Namespace and name of a class: PROP-1.0 has no properties for them, but its examples show the
-/// attributes that stand for them.
+/// Returns namespace and name of a class from attributes: PROP-1.0 has no properties for them.
 pub(in crate::metadata) fn standard_name(attributes: &Attributes) -> (Option<String>, Option<String>) {
     let get = |name: &str| {
         let value = attributes.get(STANDARD).and_then(|standard| standard.get(name));

@@ -13,7 +13,7 @@ use super::field_path::{change, follow, names};
 use super::field_type::{SCOPES, absolute_path, is_byte};
 use crate::metadata::Problems;
 
-/// Which fragment has tags.
+/// Fragment that has tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
     Trace,
@@ -22,7 +22,7 @@ pub(super) enum Owner {
 }
 
 impl Owner {
-    /// The scopes that its tags may be about.
+    /// Scopes to which its tags may apply.
     const fn scopes(self) -> &'static [Scope] {
         match self {
             Self::Trace => &[Scope::PacketHeader],
@@ -36,7 +36,7 @@ const NOW: &str = "update-data-stream-clock-now";
 const AFTER: &str = "update-data-stream-clock-after-packet";
 const DISCARDED: &str = "discarded-event-record-count";
 
-/// Names of tags, which roles they become, and which scopes they may be about.
+/// Tag names with their roles, and the scopes to which they may apply.
 pub(in crate::metadata) const TAGS: [(&str, Role, &[Scope]); 11] = [
     ("magic", Role::PacketMagicNumber, &[Scope::PacketHeader]),
     ("uuid", Role::MetadataStreamUuid, &[Scope::PacketHeader]),
@@ -51,10 +51,10 @@ pub(in crate::metadata) const TAGS: [(&str, Role, &[Scope]); 11] = [
     (AFTER, Role::PacketEndTimestamp, &[Scope::PacketContext]),
 ];
 
-/// A tag that named a clock: where it is, and the clock's index.
+/// Clock that a tag names: the tag's scope, and the clock's index.
 pub(super) type ClockUse = (Scope, u16);
 
-/// Reads `tags` and gives the located classes their roles. Returns the clocks that tags named.
+/// Reads `tags` and sets the roles of the located classes. Returns the clocks that tags name.
 pub(super) fn apply(
     node: &Node,
     owner: Owner,
@@ -108,7 +108,7 @@ fn apply_one(
     let (name, location, tag_node) = (name?, location?, tag_node?);
     let Some((_, role, only)) = TAGS.iter().find(|(known, _, _)| *known == name) else {
         let names = TAGS.map(|(name, _, _)| name);
-        let error = Diagnostic::error(tag_node.position, "no such tag");
+        let error = Diagnostic::error(tag_node.position, "unknown tag");
         problems.add(error.expected(listed(&names), tag_node.describe()));
         return None;
     };
@@ -121,7 +121,7 @@ fn apply_one(
             .map(|(name, _)| *name)
             .collect();
         let found = SCOPES.iter().find(|(_, other)| *other == scope).map_or("", |(name, _)| *name);
-        let message = format!("the tag `{name}` cannot be about a field of this scope in this fragment");
+        let message = format!("the tag `{name}` is not allowed for fields of this scope in this fragment");
         let error = Diagnostic::error(location.declared_at.0, message);
         problems.add(error.expected(listed(&scopes), format!("`{found}`")));
         return None;
@@ -129,10 +129,7 @@ fn apply_one(
     let path = names(&location);
     let root = roots.get_mut(scope as usize)?.as_mut();
     let Some(root) = root.filter(|root| !follow(root, &path).is_empty()) else {
-        problems.error(
-            location.declared_at.0,
-            format!("the tag is about `{location}`, but there is no such field"),
-        );
+        problems.error(location.declared_at.0, format!("the tag is for the unknown field `{location}`"));
         return None;
     };
     if *role == Role::PacketMagicNumber && !is_first(root, &path) {
@@ -148,12 +145,15 @@ fn clock_index(node: &Node, clocks: &HashMap<String, u16>, problems: &mut Proble
     let name = text(node, problems)?;
     let index = clocks.get(name).copied();
     if index.is_none() {
-        problems.error(node.position, format!("there is no data stream clock class `{name}` before this"));
+        problems.error(
+            node.position,
+            format!("unknown data stream clock class `{name}`: no earlier fragment declares it"),
+        );
     }
     index
 }
 
-/// Whether a path leads to the first field of a header.
+/// Returns `true` if a path leads to the first field of a header.
 fn is_first(root: &FieldClass, path: &[&str]) -> bool {
     match (&root.kind, path) {
         (FieldKind::Structure { members, .. }, [name]) => {
@@ -172,7 +172,7 @@ fn mark(
     problems: &mut Problems,
 ) {
     if let Some(expected) = violated(role, &class.kind) {
-        let error = Diagnostic::error(position, "the tagged field is not of the right field type");
+        let error = Diagnostic::error(position, "the tagged field has the wrong type");
         problems.add(error.expected(expected, format!("a {}", class.describe())));
         return;
     }
@@ -186,7 +186,7 @@ fn mark(
     }
 }
 
-/// What a tag demands of the class of its field, if `kind` is not so.
+/// Returns the requirement of a tag on the class of its field that `kind` violates.
 fn violated(role: Role, kind: &FieldKind) -> Option<&'static str> {
     let unsigned = match kind {
         FieldKind::Integer { integer, .. }

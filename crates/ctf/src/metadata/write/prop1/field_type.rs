@@ -23,9 +23,9 @@ use crate::metadata::write::{attributes, be_or_le, range_lists_agree};
 pub(super) struct TypeWriter<'c> {
     pub(super) refusals: Refusals,
     pub(super) sizes: Sizes,
-    /// The byte order of what names none.
+    /// Default byte order.
     pub(super) byte_order: Option<ByteOrder>,
-    /// How many classes may still be looked at to follow locations.
+    /// Number of classes that may still be visited to follow locations.
     pub(super) visits: u64,
     /// Names of shared classes.
     pub(super) aliases: Aliases,
@@ -44,7 +44,7 @@ impl<'c> TypeWriter<'c> {
         }
     }
 
-    /// The type of a root field.
+    /// Returns the type of a root field.
     pub(super) fn root(&mut self, class: &'c Arc<FieldClass>, scope: Scope, roots: Roots<'c>) -> Value {
         self.place = Place::new(scope, roots);
         self.refusals.enter(scope.name());
@@ -53,8 +53,8 @@ impl<'c> TypeWriter<'c> {
         value
     }
 
-    /// A field type: an object, or the name of an alias. Locations are absolute here, so what is shared cannot have
-    /// relative ones.
+    /// Returns a field type: an object, or the name of an alias. Locations are absolute here, so shared
+    /// classes cannot have relative ones.
     fn field_type(&mut self, class: &'c Arc<FieldClass>) -> Value {
         if !self.sizes.is_shared(class) || self.sizes.has_relative(class) {
             return self.object(class);
@@ -141,7 +141,7 @@ impl<'c> TypeWriter<'c> {
                         self.location("length", location, object);
                     }
                 }
-                // Arrays are not aligned like their elements here, so this one says it itself.
+                // Arrays are not aligned like their elements here, so this one has its own alignment.
                 object.set_unless("alignment", class.alignment(), 1);
                 self.refusals.enter("element");
                 let element = self.field_type(element);
@@ -193,7 +193,7 @@ impl<'c> TypeWriter<'c> {
 
     fn integer(&mut self, integer: &IntegerProperties, object: &mut Object) {
         object.set_unless("signed", integer.signed, false);
-        self.refusals.refuse_if(integer.wall_clock.is_some(), "the date that an integer counts from");
+        self.refusals.refuse_if(integer.wall_clock.is_some(), "the epoch of an integer");
         let Some(mappings) = &integer.mappings else { return };
         let mut members = Object::default();
         let refusals = &mut self.refusals;
@@ -246,7 +246,7 @@ impl<'c> TypeWriter<'c> {
         Value::Array(fields)
     }
 
-    /// Choices are selected by the labels of their names.
+    /// Returns the choices, which the labels with their names select.
     fn choices(
         &mut self,
         options: &'c [VariantOption],
@@ -286,7 +286,7 @@ impl<'c> TypeWriter<'c> {
             };
             self.refusals.refuse_if(
                 is_enumeration && !is_label,
-                "an option that no label of the selector stands for, of its name and its values",
+                "an option without a label of the same name and values in the selector",
             );
             let class = self.field_type(&option.class);
             let attributes = json::attributes(&option.attributes, &mut self.refusals);
@@ -297,7 +297,7 @@ impl<'c> TypeWriter<'c> {
     }
 }
 
-/// A field of a structure or a union, or a choice of a variant.
+/// Returns a field of a structure or a union, or a choice of a variant.
 fn field(name: &str, class: Value, attributes: Option<Value>) -> Value {
     let mut field = Object::default();
     field.set("name", name);
@@ -306,7 +306,7 @@ fn field(name: &str, class: Value, attributes: Option<Value>) -> Value {
     field.finish()
 }
 
-/// An absolute path.
+/// Returns an absolute path.
 pub(super) fn path<'n>(scope: Scope, names: impl Iterator<Item = &'n str>) -> Value {
     let mut path = Object::default();
     let name = SCOPES.iter().find(|(_, other)| *other == scope).map_or("", |(name, _)| *name);

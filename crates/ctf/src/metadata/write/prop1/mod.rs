@@ -18,7 +18,7 @@ use super::sizes::{Sizes, roots_of};
 use super::unsupported::{Refusals, Unsupported};
 use super::{attributes, be_or_le, clocks};
 
-/// Writes all of a trace class.
+/// Writes a trace class.
 pub(super) fn write(
     trace: &TraceClass,
     sizes: Sizes,
@@ -62,13 +62,13 @@ pub(super) fn write(
 struct Writer<'c> {
     trace: &'c TraceClass,
     clock_names: Vec<String>,
-    /// The clock of the first tag about the packet header.
+    /// Clock of the first tag about the packet header.
     header_clock: Option<u16>,
     types: TypeWriter<'c>,
     fragments: Fragments,
 }
 
-/// A root field: the property that has its type, its scope, its class.
+/// Root field: the property with its type, its scope, its class.
 type Root<'c> = (&'static str, Scope, &'c Option<Arc<FieldClass>>);
 
 impl<'c> Writer<'c> {
@@ -87,7 +87,7 @@ impl<'c> Writer<'c> {
         fragment.set_some("user-attrs", json::attributes(attributes, &mut self.types.refusals));
     }
 
-    /// Adds the types of root fields and their tags. Gives the clocks of the first tags that name one, by scope.
+    /// Adds the types and the tags of root fields. Returns the first clock that tags name, by scope.
     fn roots(
         &mut self,
         fields: &[Root<'c>],
@@ -162,7 +162,7 @@ impl<'c> Writer<'c> {
         fragment.set("id", stream.id);
         let refusals = &mut self.types.refusals;
         refusals.refuse_if(stream.uid.is_some(), "a UID");
-        refusals.refuse_if(stream.resource.is_some(), "a class of what resources are");
+        refusals.refuse_if(stream.resource.is_some(), "a class of resources");
         let fields = [
             ("packet-context-field-type", Scope::PacketContext, &stream.packet_context),
             ("event-record-header-field-type", Scope::EventRecordHeader, &stream.event_record_header),
@@ -172,8 +172,7 @@ impl<'c> Writer<'c> {
         let read = header.or(context).or(self.header_clock).or(common);
         self.types.refusals.refuse_if(
             read != stream.default_clock,
-            "a default clock that is not the clock of the first tag that names one: that is the default clock in \
-             PROP-1.0",
+            "a default clock that is not the clock of the first tag with a clock, as PROP-1.0 requires",
         );
         let mut attributes = Cow::Borrowed(&stream.attributes);
         attributes::set_name(&mut attributes, &stream.namespace, &stream.name, &mut self.types.refusals);

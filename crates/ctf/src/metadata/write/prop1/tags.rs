@@ -1,4 +1,4 @@
-//! Tags of PROP-1.0: what roles are there.
+//! Tags of PROP-1.0, which express roles.
 
 use std::collections::HashMap;
 
@@ -9,28 +9,28 @@ use crate::metadata::json::TAGS;
 use crate::metadata::write::json::{self, Object};
 use crate::metadata::write::unsupported::Refusals;
 
-/// The tags of the fields of one root field, and the clocks that they name.
+/// Tags of the fields of one root field, and the clocks that they name.
 pub(super) struct Tags {
     pub(super) values: Vec<Value>,
-    /// The clock of the first tag that names one.
+    /// Clock of the first tag that names one.
     pub(super) first_clock: Option<u16>,
 }
 
-/// The clocks that tags name.
+/// Clocks for tags.
 pub(super) struct Clocks<'n> {
-    /// Their names.
+    /// Names of the clocks.
     pub(super) names: &'n [String],
-    /// The clock of timestamps that name none.
+    /// Clock of timestamps that name none.
     pub(super) default: Option<u16>,
 }
 
-/// Makes the tags of a root field.
+/// Returns the tags of a root field.
 pub(super) fn of_root(root: &FieldClass, scope: Scope, clocks: &Clocks<'_>, refusals: &mut Refusals) -> Tags {
     refusals.enter(scope.name());
     let mut found = Found { default: clocks.default, fields: Vec::new() };
     found.collect(&[root], &mut Vec::new(), refusals);
     let fields = found.fields;
-    // Readers take the clock of the first tag for the default one.
+    // Readers use the clock of the first tag as the default one.
     let clock_of = |field: &Field<'_>| field.tags.iter().find_map(|(_, clock)| *clock);
     let is_first = |field: &&Field<'_>| clocks.default.is_some() && clock_of(field) == clocks.default;
     let (first, others): (Vec<_>, Vec<_>) = fields.iter().partition(is_first);
@@ -45,25 +45,25 @@ pub(super) fn of_root(root: &FieldClass, scope: Scope, clocks: &Clocks<'_>, refu
     Tags { values, first_clock }
 }
 
-/// A field that has roles: the way to it, and what its tags say.
+/// A field that has roles: its path and its tags.
 struct Field<'c> {
     names: Vec<&'c str>,
     tags: Vec<RoleTag>,
 }
 
-/// A role, with the clock that it is about.
+/// A role with its clock.
 type RoleTag = (Role, Option<u16>);
 
-/// The fields that have roles.
+/// Fields that have roles.
 struct Found<'c> {
-    /// The clock of timestamps that name none.
+    /// Clock of timestamps that name none.
     default: Option<u16>,
     fields: Vec<Field<'c>>,
 }
 
 impl<'c> Found<'c> {
-    /// Looks at all classes that one way leads to: a tag is about all of them. They are several where the way leads
-    /// through variants.
+    /// Collects the roles of all classes on one path, to all of which a tag applies. A path through variants
+    /// leads to several classes.
     fn collect(&mut self, classes: &[&'c FieldClass], names: &mut Vec<&'c str>, refusals: &mut Refusals) {
         let mut pending = Vec::new();
         classes.iter().for_each(|class| push_options(class, &mut pending));
@@ -120,7 +120,7 @@ fn push_options<'c>(class: &'c FieldClass, classes: &mut Vec<&'c FieldClass>) {
     }
 }
 
-/// The roles of a class as tags, in the order in which they are added to one when they are read.
+/// Returns the roles of a class as tags, in the order in which a reader adds them.
 fn tags_of(class: &FieldClass, default: Option<u16>) -> Vec<RoleTag> {
     let own = class.roles.iter().map(|role| match role {
         Role::Timestamp | Role::PacketEndTimestamp => (role, class.roles.clock.or(default)),

@@ -1,4 +1,4 @@
-//! TSDL of CTF 1.8, indented as LTTng does it.
+//! TSDL of CTF 1.8, with the indentation of LTTng.
 
 mod names;
 mod roles;
@@ -61,8 +61,7 @@ pub(super) fn write(
         }
         if writer.types.first_clock != stream.default_clock {
             writer.types.refusals.refuse(
-                "a default clock that is not the clock of the first field that is mapped to one: that is the \
-                 default clock in CTF 1.8",
+                "a default clock that is not the clock of the first mapped field, as CTF 1.8 requires",
             );
         }
         writer.types.refusals.leave();
@@ -84,14 +83,14 @@ impl<'c> Writer<'c> {
         self.types.refusals.refuse_if(is, what);
     }
 
-    /// `NAME = "TEXT";`
+    /// Writes `NAME = "TEXT";`.
     fn set_text(&mut self, name: &str, text: &str) {
         let _ = write!(self.types.out, "\t{name} = ");
         names::write_text(&mut self.types.out, text);
         self.types.out.push_str(";\n");
     }
 
-    /// `NAME = NUMBER;`
+    /// Writes `NAME = NUMBER;`.
     fn set(&mut self, name: &str, value: impl std::fmt::Display) {
         let _ = writeln!(self.types.out, "\t{name} = {value};");
     }
@@ -126,7 +125,7 @@ impl<'c> Writer<'c> {
             self.types.refusals.enter(format!("call site {}", index + 1));
             match call_site {
                 Value::Map(entries) => self.entries("callsite", entries),
-                _ => self.types.refusals.refuse("what is no call site"),
+                _ => self.types.refusals.refuse("an invalid call site"),
             }
             self.types.refusals.leave();
         }
@@ -141,7 +140,7 @@ impl<'c> Writer<'c> {
         let mut known = HashSet::new();
         for (name, _) in &trace.environment {
             if !known.insert(name) {
-                self.types.refusals.refuse(format!("the environment entry `{name}` twice"));
+                self.types.refusals.refuse(format!("the duplicate environment entry `{name}`"));
             }
         }
         self.types.refusals.enter("environment");
@@ -149,12 +148,12 @@ impl<'c> Writer<'c> {
         self.types.refusals.leave();
     }
 
-    /// A block that assigns integers and strings to any names.
+    /// Writes a block that assigns integers and strings to any names.
     fn entries(&mut self, block: &str, entries: &[(String, Value)]) {
         self.open(block);
         for (name, value) in entries {
             self.types.refusals.enter(format!("entry `{name}`"));
-            self.refuse_if(!name.split('.').all(names::is_identifier), "a name that is no identifier");
+            self.refuse_if(!name.split('.').all(names::is_identifier), "a name that is not an identifier");
             match value {
                 Value::Integer(value) if is_constant(*value) => self.set(name, value),
                 Value::Text(text) => self.set_text(name, text),
@@ -204,7 +203,7 @@ impl<'c> Writer<'c> {
         self.refuse_if(stream.namespace.is_some(), "a namespace of a data stream class");
         self.refuse_if(stream.name.is_some(), "a name of a data stream class");
         self.refuse_if(stream.uid.is_some(), "a UID of a data stream class");
-        self.refuse_if(stream.resource.is_some(), "a class of what resources are");
+        self.refuse_if(stream.resource.is_some(), "a class of resources");
         self.refuse_if(!stream.attributes.is_empty(), "attributes of a data stream class");
         self.types.default_clock = stream.default_clock;
         self.types.first_clock = None;
@@ -226,8 +225,8 @@ impl<'c> Writer<'c> {
         self.close();
     }
 
-    /// Whether nothing says which data stream class a packet is of, because there is only one: Babeltrace 2 refuses ids
-    /// then.
+    /// Returns `true` if packets have no id of their data stream class, because there is only one: Babeltrace
+    /// 2 refuses ids then.
     fn is_stream_id_implied(&self, id: u128) -> bool {
         let has_role = |class: &Arc<FieldClass>| has_role(class, Role::DataStreamClassId);
         id == 0
@@ -272,7 +271,7 @@ impl<'c> Writer<'c> {
     }
 }
 
-/// The byte order of the first field that has one: in most traces it is that of all fields.
+/// Returns the byte order of the first field that has one: in most traces it is that of all fields.
 fn first_byte_order(trace: &TraceClass) -> Option<ByteOrder> {
     fn of_class(class: &FieldClass) -> Option<ByteOrder> {
         let of_bits = |bits: &BitField| Some(bits.byte_order);

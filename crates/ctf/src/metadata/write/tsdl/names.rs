@@ -7,20 +7,20 @@ use ichnos_model::{Member, Scope};
 
 use crate::metadata::tsdl::{is_c_type_word, is_reserved};
 
-/// Whether a text is an identifier; a keyword is none.
+/// Returns `true` if a text is an identifier and no keyword.
 pub(super) fn is_identifier(text: &str) -> bool {
     is_word(text) && !is_reserved(text) && !is_c_type_word(text)
 }
 
-/// Whether a text is made as identifiers and keywords are.
+/// Returns `true` if a text has the form of identifiers and keywords.
 fn is_word(text: &str) -> bool {
     let mut bytes = text.bytes();
     bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// The name of a member as it is written: with an underscore, which readers take away again, where it has one or needs
-/// one. None: no name is read as that.
+/// Returns the written name of a member: with an underscore, which readers remove, if it has or needs one.
+/// Returns `None` if no written name is read as the name.
 pub(super) fn of_member(member: &Member) -> Option<Cow<'_, str>> {
     let name = member.name.as_str();
     if !member.has_underscore && !name.starts_with('_') && is_identifier(name) {
@@ -30,7 +30,7 @@ pub(super) fn of_member(member: &Member) -> Option<Cow<'_, str>> {
     is_identifier(&written).then_some(Cow::Owned(written))
 }
 
-/// What a field location to a scope begins with.
+/// Returns the prefix of a field location to a scope.
 pub(super) const fn prefix(scope: Scope) -> Option<&'static str> {
     Some(match scope {
         Scope::PacketHeader => "trace.packet.header",
@@ -54,7 +54,7 @@ pub(super) fn write_text(out: &mut String, text: &str) {
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
             '\0'..='\u{1f}' | '\u{7f}' => {
-                // Three digits: a digit may follow. Cannot fail: it is written to a text.
+                // Three digits: a digit may follow. Writing to a text cannot fail.
                 let _ = write!(out, "\\{:03o}", u32::from(character));
             }
             _ => out.push(character),

@@ -1,8 +1,8 @@
-//! Roles in TSDL: names and clocks stand for them (CTF 1.8, sections 5, 6 and 8).
+//! Roles in TSDL, which names and clocks imply (CTF 1.8, sections 5, 6 and 8).
 
 use ichnos_model::{FieldClass, FieldKind, Length, Role, Roles, Scope};
 
-/// What a field is called, and whether it is a member of a root field itself.
+/// Name of a field; `is_direct` is `true` for a member of a root field itself.
 #[derive(Clone, Copy)]
 pub(super) struct Slot<'n> {
     pub(super) name: &'n str,
@@ -10,12 +10,12 @@ pub(super) struct Slot<'n> {
 }
 
 impl Slot<'_> {
-    /// Of what has no name.
+    /// Slot without a name.
     pub(super) const NONE: Self = Self { name: "", is_direct: false };
 }
 
-/// The roles that a field of a class has at its place if it is mapped to a clock, or to none; None: there a field of
-/// this class is a timestamp, so it cannot be mapped to none.
+/// Returns the roles of a field that its class, its place and its clock imply. Returns `None` if the field is
+/// a timestamp at its place, so that it must be mapped to a clock.
 pub(super) fn implied(class: &FieldClass, scope: Scope, slot: Slot<'_>, clock: Option<u16>) -> Option<Roles> {
     let mut roles = Roles::NONE;
     let FieldKind::Integer { integer, .. } = &class.kind else {
@@ -40,7 +40,7 @@ pub(super) fn implied(class: &FieldClass, scope: Scope, slot: Slot<'_>, clock: O
     Some(roles)
 }
 
-/// The role that the name of an unsigned integer stands for, but for timestamps.
+/// Returns the role that the name of an unsigned integer implies, except for timestamps.
 fn of_name(scope: Scope, slot: Slot<'_>) -> Option<Role> {
     Some(match (scope, slot.is_direct, slot.name) {
         (Scope::PacketHeader, true, "magic") => Role::PacketMagicNumber,
@@ -55,7 +55,7 @@ fn of_name(scope: Scope, slot: Slot<'_>) -> Option<Role> {
     })
 }
 
-/// Whether an unsigned integer of this name is a timestamp even if it names no clock.
+/// Returns `true` if an unsigned integer of this name is a timestamp even if it names no clock.
 fn is_timestamp(scope: Scope, name: &str) -> bool {
     match scope {
         Scope::PacketContext => matches!(name, "timestamp_begin" | "timestamp_end"),
@@ -64,15 +64,15 @@ fn is_timestamp(scope: Scope, name: &str) -> bool {
     }
 }
 
-/// Whether it is an array of sixteen bytes.
+/// Returns `true` if a class is an array of sixteen bytes.
 fn is_uuid(class: &FieldClass) -> bool {
     let FieldKind::Array { element, length: Length::Static(16), .. } = &class.kind else { return false };
     matches!(&element.kind, FieldKind::Integer { bits, .. } if bits.length == 8 && bits.alignment == 8)
 }
 
-/// The name that a field must have in CTF 1.8 to have a role in a scope, and whether it must be a member of the root
-/// field itself. A timestamp in a packet context that ends nothing may have any name that does not end in `_end`, and
-/// one in another scope any name. None: there is no such role in the scope.
+/// Returns the name that gives a field a role in a scope of CTF 1.8, and `true` if the field must be a member
+/// of the root field itself. In a packet context, a timestamp that is no end may have any name without the
+/// suffix `_end`; in other scopes any name. Returns `None` if the scope has no such role.
 ///
 /// ```
 /// use ichnos_ctf::metadata::write::tsdl_name_of_role;

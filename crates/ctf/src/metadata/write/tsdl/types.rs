@@ -21,23 +21,23 @@ use crate::metadata::write::{attributes, be_or_le, range_lists_agree};
 pub(super) struct TypeWriter<'c> {
     pub(super) out: String,
     pub(super) refusals: Refusals,
-    /// The byte order of what names none.
+    /// Default byte order.
     pub(super) byte_order: ByteOrder,
     /// Names of the clocks.
     pub(super) clocks: Vec<String>,
-    /// The clock that timestamps are of that name none.
+    /// Clock of timestamps that name none.
     pub(super) default_clock: Option<u16>,
-    /// The first clock that a field of the stream is mapped to: readers take it for the default one.
+    /// First clock that a field of the stream is mapped to: readers use it as the default one.
     pub(super) first_clock: Option<u16>,
-    /// How many classes may still be looked at to follow locations.
+    /// Number of classes that may still be visited to follow locations.
     pub(super) visits: u64,
-    /// Longest text, in bytes.
+    /// Maximum length of the text in bytes.
     pub(super) most: u64,
     pub(super) place: Place<'c>,
 }
 
 impl<'c> TypeWriter<'c> {
-    /// `NAME := TYPE;` for a root field.
+    /// Writes `NAME := TYPE;` for a root field.
     pub(super) fn root(&mut self, name: &str, class: &'c Arc<FieldClass>, scope: Scope, roots: Roots<'c>) {
         self.place = Place::new(scope, roots);
         self.refusals.enter(scope.name());
@@ -50,10 +50,10 @@ impl<'c> TypeWriter<'c> {
         self.refusals.leave();
     }
 
-    /// A type, a name and the lengths of arrays.
+    /// Writes a type, a name and the lengths of arrays.
     fn declaration(&mut self, class: &'c FieldClass, name: Option<&str>, slot: Slot<'_>, indent: usize) {
         if self.out.len() as u64 > self.most {
-            // What follows adds nothing: the text is refused as a whole.
+            // The text is already too long, and is refused as a whole.
             return;
         }
         let mut slot = slot;
@@ -113,11 +113,11 @@ impl<'c> TypeWriter<'c> {
         self.refusals.refuse_if(is_lost, "attributes of a field class");
     }
 
-    /// The clock that a class is mapped to. Refuses roles that its place and its name do not give it.
+    /// Returns the clock that a class is mapped to. Refuses roles that its place and its name do not imply.
     fn clock(&mut self, class: &FieldClass, slot: Slot<'_>) -> Option<u16> {
         let mut roles = class.roles;
         if !class.clock_updates().is_empty() {
-            self.refusals.refuse("a field that brings several clocks up to date");
+            self.refusals.refuse("a field that updates several clocks");
             return None;
         }
         let is_timestamp = roles.has(Role::Timestamp) || roles.has(Role::PacketEndTimestamp);
@@ -136,7 +136,7 @@ impl<'c> TypeWriter<'c> {
         };
         match implied {
             Some(implied) if implied == roles => {}
-            None => self.refusals.refuse("a name that makes a timestamp of it in CTF 1.8"),
+            None => self.refusals.refuse("a name that makes it a timestamp in CTF 1.8"),
             Some(implied) => {
                 for role in roles.iter().filter(|role| !implied.has(*role)) {
                     self.refusals.refuse(match roles::tsdl_name_of_role(role, scope) {
@@ -205,7 +205,7 @@ impl<'c> TypeWriter<'c> {
 
     fn integer_body(&mut self, bits: BitField, integer: &IntegerProperties, clock: Option<u16>) {
         self.bit_order(bits);
-        self.refusals.refuse_if(integer.wall_clock.is_some(), "the date that an integer counts from");
+        self.refusals.refuse_if(integer.wall_clock.is_some(), "the epoch of an integer");
         let (size, align, signed) = (bits.length, bits.alignment, u8::from(integer.signed));
         let _ = write!(self.out, "integer {{ size = {size}; align = {align}; signed = {signed};");
         self.byte_order(bits.byte_order);
@@ -215,11 +215,11 @@ impl<'c> TypeWriter<'c> {
                 Some(name) => {
                     self.refusals.refuse_if(
                         !names::is_identifier(name),
-                        &format!("the name `{name}` of a clock, which is no identifier"),
+                        &format!("the name `{name}` of a clock, which is not an identifier"),
                     );
                     let _ = write!(self.out, " map = clock.{name}.value;");
                 }
-                None => self.refusals.refuse("a clock that there is not"),
+                None => self.refusals.refuse("an unknown clock"),
             }
         }
         self.out.push_str(" }");
@@ -289,7 +289,7 @@ impl<'c> TypeWriter<'c> {
         }
     }
 
-    /// The type of the bytes of a text that is not terminated.
+    /// Writes the type of the bytes of a text that is not terminated.
     fn character(&mut self, class: &FieldClass) {
         if let FieldKind::String { encoding, alignment, .. } = &class.kind {
             self.text_properties(*encoding, *alignment);
@@ -323,12 +323,12 @@ impl<'c> TypeWriter<'c> {
         }
     }
 
-    /// What a location leads to, if it can be written.
+    /// Returns the target of a location, if it can be written.
     fn target(&mut self, location: &FieldLocation) -> Option<Target<'c>> {
         self.place.single_target(location, &mut self.visits, &mut self.refusals)
     }
 
-    /// Counts the labels that are looked at. False: it takes too long.
+    /// Counts visited labels. Returns `false` if it takes too long.
     fn look_at(&mut self, tags: &[&Mappings]) -> bool {
         let labels: u64 = tags.iter().map(|labels| labels.len() as u64).sum();
         self.visits = self.visits.saturating_sub(labels);
@@ -336,8 +336,8 @@ impl<'c> TypeWriter<'c> {
         self.visits > 0
     }
 
-    /// Text of a location: a name alone if the field is in the same structure or in one around it. Babeltrace 2
-    /// knows no other way out of a structure for selectors of variants.
+    /// Returns the text of a location: a name alone if the field is in the same structure or in an enclosing
+    /// one. In Babeltrace 2, selectors of variants have no other way out of a structure.
     fn path(&self, target: &Target<'c>) -> String {
         let mut path = String::new();
         let around = target.shared.or(target.around);
@@ -348,7 +348,7 @@ impl<'c> TypeWriter<'c> {
             if !path.is_empty() {
                 path.push('.');
             }
-            // One without such a name is refused where it is.
+            // A member without such a name is refused at its declaration.
             path.push_str(&names::of_member(member).unwrap_or_default());
         }
         path
@@ -366,7 +366,7 @@ impl<'c> TypeWriter<'c> {
             self.refusals.enter(format!("member `{}`", member.name));
             self.refusals.refuse_if(!member.attributes.is_empty(), "attributes of a member");
             let Some(name) = names::of_member(member) else {
-                self.refusals.refuse(format!("the name `{}`, which is no identifier", member.name));
+                self.refusals.refuse(format!("the name `{}`, which is not an identifier", member.name));
                 self.refusals.leave();
                 continue;
             };
@@ -385,7 +385,7 @@ impl<'c> TypeWriter<'c> {
         }
     }
 
-    /// Options are selected by the labels that are called like them.
+    /// Writes a variant, whose options are selected by the labels with their names.
     fn variant(&mut self, options: &'c [VariantOption], selector: &FieldLocation, indent: usize) {
         let Some(target) = self.target(selector) else { return };
         let _ = writeln!(self.out, "variant <{}> {{", self.path(&target));
@@ -431,7 +431,7 @@ impl<'c> TypeWriter<'c> {
                 }
                 None => self
                     .refusals
-                    .refuse("an option that no label of the selector stands for, of its name and its values"),
+                    .refuse("an option without a label of the same name and values in the selector"),
             }
             self.refusals.leave();
         }
@@ -440,9 +440,9 @@ impl<'c> TypeWriter<'c> {
     }
 }
 
-/// What the type before a name is.
+/// Type before a name.
 enum Base {
-    /// That of the class, mapped to a clock.
+    /// Type of the class, mapped to a clock.
     Class(Option<u16>),
     Character,
     Byte,
@@ -452,7 +452,7 @@ const fn uuid() -> ichnos_model::Roles {
     ichnos_model::Roles::only(Role::MetadataStreamUuid)
 }
 
-/// Whether an integer can be written.
+/// Returns `true` if an integer can be written.
 pub(super) fn is_constant(value: i128) -> bool {
     (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&value)
 }
