@@ -39,7 +39,7 @@ fn copy_value<T: Text + ?Sized>(from: &mut Reader<'_, T>, to: ValueWriter<'_>, d
             let depth = from.enter(depth)?;
             let mut object = to.object();
             while let Some(name) = from.key(&mut is_first)? {
-                copy_value(from, object.member(&name.text()), depth)?;
+                copy_value(from, object.named(&name.text()), depth)?;
             }
             object.end();
         }

@@ -50,7 +50,7 @@ impl EventStacks {
         let mut line = ObjectWriter::resume(out, true);
         let mut stacks = line.member("stacks").object();
         for (field, name) in &self.members {
-            let mut frames = stacks.member(name).array();
+            let mut frames = stacks.named(name).array();
             for_each_frame(event, field, |frame, resolved| write_frame(frames.element(), frame, resolved));
             frames.end();
         }

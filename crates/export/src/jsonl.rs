@@ -471,7 +471,7 @@ fn push_other_clocks(out: &mut Vec<u8>, event: &Event<'_>) {
     let mut object = line.member("other_clocks").object();
     for (index, cycles) in event.other_clocks {
         if let Some(clock) = clocks.get(usize::from(*index)) {
-            object.member(&clock.id).unsigned(*cycles);
+            object.named(&clock.id).unsigned(*cycles);
         }
     }
     object.end();
@@ -605,7 +605,7 @@ fn write_list(place: ValueWriter<'_>, elements: &[Value]) {
 
 fn write_map(place: ValueWriter<'_>, entries: &[(String, Value)]) {
     let mut object = place.object();
-    entries.iter().for_each(|(name, value)| write_value(object.member(name), value));
+    entries.iter().for_each(|(name, value)| write_value(object.named(name), value));
     object.end();
 }
 

@@ -30,8 +30,8 @@
 //! where they are.
 //!
 //! # Strictness
-//! The methods accept RFC 8259 and nothing else, and [`Reader::skip`] refuses what reading would refuse. Names that
-//! occur twice are left to the caller, which sees both. Two methods, [`Reader::skip_relaxed`] and
+//! The methods accept RFC 8259 and nothing else, and [`Reader::skip`] refuses what reading would refuse. The caller sees
+//! duplicate names. Two methods, [`Reader::skip_relaxed`] and
 //! [`Reader::relaxed_string`], are for texts of programs that do not write JSON properly.
 //!
 //! # Numbers

@@ -14,6 +14,17 @@ const fn special_bytes(word: u64) -> u64 {
     (control | zero(word ^ (ONES * b'"' as u64)) | zero(word ^ (ONES * b'\\' as u64))) & HIGH
 }
 
+/// Quotes, backslashes and control characters.
+static IS_SPECIAL: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = is_special(byte as u8);
+        byte += 1;
+    }
+    table
+};
+
 /// Returns `true` for a quote, a backslash and a control character.
 #[inline(always)]
 pub(crate) const fn is_special(byte: u8) -> bool {
@@ -31,10 +42,8 @@ pub(crate) fn plain_length(text: &[u8]) -> usize {
         }
         at += 8;
     }
-    while text.get(at).is_some_and(|byte| !is_special(*byte)) {
-        at += 1;
-    }
-    at
+    let rest = text.get(at..).unwrap_or_default();
+    at + rest.iter().position(|byte| IS_SPECIAL[usize::from(*byte)]).unwrap_or(rest.len())
 }
 
 /// Returns `true` if a text is ASCII without quotes, backslashes and control characters.

@@ -19,8 +19,9 @@
 //! assert_eq!(String::from_utf8_lossy(&out), r#"{"name":"café \"x\"","list":[1,-1,{}],"none":null}"#);
 //! ```
 //!
-//! What a trace contains is escaped, so the text is valid whatever the strings are. Functions whose names begin with
-//! `push` append a single token for writers that keep track of separators themselves.
+//! Values are escaped. So are names given to [`ObjectWriter::named`], which can be any text; [`ObjectWriter::member`] is
+//! for the fixed names of a format. Functions whose names begin with `push` append a single token, for writers that keep
+//! track of separators themselves.
 //!
 //! # Escapes
 //! Quotes, backslashes and control characters are escaped, as RFC 8259 demands, and nothing else:
@@ -107,7 +108,7 @@ pub fn is_plain(text: &[u8]) -> bool {
     is_plain_ascii(text)
 }
 
-/// Writes a string in quotes for texts that people look at. Escapes U+007F to U+009F, which terminals can obey, and
+/// Writes a string in quotes for people. Escapes U+007F to U+009F, which terminals can obey, and
 /// U+2028 and U+2029, which some readers take for line ends, too.
 ///
 /// # Errors
@@ -222,24 +223,24 @@ impl<'o> ValueWriter<'o> {
     #[inline]
     pub fn object(self) -> ObjectWriter<'o> {
         self.out.push(b'{');
-        ObjectWriter { out: self.out, separators: ["", ","], has_members: false }
+        ObjectWriter { out: self.out, layout: Layout::Compact, has_members: false }
     }
 
     /// Begins an object with each member but the first one at the beginning of a line.
     pub fn object_of_lines(self) -> ObjectWriter<'o> {
-        ObjectWriter { separators: ["", ",\n"], ..self.object() }
+        ObjectWriter { layout: Layout::Lines, ..self.object() }
     }
 
     /// Begins an array.
     #[inline]
     pub fn array(self) -> ArrayWriter<'o> {
         self.out.push(b'[');
-        ArrayWriter { out: self.out, separators: ["", ","], has_elements: false }
+        ArrayWriter { out: self.out, layout: Layout::Compact, has_elements: false }
     }
 
     /// Begins an array with each element at the beginning of a line.
     pub fn array_of_lines(self) -> ArrayWriter<'o> {
-        ArrayWriter { separators: ["\n", ",\n"], ..self.array() }
+        ArrayWriter { layout: Layout::Lines, ..self.array() }
     }
 
     /// Writes an array of strings.
@@ -252,13 +253,21 @@ impl<'o> ValueWriter<'o> {
     }
 }
 
+/// White space between members or elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Layout {
+    /// No white space.
+    Compact,
+    /// A line for each, except for the first member of an object.
+    Lines,
+}
+
 /// An object that is being written.
 #[derive(Debug)]
 #[must_use = "an object is incomplete until its `end`"]
 pub struct ObjectWriter<'o> {
     out: &'o mut Vec<u8>,
-    /// Before the first member, and before each other one.
-    separators: [&'static str; 2],
+    layout: Layout,
     has_members: bool,
 }
 
@@ -266,23 +275,41 @@ impl<'o> ObjectWriter<'o> {
     /// Continues an object that was begun by other means.
     #[inline]
     pub fn resume(out: &'o mut Vec<u8>, has_members: bool) -> Self {
-        Self { out, separators: ["", ","], has_members }
+        Self { out, layout: Layout::Compact, has_members }
     }
 
-    /// Writes a name; returns the place of its value.
+    /// Writes a name that needs no escapes; returns the place of its value.
     #[inline]
-    pub fn member(&mut self, name: &str) -> ValueWriter<'_> {
-        let [first, next] = self.separators;
-        let separator = if core::mem::replace(&mut self.has_members, true) { next } else { first };
-        self.out.extend_from_slice(separator.as_bytes());
-        push_string(self.out, name);
-        self.out.push(b':');
+    pub fn member(&mut self, name: &'static str) -> ValueWriter<'_> {
+        debug_assert!(is_plain_ascii(name.as_bytes()), "the name {name:?} needs escapes");
+        self.begin_name();
+        self.out.extend_from_slice(name.as_bytes());
+        self.out.extend_from_slice(b"\":");
         ValueWriter { out: self.out }
+    }
+
+    /// Writes a name with its escapes; returns the place of its value.
+    #[inline]
+    pub fn named(&mut self, name: &str) -> ValueWriter<'_> {
+        self.begin_name();
+        push_escaped(self.out, name.as_bytes());
+        self.out.extend_from_slice(b"\":");
+        ValueWriter { out: self.out }
+    }
+
+    /// Appends the separator and the opening quote of a name.
+    #[inline]
+    fn begin_name(&mut self) {
+        match (core::mem::replace(&mut self.has_members, true), self.layout) {
+            (false, _) => self.out.push(b'"'),
+            (true, Layout::Compact) => self.out.extend_from_slice(b",\""),
+            (true, Layout::Lines) => self.out.extend_from_slice(b",\n\""),
+        }
     }
 
     /// Writes a member with a string if there is one.
     #[inline]
-    pub fn string(&mut self, name: &str, text: Option<&str>) {
+    pub fn string(&mut self, name: &'static str, text: Option<&str>) {
         if let Some(text) = text {
             self.member(name).string(text);
         }
@@ -290,7 +317,7 @@ impl<'o> ObjectWriter<'o> {
 
     /// Writes a member with an unsigned integer if there is one.
     #[inline]
-    pub fn unsigned(&mut self, name: &str, value: Option<u64>) {
+    pub fn unsigned(&mut self, name: &'static str, value: Option<u64>) {
         if let Some(value) = value {
             self.member(name).unsigned(value);
         }
@@ -321,8 +348,7 @@ impl<'o> ObjectWriter<'o> {
 #[must_use = "an array is incomplete until its `end`"]
 pub struct ArrayWriter<'o> {
     out: &'o mut Vec<u8>,
-    /// Before the first element, and before each other one.
-    separators: [&'static str; 2],
+    layout: Layout,
     has_elements: bool,
 }
 
@@ -330,9 +356,12 @@ impl ArrayWriter<'_> {
     /// Returns the place of the next element.
     #[inline]
     pub fn element(&mut self) -> ValueWriter<'_> {
-        let [first, next] = self.separators;
-        let separator = if core::mem::replace(&mut self.has_elements, true) { next } else { first };
-        self.out.extend_from_slice(separator.as_bytes());
+        if core::mem::replace(&mut self.has_elements, true) {
+            self.out.push(b',');
+        }
+        if self.layout == Layout::Lines {
+            self.out.push(b'\n');
+        }
         ValueWriter { out: self.out }
     }
 

@@ -56,7 +56,7 @@ pub(super) fn write_event_fields(object: &mut ObjectWriter<'_>, event: &Event<'_
 fn write_fields<'a>(
     object: &mut ObjectWriter<'_>,
     trace: &TraceClass,
-    scopes: impl Iterator<Item = (&'a str, &'a FieldClass)>,
+    scopes: impl Iterator<Item = (&'static str, &'a FieldClass)>,
 ) {
     let mut fields = object.member("fields").object();
     scopes.for_each(|(name, class)| write_class(fields.member(name), trace, class));
@@ -188,7 +188,7 @@ fn write_kind(object: &mut ObjectWriter<'_>, name: &str) {
     object.member("type").string(name);
 }
 
-fn write_unless(object: &mut ObjectWriter<'_>, name: &str, number: u64, usual: u64) {
+fn write_unless(object: &mut ObjectWriter<'_>, name: &'static str, number: u64, usual: u64) {
     object.unsigned(name, Some(number).filter(|number| *number != usual));
 }
 
@@ -266,7 +266,7 @@ fn write_length(object: &mut ObjectWriter<'_>, length: &Length) {
 }
 
 /// Writes the location of the field that selects, or has a length.
-fn write_location(object: &mut ObjectWriter<'_>, name: &str, location: &FieldLocation) {
+fn write_location(object: &mut ObjectWriter<'_>, name: &'static str, location: &FieldLocation) {
     if location.is_of_values() {
         return;
     }

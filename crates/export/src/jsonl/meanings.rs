@@ -38,7 +38,7 @@ pub(super) fn write_meanings(line: &mut ObjectWriter<'_>, event: &Event<'_>) {
     let mut meanings = line.member("meanings").object();
     for (name, members) in std::iter::once(first).chain(scopes) {
         let mut scope = meanings.member(name).object();
-        members.for_each(|(member, meaning)| scope.member(member).string(meaning.name()));
+        members.for_each(|(member, meaning)| scope.named(member).string(meaning.name()));
         scope.end();
     }
     meanings.end();

@@ -90,6 +90,6 @@ fn write_edge(place: ValueWriter<'_>, from: End, to: End, kind: Option<CauseKind
     entry.end();
 }
 
-fn write_chain(entry: &mut ObjectWriter<'_>, key: &str, chain: Option<u32>) {
+fn write_chain(entry: &mut ObjectWriter<'_>, key: &'static str, chain: Option<u32>) {
     entry.unsigned(key, chain.map(u64::from));
 }

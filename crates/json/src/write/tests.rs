@@ -33,7 +33,7 @@ fn write(value: &Value, place: ValueWriter<'_>) {
         }
         Value::Object(members) => {
             let mut object = place.object();
-            members.iter().for_each(|(name, value)| write(value, object.member(name)));
+            members.iter().for_each(|(name, value)| write(value, object.named(name)));
             object.end();
         }
     }
