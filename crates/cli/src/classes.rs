@@ -42,7 +42,7 @@ pub(crate) fn selected<'s>(
                 continue;
             }
             if has_filter {
-                let by_filter = selected.selection.excluded_by_filter(stream);
+                let by_filter = selected.selection.selected.excluded_by_filter(stream);
                 excluded.entry(stream.class_index).or_default().push(by_filter);
             }
             let occurring = occurring.entry(stream.class_index).or_default();

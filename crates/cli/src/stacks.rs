@@ -41,7 +41,10 @@ pub(crate) fn run(args: &Stacks, global: &Global, report: Report) -> Result<Exit
     interrupt::watch();
     let mut progress = Progress::new(global.progress, &session, false, report);
     progress.limit_damage(args.reading.limits().report.damage);
-    let collector = StackCollector::new(options(args)).of_threads(move |thread| threads.wants(thread));
+    let mut collector = StackCollector::new(options(args));
+    if let Some(threads) = threads {
+        collector = collector.of_threads(move |thread| threads.wants(thread));
+    }
     let mut pass = Collecting::new(collector, selection, args.reading.strict);
     match pass.run(&session, window, progress, report)? {
         Some(found) => damaged |= found,
@@ -91,11 +94,12 @@ struct ThreadSelection {
 }
 
 impl ThreadSelection {
-    fn new(args: &Stacks) -> Result<Self, Failure> {
-        Ok(Self {
-            processes: Patterns::new(&args.process, "--process")?,
-            threads: Patterns::new(&args.thread, "--thread")?,
-        })
+    /// Returns `None` if all threads are selected.
+    fn new(args: &Stacks) -> Result<Option<Self>, Failure> {
+        let processes = Patterns::new(&args.process, "--process")?;
+        let threads = Patterns::new(&args.thread, "--thread")?;
+        let selects = processes.is_some() || threads.is_some();
+        Ok(selects.then_some(Self { processes, threads }))
     }
 
     fn wants(&self, thread: &StackThread) -> bool {

@@ -167,7 +167,7 @@ fn stale_indexes() {
     let mut index: Vec<u8> = [0xc1f1_dcc1u32, 1, 0, 56].iter().flat_map(|n| n.to_be_bytes()).collect();
     index.extend([0, size * 8, size * 8, 1_000, 3_000, 0, 0].iter().flat_map(|n: &u64| n.to_be_bytes()));
     fs::write(directory.join("index/good.idx"), &index).unwrap();
-    let reported = ["index/good.idx", "the packet index is not used: it ends at byte "];
+    let reported = ["index/good.idx", "the packet index is not used: its packets end at byte "];
     let cat = run(&directory, "cat", &["--format=jsonl", "-v"]).expect(0, &reported);
     assert_eq!(times(&cat.out), [1000, 2000, 3000, 4000, 5000, 7000]);
     run(&directory, "check", &[]).prints(&["warning", reported[0], reported[1]]);

@@ -204,3 +204,23 @@ fn times_of_recorded_samples() {
         assert_eq!(ichnos(words).expect(0, &[]).out, expected);
     }
 }
+
+/// The runtime names threads by what they do: events do not have these names.
+#[test]
+fn threads_are_selected_by_names_that_were_inferred() {
+    let Some(trace) = recorded("nettrace/runtime/net10.0-small.nettrace") else { return };
+    let trace = trace.to_string_lossy().into_owned();
+    let names = |selection: &[&str]| {
+        let words = ["stacks", "--format", "speedscope", "--quiet", &trace];
+        let out = ichnos(words.into_iter().chain(selection.iter().copied())).expect(0, &[]).out;
+        let profile: serde_json::Value = serde_json::from_str(&out).unwrap();
+        let profiles = profile["profiles"].as_array().unwrap().clone();
+        let mut names: Vec<_> = profiles.iter().map(|it| it["name"].as_str().unwrap().to_owned()).collect();
+        names.sort();
+        names
+    };
+    let all = names(&[]);
+    let workers: Vec<_> = all.iter().filter(|name| name.contains("ThreadPool Worker")).cloned().collect();
+    assert!(!workers.is_empty() && workers.len() < all.len(), "{all:?}");
+    assert_eq!(names(&["--thread", "*ThreadPool Worker*"]), workers);
+}

@@ -146,7 +146,7 @@ fn a_part_of_a_trace_stands_for_it() {
     }
     fs::write(directory.join("index/stream_a.idx"), b"no index").unwrap();
     for (path, sentence) in [
-        ("metadata", "this describes the trace"),
+        ("metadata", "this is the metadata of the trace"),
         ("index", "this is the packet index of the trace"),
         ("index/stream_a.idx", "this is the packet index of the trace"),
         ("stream_a", "this is a file of the trace"),

@@ -30,7 +30,7 @@ type Selection = Box<dyn FnMut(&StackThread) -> bool + Send>;
 /// An event takes only a few steps, since its stack is a number, whose frames are looked up once for all its samples.
 pub struct StackCollector {
     options: StackOptions,
-    selection: Selection,
+    selection: Option<Selection>,
     /// By data stream: index of its trace, or of the part of the trace with the same call stacks.
     streams: StreamTable<usize, (), Option<Source>>,
     traces: Vec<TraceState>,
@@ -167,7 +167,7 @@ impl StackCollector {
     pub fn new(options: StackOptions) -> Self {
         Self {
             options,
-            selection: Box::new(|_| true),
+            selection: None,
             streams: StreamTable::default(),
             traces: Vec::new(),
             threads: Vec::new(),
@@ -186,7 +186,7 @@ impl StackCollector {
     /// Collects only the stacks of threads for which `wants` returns `true`.
     #[must_use]
     pub fn of_threads(self, wants: impl FnMut(&StackThread) -> bool + Send + 'static) -> Self {
-        Self { selection: Box::new(wants), ..self }
+        Self { selection: Some(Box::new(wants)), ..self }
     }
 
     /// Returns the profile of all collected samples.
@@ -370,7 +370,12 @@ impl StackCollector {
             Id::Number(number) => thread.thread = Some(number),
             Id::Name(index) => thread.thread_name = name(index),
         }
-        let index = (self.selection)(&thread).then(|| {
+        let is_wanted = self.selection.as_mut().is_none_or(|wants| {
+            // By the name that the profile will have.
+            thread.add_name(event.stream.stacks().symbols());
+            wants(&thread)
+        });
+        let index = is_wanted.then(|| {
             let kept = ThreadSamples { thread, ..ThreadSamples::default() };
             let buffer = Samples::default();
             let (trace, kind) = (key.trace, key.kind);

@@ -433,7 +433,7 @@ fn errors_say_where_and_why() {
     let (at, message, _) = place("is_on && ratio == \"x\"");
     assert_eq!(at, "ratio == \"x\"");
     let expected =
-        "`ratio` is a floating-point number, and `\"x\"` is a string, in the event record class `kinds`";
+        "`ratio` is a floating-point number, but `\"x\"` is a string, in the event record class `kinds`";
     assert_eq!(message, expected);
     for wrong in [
         "big",
