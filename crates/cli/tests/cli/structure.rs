@@ -536,7 +536,7 @@ fn sinks_do_not_compare_dialects() {
     for (path, lines) in sources("export") {
         for (number, line) in lines.iter().filter(|(_, line)| line.contains("dialect")) {
             assert!(
-                line.contains(r#""format", Some(&class.dialect)"#),
+                line.contains(r#"member("format").string(&class.dialect)"#),
                 "{}:{number}: {line}",
                 path.display()
             );
