@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
-use ichnos::model::{DataStream, Event, EventRecordClass, Message, Window};
+use ichnos::model::{DataStream, Event, EventRecordClass, Window};
 use ichnos::{Expression, Reader, Session};
 
 use crate::args::Selecting;
@@ -190,11 +190,6 @@ impl Selection {
             "the filter was not prepared"
         );
         self.selected.wants_all_events()
-    }
-
-    /// Returns `true` if a message is selected; its data stream must be.
-    pub(crate) fn wants(&mut self, message: &Message<'_>) -> bool {
-        self.selected.wants(message)
     }
 
     /// Returns `true` if a data stream of this name is read.

@@ -3,12 +3,13 @@
 use std::io;
 use std::ops::ControlFlow;
 
-use ichnos_model::{Damage, Event, Message};
+use ichnos_model::{Damage, Event, Message, MessageHandler, StreamCursor};
 
 use crate::{Merged, Selection};
 
 /// Receives the messages of a [`Pass`].
 ///
+/// # For implementations
 /// Only [`message`](Self::message) is required. The methods are called on the thread of [`Pass::run`].
 pub trait PassHandler {
     /// Handles a selected message, in the order of the cursor. [`ControlFlow::Break`] ends the pass.
@@ -164,6 +165,28 @@ impl Pass {
     /// # Errors
     /// Errors of the handler.
     pub fn run<H: PassHandler>(&self, cursor: &mut Merged, handler: &mut H) -> io::Result<PassSummary> {
+        self.drain(handler, |take| cursor.drain_all(take))
+    }
+
+    /// Passes the selected messages of a single data stream to a handler.
+    ///
+    /// # Errors
+    /// Errors of the handler.
+    pub fn run_stream<H: PassHandler>(
+        &self,
+        cursor: &mut dyn StreamCursor,
+        handler: &mut H,
+    ) -> io::Result<PassSummary> {
+        self.drain(handler, |take| {
+            cursor.drain_all(take);
+        })
+    }
+
+    fn drain<H: PassHandler>(
+        &self,
+        handler: &mut H,
+        drain: impl FnOnce(&mut MessageHandler<'_>),
+    ) -> io::Result<PassSummary> {
         let mut run = Run {
             pass: self,
             selects: !self.selection.wants_all_events(),
@@ -177,7 +200,7 @@ impl Pass {
             ended: Ok(PassEnd::Over),
         };
         if self.limit > 0 {
-            cursor.drain_all(&mut |message| run.take(message));
+            drain(&mut |message| run.take(message));
         }
         run.count();
         Ok(PassSummary { counts: run.counts, end: run.ended? })

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use ichnos_flow::{Filter, Selector};
 use ichnos_model::plan::EventRecordPlans;
-use ichnos_model::{DataStream, Event, EventRecordClass, ExcludedClasses, Message, Window};
+use ichnos_model::{
+    DataStream, Event, EventCounts, EventRecordClass, ExcludedClasses, Head, Message, MessageKind,
+    StreamCursor, Window,
+};
 
 use crate::{OpenError, Reader, Session};
 
@@ -149,6 +152,29 @@ impl Selection {
         self.wants_name(event)
             && self.condition.as_ref().is_none_or(|wants| wants(event))
             && self.filter.as_mut().is_none_or(|selector| selector.selects(event))
+    }
+
+    /// Advances a cursor and counts selected events, at most `most`, up to the first message that is not an event.
+    /// Returns the head of the current message, or `None` after the last one.
+    pub fn count_events(
+        &mut self,
+        cursor: &mut dyn StreamCursor,
+        most: u32,
+        counts: &mut EventCounts,
+    ) -> Option<Head> {
+        if self.wants_all_events() {
+            return cursor.count_events(most, counts);
+        }
+        for _ in 0..most {
+            let head = cursor.next_head()?;
+            if head.kind != MessageKind::Event {
+                break;
+            }
+            if cursor.current().is_some_and(|message| self.wants(&message)) {
+                counts.add(head.class_index(), head.nanoseconds());
+            }
+        }
+        cursor.head()
     }
 
     fn wants_name(&mut self, event: &Event<'_>) -> bool {

@@ -1,8 +1,8 @@
 //! JSON (RFC 8259) as traces need it: read in place, and written into buffers that are reused.
 //!
-//! - [`read`]: a pull reader. It borrows names, strings and numbers from the text, keeps the byte offset of every error,
+//! - [`read`](mod@read): a pull reader. It borrows names, strings and numbers from the text, keeps the byte offset of every error,
 //!   skips values without looking into them, and never allocates on its own.
-//! - [`write`]: strings with their escapes, decimal integers, and objects and arrays with their separators.
+//! - [`write`](mod@write): strings with their escapes, decimal integers, and objects and arrays with their separators.
 //!
 //! General libraries for JSON build a tree or fill a type. Readers of traces need what they leave out: integers of any
 //! size as their digits, names that occur twice, the place of each value, a value that is read later or never, and no
@@ -11,10 +11,10 @@
 //! The crate needs `core` and `alloc`. The feature `std`, which is on by default, only makes searching faster.
 //!
 //! ```
-//! use ichnos_json::{read::Reader, write::Value};
+//! use ichnos_json::{read::Reader, write::ValueWriter};
 //!
 //! let mut out = Vec::new();
-//! let mut object = Value::new(&mut out).object();
+//! let mut object = ValueWriter::new(&mut out).object();
 //! object.member("name").string("a\tb");
 //! object.member("count").unsigned(3);
 //! object.end();
