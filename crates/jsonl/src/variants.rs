@@ -2,21 +2,22 @@
 
 use std::borrow::Cow;
 
+use ichnos_json::read::Reader;
 use ichnos_model::{
     FieldClass, FieldKind, IntegerProperties, Length, Member, StringEncoding, Value, VariableLengthValue,
 };
 use uuid::Uuid;
 
+use crate::fault::value;
 use crate::field_class::integer_of;
-use crate::json::Json;
 use crate::values::{half_of, is_integer};
 
 /// Returns `true` if a value can be a field of a class. `work` is the number of comparisons left.
-pub(crate) fn looks_like(mut json: Json<'_>, class: &FieldClass, work: &mut u64) -> bool {
+pub(crate) fn looks_like(mut json: Reader<'_>, class: &FieldClass, work: &mut u64) -> bool {
     let Some(less) = work.checked_sub(1) else { return false };
     *work = less;
     let first = json.peek();
-    let integer_fits = |json: &mut Json<'_>, length: Option<u64>, signed: bool| {
+    let integer_fits = |json: &mut Reader<'_>, length: Option<u64>, signed: bool| {
         let digits = match first {
             Some(b'"') => json.string().ok().and_then(|text| text.plain()),
             Some(b'{') => {
@@ -109,7 +110,7 @@ pub(crate) fn looks_like(mut json: Json<'_>, class: &FieldClass, work: &mut u64)
 }
 
 /// Returns `true` if a value is an object of these members, of which optional ones can be missing.
-fn members_fit(mut json: Json<'_>, members: &[Member], work: &mut u64) -> bool {
+fn members_fit(mut json: Reader<'_>, members: &[Member], work: &mut u64) -> bool {
     let is_optional = |member: &Member| matches!(member.class.kind, FieldKind::Optional { .. });
     let mut names = members.iter().filter(|member| !member.class.is_padding());
     if !json.take(b'{') {
@@ -134,13 +135,13 @@ fn shortest_digits(number: &str) -> usize {
     digits.trim_matches('0').len()
 }
 
-fn first_key(mut json: Json<'_>) -> Option<Cow<'_, str>> {
+fn first_key(mut json: Reader<'_>) -> Option<Cow<'_, str>> {
     json.take(b'{').then_some(())?;
     Some(json.key(&mut true).ok()??.text())
 }
 
 /// Returns `true` if a value is an object with these keys.
-fn has_keys(mut json: Json<'_>, names: &[&str]) -> bool {
+fn has_keys(mut json: Reader<'_>, names: &[&str]) -> bool {
     let (mut is_first, mut names) = (true, names.iter());
     if !json.take(b'{') {
         return false;
@@ -154,11 +155,11 @@ fn has_keys(mut json: Json<'_>, names: &[&str]) -> bool {
 }
 
 /// Returns `true` if a value and its labels match an enumeration.
-fn labels_fit(mut json: Json<'_>, integer: &IntegerProperties) -> bool {
+fn labels_fit(mut json: Reader<'_>, integer: &IntegerProperties) -> bool {
     if !has_keys(json.clone(), &["value", "labels"]) {
         return false;
     }
-    let Ok(value) = json.value() else { return false };
+    let Ok(value) = value(&mut json) else { return false };
     let Some(number) = value.get("value").and_then(integer_of) else { return true };
     let Some(Value::Array(labels)) = value.get("labels") else { return false };
     let Some(mappings) = &integer.mappings else { return false };

@@ -56,6 +56,7 @@ mod trace_class;
 mod utf16;
 mod value;
 mod value_cache;
+mod value_hash;
 mod visitor;
 mod wall_clock;
 mod wide_integer;
@@ -71,8 +72,7 @@ pub use cursor::{
 pub use damage::{BrokenRule, Damage, DamageKind};
 pub use diagnostic::{Diagnostic, FileDiagnostic, FileRole, Severity};
 pub use digest::{
-    ChangeText, ClassDigest, EventHash, EventHashFn, ScopeVisitor, StreamDigest, TraceDigest, ValueHash,
-    hash_of_packet,
+    ChangeText, ClassDigest, EventHash, EventHashFn, ScopeVisitor, StreamDigest, TraceDigest, hash_of_packet,
 };
 pub use dynamic_classes::{DynamicClass, DynamicClasses};
 pub use event::{ClockValue, Event, Packet, Scopes};
@@ -110,6 +110,7 @@ pub use trace_class::{DataStreamClass, EventRecordClass, TraceClass, UuidOf};
 pub use uuid::Uuid;
 pub use value::{Real, StringEncoding, Text, Wide};
 pub use value_cache::ValueCache;
+pub use value_hash::ValueHash;
 pub use visitor::{Field, Skip, Visitor};
 pub use wall_clock::WallClock;
 pub use wide_integer::{WideInteger, WideRange};

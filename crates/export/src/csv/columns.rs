@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ichnos_model::{Child, DataStreamClass, Event, EventRecordClass, FieldClass, FieldKind, Scope};
 
-use crate::jsonl::keys::mappings;
+use crate::json_fields::mappings;
 use crate::time::JsonTime;
 
 /// A property of an event that is not a field.
