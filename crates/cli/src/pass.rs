@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use ichnos::Merged;
 use ichnos::export::Undecoded;
 use ichnos::model::{Damage, Discarded, Message, Sink as _};
-use ichnos::render::{NotesOf, RenderJob, RenderObserver, Target, WriterOf};
+use ichnos::render::{ChunkTarget, NotesOf, RenderJob, RenderObserver, WriterOf};
 
 use crate::damage;
 use crate::interrupt;
@@ -27,7 +27,7 @@ impl RenderJob for Job {
         Printer::new(&self.format, writer, (!self.quiet).then_some(notes))
     }
 
-    fn run(&self, cursor: &mut Merged, target: &mut Target<'_, Self>) -> io::Result<Outcome> {
+    fn run(&self, cursor: &mut Merged, target: &mut ChunkTarget<'_, Self>) -> io::Result<Outcome> {
         let limit = self.selection.limit.unwrap_or(u64::MAX);
         let is_plain = limit == u64::MAX && !self.is_live && self.tail.is_none();
         let mut pass = Pass {
@@ -79,7 +79,7 @@ struct Pass<'p, 't> {
     /// Number of events to skip before the last ones.
     skip: u64,
     tally: Tally,
-    target: &'p mut Target<'t, Job>,
+    target: &'p mut ChunkTarget<'t, Job>,
     /// Number of events between two checks; 0 if each one needs a check.
     stride: u32,
     /// Number of them left.

@@ -522,12 +522,12 @@ mod tests {
     use ichnos_model::decode::DecodeErrorKind;
 
     use super::*;
-    use crate::test_stream::{HEAD, Said, packet, stream};
+    use crate::test_stream::{HEAD, PacketFields, packet, stream};
 
     /// Returns a scanner in a packet with these event records, followed by `zeros` bytes. The clock is 5
     /// after the context. Headers near the end of the data are left to the plan.
     fn scanner(events: &[u8], zeros: usize) -> EventScanner {
-        let input = stream(packet(Said { begin: 5, end: 99, sequence: 0, discarded: 0 }, &[]));
+        let input = stream(packet(PacketFields { begin: 5, end: 99, sequence: 0, discarded: 0 }, &[]));
         let mut scanner = EventScanner::new(&input.stream, &input.rules);
         scanner.clocks.choose_default(Some(0));
         scanner.clocks.set_default(5);

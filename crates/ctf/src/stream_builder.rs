@@ -37,7 +37,7 @@ pub(crate) struct StreamBuilder<'a> {
     trace: &'a Arc<Trace>,
     packet_limits: PacketLimits,
     allowed: Allowed,
-    streams: BTreeMap<StreamKey, Stream>,
+    streams: BTreeMap<StreamKey, BuiltStream>,
     pub(crate) damage: Vec<Damage>,
     pub(crate) diagnostics: Vec<FileDiagnostic>,
     /// Number of packets, and its maximum.
@@ -55,7 +55,7 @@ pub(crate) struct StreamBuilder<'a> {
 }
 
 #[derive(Default)]
-struct Stream {
+struct BuiltStream {
     class: usize,
     files: Vec<StreamFile>,
     packets: Vec<PacketEntry>,

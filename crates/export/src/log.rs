@@ -24,10 +24,10 @@ use crate::jsonl::keys::Keys;
 use crate::output::{Failures, Output, TextWriter};
 use crate::stream_table::StreamTable;
 use crate::time::{self, JsonTime};
-use collect::{Collector, Shown, Treatments};
-use pairs::{Names, Nesting, PairWriter};
-use parts::{Number, NumberPart, Parts, TextPart};
-use resume::Resumed;
+use collect::{PartCollector, ShownParts, Treatments};
+use pairs::{Nesting, PairPrefixes, PairWriter};
+use parts::{LineParts, NumberPart, SignedNumber, TextPart};
+use resume::ResumedLog;
 pub use resume::{FirstMessage, LogState};
 use text::Beginning;
 
@@ -73,7 +73,7 @@ impl LogOptions {
 /// Texts before the pairs of a scope.
 #[derive(Debug)]
 enum Leads {
-    Text(Names),
+    Text(PairPrefixes),
     Json(Keys),
 }
 
@@ -86,7 +86,7 @@ struct ScopeState {
 
 /// State of an event record class.
 #[derive(Debug)]
-struct ClassState {
+struct LogClassState {
     /// The scopes with displayed fields.
     scopes: Vec<ScopeState>,
     /// The resource scope, if any of it is displayed; made for the first event that has a resource.
@@ -94,7 +94,7 @@ struct ClassState {
     /// Name of the class, for events that are not log records.
     name: Option<String>,
     /// The process, if only the environment of the trace contains it.
-    process: Option<Number>,
+    process: Option<SignedNumber>,
     /// Name of the process.
     process_name: Option<String>,
     /// `true` if times are also written as dates.
@@ -102,7 +102,7 @@ struct ClassState {
     stacks: EventStacks,
 }
 
-impl ClassState {
+impl LogClassState {
     fn of(event: &Event<'_>, options: &LogOptions, palette: &Palette) -> Self {
         let role = event.class.log.as_deref();
         let scopes = [
@@ -119,7 +119,7 @@ impl ClassState {
         let environment = |name: &str| event.stream.trace.class.environment(name).filter(|_| role.is_some());
         let process = match environment("vpid") {
             Some(Value::Integer(number)) if !means(event, Meaning::Process) => {
-                i64::try_from(*number).ok().map(Number::Signed)
+                i64::try_from(*number).ok().map(SignedNumber::Signed)
             }
             _ => None,
         };
@@ -143,10 +143,10 @@ impl ScopeState {
         let lines_need_files = is_text && !means(event, Meaning::File);
         let plan = event.plan(scope);
         let meanings = event.class.log.as_deref().map(|_| &event.class.meanings);
-        let shown = Shown { lines_need_files, thread_names: is_text, component_urls: !is_text };
+        let shown = ShownParts { lines_need_files, thread_names: is_text, component_urls: !is_text };
         let treatments = Treatments::of(scope, plan, meanings, shown)?;
         let leads = if is_text {
-            Leads::Text(Names::of(plan, palette.log_escaping()))
+            Leads::Text(PairPrefixes::of(plan, palette.log_escaping()))
         } else {
             Leads::Json(Keys::of(plan))
         };
@@ -162,7 +162,7 @@ fn means(event: &Event<'_>, meaning: Meaning) -> bool {
 /// The sorted fields of an event. Reused for all events, to avoid allocations.
 #[derive(Debug, Default)]
 struct Sorter {
-    parts: Parts,
+    parts: LineParts,
     /// Pairs of names and values, in the line format.
     pairs: Vec<u8>,
     nesting: Nesting,
@@ -170,11 +170,11 @@ struct Sorter {
 }
 
 impl Sorter {
-    /// Sorts the fields of an event. `resource` makes [`ClassState::resource`].
+    /// Sorts the fields of an event. `resource` makes [`LogClassState::resource`].
     fn sort(
         &mut self,
         event: &Event<'_>,
-        class: &ClassState,
+        class: &LogClassState,
         resource: impl FnOnce() -> Option<ScopeState>,
         failures: &mut Failures,
     ) {
@@ -194,12 +194,12 @@ impl Sorter {
             failures.note(match leads {
                 Leads::Text(names) => {
                     let pairs = PairWriter::new(pairs, names, &mut self.nesting);
-                    event.visit(treatments.scope, &mut Collector { treatments, parts, pairs })
+                    event.visit(treatments.scope, &mut PartCollector { treatments, parts, pairs })
                 }
                 Leads::Json(keys) => {
                     let any = !pairs.is_empty();
                     let pairs = FieldWriter::within(pairs, &mut self.scratch, keys, any);
-                    let mut collector = Collector { treatments, parts, pairs };
+                    let mut collector = PartCollector { treatments, parts, pairs };
                     let result = event.visit(treatments.scope, &mut collector);
                     collector.pairs.finish(result.is_err());
                     result
@@ -212,7 +212,7 @@ impl Sorter {
 
 /// A loss that the next event may report itself.
 #[derive(Clone, Debug)]
-struct Loss {
+struct PendingLoss {
     stream: u32,
     name: String,
     count: u64,
@@ -221,7 +221,7 @@ struct Loss {
 }
 
 /// Content of a line besides its parts.
-struct Line<'l> {
+struct LineContent<'l> {
     /// Nanoseconds.
     time: Option<i128>,
     /// `true` if the time is also written as a date.
@@ -229,7 +229,7 @@ struct Line<'l> {
     level: Option<LogLevel>,
     /// Number of the severity, if it is more precise than the level.
     raw: Option<i64>,
-    parts: &'l Parts,
+    parts: &'l LineParts,
     /// Pairs of names and values, in the line format.
     pairs: &'l [u8],
     /// Description of data that could not be read.
@@ -247,12 +247,12 @@ pub struct Log<W> {
     options: LogOptions,
     palette: Palette,
     /// State by key of the data stream.
-    streams: StreamTable<(), (), ClassState>,
+    streams: StreamTable<(), (), LogClassState>,
     sorter: Sorter,
     beginning: Beginning,
-    loss: Option<Loss>,
+    loss: Option<PendingLoss>,
     has_message: bool,
-    resumed: Resumed,
+    resumed: ResumedLog,
 }
 
 impl<W> std::fmt::Debug for Log<W> {
@@ -275,10 +275,10 @@ impl<W: TextWriter> Log<W> {
             beginning: Beginning::new(options.time),
             options,
             streams: StreamTable::default(),
-            sorter: Sorter { parts: Parts::new(keeps_bytes), ..Sorter::default() },
+            sorter: Sorter { parts: LineParts::new(keeps_bytes), ..Sorter::default() },
             loss: None,
             has_message: false,
-            resumed: Resumed::No,
+            resumed: ResumedLog::No,
         }
     }
 
@@ -301,7 +301,7 @@ impl<W: TextWriter> Log<W> {
             self.streams.insert(event.stream, (), || ());
         }
         let Some((.., classes)) = self.streams.get_mut(event.stream) else { return Ok(()) };
-        let class = classes.of(event, || ClassState::of(event, &self.options, &self.palette));
+        let class = classes.of(event, || LogClassState::of(event, &self.options, &self.palette));
         let resource = || ScopeState::of(event, Scope::Resource, &self.options, &self.palette);
         self.sorter.sort(event, class, resource, &mut self.output.failures);
         let has_date = class.has_dates;
@@ -332,7 +332,7 @@ impl<W: TextWriter> Log<W> {
         }
         let time = event.clock.map(|clock| clock.nanoseconds);
         let Sorter { parts, pairs, .. } = &self.sorter;
-        let line = Line { time, has_date, level, raw, parts, pairs, damage: None };
+        let line = LineContent { time, has_date, level, raw, parts, pairs, damage: None };
         line.push(&mut self.output.buffer, self.options.form, &self.palette, &mut self.beginning);
         if self.options.stacks {
             self.push_stacks(event);
@@ -344,7 +344,7 @@ impl<W: TextWriter> Log<W> {
     #[cold]
     fn push_stacks(&mut self, event: &Event<'_>) {
         let Some((.., classes)) = self.streams.get_mut(event.stream) else { return };
-        let class = classes.of(event, || ClassState::of(event, &self.options, &self.palette));
+        let class = classes.of(event, || LogClassState::of(event, &self.options, &self.palette));
         let out = &mut self.output.buffer;
         match self.options.form {
             LogForm::Text => class.stacks.push_lines(out, event),
@@ -368,14 +368,14 @@ impl<W: TextWriter> Log<W> {
         }
     }
 
-    fn lost(&mut self, loss: &Loss) {
+    fn lost(&mut self, loss: &PendingLoss) {
         let what = match loss.count {
             1 => "1 event".to_owned(),
             count => format!("{count} events"),
         };
         let parts = &mut self.sorter.parts;
         parts.clear();
-        parts.number(NumberPart::Dropped, Number::Unsigned(loss.count));
+        parts.number(NumberPart::Dropped, SignedNumber::Unsigned(loss.count));
         self.say(loss.time, loss.has_date, LogLevel::Warn, &discarded(&what, &loss.name));
     }
 
@@ -384,7 +384,7 @@ impl<W: TextWriter> Log<W> {
         let parts = &mut self.sorter.parts;
         parts.say(TextPart::Message, message);
         let damage = (level == LogLevel::Error).then_some(message);
-        let line = Line { time, has_date, level: Some(level), raw: None, parts, pairs: &[], damage };
+        let line = LineContent { time, has_date, level: Some(level), raw: None, parts, pairs: &[], damage };
         line.push(&mut self.output.buffer, self.options.form, &self.palette, &mut self.beginning);
     }
 
@@ -396,8 +396,13 @@ impl<W: TextWriter> Log<W> {
         let has_date = self.options.has_dates(stream);
         match found.count {
             Some(count) if what == "event" => {
-                self.loss =
-                    Some(Loss { stream: stream.key, name: stream.name.to_string(), count, time, has_date });
+                self.loss = Some(PendingLoss {
+                    stream: stream.key,
+                    name: stream.name.to_string(),
+                    count,
+                    time,
+                    has_date,
+                });
             }
             count => {
                 let what = match count {
@@ -426,7 +431,7 @@ fn discarded(what: &str, stream: &str) -> String {
     format!("the tracer discarded {what} in the data stream {stream}")
 }
 
-impl Line<'_> {
+impl LineContent<'_> {
     #[inline]
     fn push(&self, out: &mut Vec<u8>, form: LogForm, palette: &Palette, beginning: &mut Beginning) {
         match form {

@@ -23,7 +23,7 @@ use crate::format::FORMATS;
 use crate::verify::verify;
 use crate::{OutputKind, Reader};
 pub use split::{SplitBy, SplitTargets};
-use turns::{Part, Turns};
+use turns::{OrderedPart, Turns};
 
 /// Options of [`Reader::convert`] and [`Reader::split`].
 #[derive(Clone, Default)]
@@ -329,7 +329,7 @@ impl Reader<'_> {
             io::Result::Ok(())
         };
         let run = |job: &Job| {
-            let mut part = Part::new(&turns, job.number, job.part);
+            let mut part = OrderedPart::new(&turns, job.number, job.part);
             let mut result = Ok(true);
             let given = self.run_job(job, output, options, &mut |block| {
                 result = part.put(block, &mut |block| write(block));

@@ -199,7 +199,7 @@ fn protobuf(head: &[u8]) -> Option<KnownFile> {
     let mut count = 0;
     while !rest.is_empty() && count < MOST {
         let Some(member) = Member::take(&mut rest) else { break };
-        if (member.number, member.kind) != (1, Kind::Bytes) {
+        if (member.number, member.kind) != (1, MemberKind::Bytes) {
             // In a profile, samples follow.
             if count == 0 || !are_types {
                 return None;
@@ -220,7 +220,7 @@ fn protobuf(head: &[u8]) -> Option<KnownFile> {
         if numbers.is_empty() {
             return None;
         }
-        are_types &= numbers.iter().all(|(number, kind)| *number <= 2 && *kind == Kind::Number);
+        are_types &= numbers.iter().all(|(number, kind)| *number <= 2 && *kind == MemberKind::Number);
         count += 1;
         if !is_whole {
             break;
@@ -235,7 +235,7 @@ fn protobuf(head: &[u8]) -> Option<KnownFile> {
 
 /// Kind of a member's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum MemberKind {
     Number,
     Bytes,
     Fixed,
@@ -244,7 +244,7 @@ enum Kind {
 /// A member of a protobuf message.
 struct Member<'a> {
     number: u64,
-    kind: Kind,
+    kind: MemberKind,
     /// Length in bytes.
     len: usize,
     /// Its examined bytes.
@@ -258,11 +258,11 @@ impl<'a> Member<'a> {
         let (kind, len) = match tag & 7 {
             0 => {
                 number(rest)?;
-                (Kind::Number, 0)
+                (MemberKind::Number, 0)
             }
-            1 => (Kind::Fixed, 8),
-            2 => (Kind::Bytes, usize::try_from(number(rest)?).ok().filter(|len| *len < 1 << 31)?),
-            5 => (Kind::Fixed, 4),
+            1 => (MemberKind::Fixed, 8),
+            2 => (MemberKind::Bytes, usize::try_from(number(rest)?).ok().filter(|len| *len < 1 << 31)?),
+            5 => (MemberKind::Fixed, 4),
             _ => return None,
         };
         let number = Some(tag >> 3).filter(|number| (1..1 << 29).contains(number))?;

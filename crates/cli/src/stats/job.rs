@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use ichnos::Merged;
 use ichnos::export::{Null, PairOptions, PairReader, Pairs, Stats, StatsCollector, StatsOptions};
 use ichnos::model::Message;
-use ichnos::render::{NotesOf, RenderJob, RenderObserver, RenderOptions, Target, WriterOf};
+use ichnos::render::{ChunkTarget, NotesOf, RenderJob, RenderObserver, RenderOptions, WriterOf};
 
 use crate::damage;
 use crate::interrupt;
@@ -68,7 +68,7 @@ impl RenderJob for StatsJob {
         Null::new()
     }
 
-    fn run(&self, cursor: &mut Merged, target: &mut Target<'_, Self>) -> io::Result<Counted> {
+    fn run(&self, cursor: &mut Merged, target: &mut ChunkTarget<'_, Self>) -> io::Result<Counted> {
         let mut pass = Pass {
             job: self,
             selection: self.selection.clone(),
@@ -97,7 +97,7 @@ struct Pass<'p, 't> {
     selection: Selection,
     stats: StatsCollector<'p>,
     pairs: Option<PairReader<'p>>,
-    target: &'p mut Target<'t, StatsJob>,
+    target: &'p mut ChunkTarget<'t, StatsJob>,
     /// Number of events until the next periodic check.
     left: u32,
     events: u64,

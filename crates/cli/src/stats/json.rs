@@ -1,7 +1,7 @@
 //! Statistics as JSON; `docs/cli-json.md` describes it.
 
 use ichnos::export::{
-    Distribution, Gap, GroupValue, LongestGaps, Loss, Number, PowerBin, StatsRow, Timeline,
+    Distribution, Gap, GroupValue, LongestGaps, Number, PowerBin, ReportedLosses, StatsRow, Timeline,
 };
 use serde_json::Value as Json;
 
@@ -69,7 +69,7 @@ fn put_times(object: &mut Object, row: &StatsRow) {
     object.put_integer("largest_gap_begin_ns", gap.map(|gap| gap.begin));
 }
 
-fn put_loss(object: &mut Object, loss: Loss) {
+fn put_loss(object: &mut Object, loss: ReportedLosses) {
     object.put("discarded_events", loss.events);
     if loss.unknown_events {
         object.put("discarded_events_of_unknown_number", true);

@@ -7,7 +7,7 @@ use ichnos_model::{BitField, ByteOrder, Role};
 use super::bit_writer::BitWriter;
 use super::empty_elements::EmptyElements;
 use super::frame;
-use super::placed::{Layout, Placed};
+use super::placed::{OverwriteLayout, Placed};
 use super::stream_rules::{HeaderRules, StreamRules};
 use super::written_digest::WrittenEvent;
 
@@ -115,7 +115,7 @@ impl Packets {
         let bits = BitField::new(64, order, 8);
         frame::put_packet_header(out, header.uuid, header.class_id, header.stream_id | lane as u64);
         let mut put = |out: &mut BitWriter, role, value| {
-            placed.push(Placed { role, at: out.at(), layout: Layout::Bits(bits), value });
+            placed.push(Placed { role, at: out.at(), layout: OverwriteLayout::Bits(bits), value });
             out.put(value, 64, order);
         };
         put(out, Role::PacketTotalLength, 0);

@@ -14,7 +14,7 @@ use ichnos_model::{Event, EventRecordClass, Message, Packet, TraceClass, TraceDi
 
 use super::index_file;
 use super::names::{derived_uuid, part_name};
-use super::part_packets::{Around, Counters, Losses, Template, Widths};
+use super::part_packets::{Counters, Losses, PacketContext, Template, Widths};
 use super::stream_encoder::{OutputState, PacketRange, StreamEncoder, close_unended};
 use super::stream_rules::StreamRules;
 use super::trace_output::{CtfOutput, identify_part};
@@ -31,7 +31,7 @@ const MOST_OPEN: usize = 128;
 pub(super) struct CtfParts {
     /// Common classes and data streams of all parts; writes nothing itself.
     base: CtfOutput,
-    parts: Vec<Part>,
+    parts: Vec<TracePart>,
     lane: Option<PartsLane>,
     /// Names of further files of data streams, by number of the data stream and file.
     names: HashMap<(usize, usize), String>,
@@ -44,7 +44,7 @@ pub(super) struct CtfParts {
 type DescribedTrace = (TraceClass, Vec<(PathBuf, Vec<u8>)>);
 
 #[derive(Debug)]
-struct Part {
+struct TracePart {
     target: PartTarget,
     /// Dynamic classes of its events, by trace, data stream class and id.
     classes: BTreeMap<(usize, usize, u128), Arc<EventRecordClass>>,
@@ -62,7 +62,7 @@ struct PartsLane {
     source: usize,
     encoder: StreamEncoder,
     /// Facts about the previous packet of the source.
-    around: Around,
+    around: PacketContext,
     /// Number of the declared event record classes.
     declared: usize,
     parts: HashMap<usize, PartStream>,
@@ -101,7 +101,7 @@ struct PartFile {
 
 /// End of the packet of a part.
 #[derive(Clone, Copy, Debug)]
-enum End {
+enum PacketEnd {
     /// End in the source.
     Known(PacketRange),
     /// End before that of the source.
@@ -124,7 +124,7 @@ impl CtfParts {
 
     /// Switches the encoder to a part.
     fn select(&mut self, part: usize) -> Option<&mut PartsLane> {
-        let Part { target, digest, .. } = self.parts.get(part)?;
+        let TracePart { target, digest, .. } = self.parts.get(part)?;
         let base = &self.base;
         let lane = self.lane.as_mut()?;
         if lane.current != Some(part) {
@@ -191,13 +191,13 @@ impl CtfParts {
     }
 
     /// Ends the packet of a part, if it is open.
-    fn close(&mut self, part: usize, end: End) -> io::Result<()> {
+    fn close(&mut self, part: usize, end: PacketEnd) -> io::Result<()> {
         let Some(lane) = self.select(part) else { return Ok(()) };
         let PartsLane { encoder, parts, template, .. } = lane;
         let range = match end {
-            End::Known(range) => Some(range),
-            End::OfPart => Some(template.as_ref().map(|template| template.range).unwrap_or_default()),
-            End::Lost => None,
+            PacketEnd::Known(range) => Some(range),
+            PacketEnd::OfPart => Some(template.as_ref().map(|template| template.range).unwrap_or_default()),
+            PacketEnd::Lost => None,
         };
         if encoder.lanes[0].open.is_none() {
             return Ok(());
@@ -226,7 +226,7 @@ impl CtfParts {
     /// Ends the open packets of all parts: that of the source does not end.
     fn close_lost(&mut self) -> io::Result<()> {
         let open = self.lane.as_mut().map(|lane| std::mem::take(&mut lane.open)).unwrap_or_default();
-        open.into_iter().try_for_each(|part| self.close(part, End::Lost))
+        open.into_iter().try_for_each(|part| self.close(part, PacketEnd::Lost))
     }
 
     /// Writes the encoder's output for a part.
@@ -329,7 +329,7 @@ impl CtfParts {
 
     /// Writes the metadata of a part, and the call stacks of its events.
     fn write_description(&mut self, part: usize) -> Result<(), CreateError> {
-        let Some(Part { target, classes, usages, .. }) = self.parts.get(part) else { return Ok(()) };
+        let Some(TracePart { target, classes, usages, .. }) = self.parts.get(part) else { return Ok(()) };
         for trace in self.base.written_traces() {
             let own = classes.range((trace, 0, 0)..(trace + 1, 0, 0));
             let is_common = target.selected_by.is_none() && own.clone().next().is_none();
@@ -417,7 +417,7 @@ impl PartsOutput for CtfParts {
         if let Some(path) = &target.path {
             fs::create_dir(path).map_err(|error| at(path, error))?;
         }
-        self.parts.push(Part {
+        self.parts.push(TracePart {
             target,
             classes: BTreeMap::new(),
             digest: self.base.options.verify.is_some().then(Arc::default),
@@ -432,7 +432,7 @@ impl PartsOutput for CtfParts {
         let source = if let Lane::Stream { source, .. } = lane { source } else { 0 };
         self.lane = self.base.rules_of(lane).map(|rules| PartsLane {
             source,
-            around: Around {
+            around: PacketContext {
                 widths: Widths::of(rules.stream.class()),
                 end_before: None,
                 sequence_before: None,
@@ -502,7 +502,7 @@ impl PartsOutput for CtfParts {
     }
 
     fn close_packet(&mut self, part: usize) -> io::Result<()> {
-        self.close(part, End::OfPart)
+        self.close(part, PacketEnd::OfPart)
     }
 
     fn end_packet(&mut self, packet: &Packet<'_>) -> io::Result<()> {
@@ -511,7 +511,7 @@ impl PartsOutput for CtfParts {
         let range = lane.encoder.possible_range(packet);
         lane.wrong_values = 0;
         for part in std::mem::take(&mut lane.open) {
-            self.close(part, End::Known(range))?;
+            self.close(part, PacketEnd::Known(range))?;
         }
         self.make_room()
     }
@@ -677,7 +677,7 @@ impl CtfOutput {
 pub(super) fn create(
     sources: Vec<WriteSource>,
     options: &ichnos_io::WriteOptions,
-    dialect: super::Target,
+    dialect: super::OutputDialect,
 ) -> Result<CtfParts, CreateError> {
     Ok(CtfParts::new(CtfOutput::new(ichnos_io::WriteTarget::Nowhere, sources, options, dialect)?))
 }

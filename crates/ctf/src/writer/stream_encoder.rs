@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 
 use ichnos_io::{EncodedBlock, EncodedPacket, Encoder};
-use ichnos_model::lower::{Loss, LossKind, PacketLosses};
+use ichnos_model::lower::{LossEntry, LossKind, PacketLosses};
 use ichnos_model::{ClockArithmetic, ClockValue, Event, Message, Packet, Window};
 
 use super::class_encoding::{ChangedTexts, ClassEncoding, WrittenTime};
@@ -94,7 +94,8 @@ impl StreamEncoder {
     }
 
     pub(super) fn lose(&self, kind: LossKind, class: &str, field: &str, what: &str) {
-        let loss = Loss { kind, class: class.to_owned(), field: field.to_owned(), what: what.to_owned() };
+        let loss =
+            LossEntry { kind, class: class.to_owned(), field: field.to_owned(), what: what.to_owned() };
         self.rules.lowered.lose(loss, 1);
     }
 
@@ -352,7 +353,7 @@ impl StreamEncoder {
     fn lose_texts(&self, name: &str, texts: ChangedTexts) {
         let lose = |kind, what: &str, count| {
             let (class, field, what) = (name.to_owned(), "payload".to_owned(), what.to_owned());
-            self.rules.lowered.lose(Loss { kind, class, field, what }, count);
+            self.rules.lowered.lose(LossEntry { kind, class, field, what }, count);
         };
         if texts.cut > 0 {
             lose(LossKind::Dropped, "rest of a text after U+0000", texts.cut);
@@ -511,7 +512,7 @@ impl StreamEncoder {
         let lose = |count: u64, what: &str| {
             let (kind, class, field) = (LossKind::Dropped, String::new(), String::new());
             if count > 0 {
-                self.rules.lowered.lose(Loss { kind, class, field, what: what.to_owned() }, count);
+                self.rules.lowered.lose(LossEntry { kind, class, field, what: what.to_owned() }, count);
             }
         };
         for packets in &mut self.lanes {
@@ -700,7 +701,7 @@ impl Encoder for StreamEncoder {
             let name = class.lowered.class().name.clone().unwrap_or_default();
             for (what, count) in self.untimed.losses(index) {
                 let (kind, class, field) = (LossKind::Rounded, name.clone(), String::new());
-                self.rules.lowered.lose(Loss { kind, class, field, what: what.to_owned() }, count);
+                self.rules.lowered.lose(LossEntry { kind, class, field, what: what.to_owned() }, count);
             }
         }
         self.rules.lowered.add_packet_losses(self.rules.stream.class_index, &self.packet_losses);

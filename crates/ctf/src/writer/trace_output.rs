@@ -11,10 +11,10 @@ use ichnos_io::{
     WriteOptions, WriteReport, WriteSource, WriteTarget,
 };
 use ichnos_model::decode::DecodeLimits;
-use ichnos_model::lower::{Loss, LossKind, LossTable, LowerOptions, LoweredTrace, take_annotations};
+use ichnos_model::lower::{LossEntry, LossKind, LossTable, LowerOptions, LoweredTrace, take_annotations};
 use ichnos_model::{ByteOrder, Cost, DataStream, Trace, TraceClass, TraceDigest, Value, Window};
 
-use super::Target;
+use super::OutputDialect;
 use super::capabilities::capabilities;
 use super::class_encoding::ScopeShape;
 use super::frame::{add_fields, add_packets, add_times, packet_header};
@@ -47,7 +47,7 @@ pub(super) struct CtfOutput {
     /// Output directory; `None`: nothing is written.
     directory: Option<OutputDirectory>,
     files: Mutex<Files>,
-    target: Target,
+    target: OutputDialect,
     pub(super) options: WriteOptions,
     /// Digest of the written events, if it is compared with the output.
     digest: Option<Arc<Mutex<TraceDigest>>>,
@@ -113,7 +113,7 @@ impl CtfOutput {
         target: WriteTarget,
         sources: Vec<WriteSource>,
         options: &WriteOptions,
-        dialect: Target,
+        dialect: OutputDialect,
     ) -> Result<Self, CreateError> {
         let mut names = FileNames::default();
         let merges = options.merge && sources.len() > 1;
@@ -738,13 +738,14 @@ fn lower(
         for (name, verb, count) in added.into_iter().filter(|(.., count)| *count > 0) {
             let what = format!("added: the value of the clock when the packet {verb}, with all bits");
             let field = format!("packet.context.timestamp_{name}");
-            lowered.lose(Loss { kind: LossKind::Lowered, class: String::new(), field, what }, count as u64);
+            lowered
+                .lose(LossEntry { kind: LossKind::Lowered, class: String::new(), field, what }, count as u64);
         }
     }
     for stream in &original.data_streams {
         for (field, what) in frame.added_fields(stream).changes(stream) {
             let (class, field) = (String::new(), field.to_owned());
-            lowered.lose(Loss { kind: LossKind::Lowered, class, field, what: what.to_owned() }, 1);
+            lowered.lose(LossEntry { kind: LossKind::Lowered, class, field, what: what.to_owned() }, 1);
         }
     }
     note_origins(&lowered);
@@ -760,7 +761,7 @@ fn note_origins(lowered: &LoweredTrace) {
     for (clock, _) in clocks.filter(|(written, read)| written.origin != read.origin) {
         let (kind, class, field) = (LossKind::Rounded, String::new(), format!("clock.{}", clock.id));
         let what = "origin that is not the Unix epoch: read as the Unix epoch, like that of LTTng".to_owned();
-        lowered.lose(Loss { kind, class, field, what }, 1);
+        lowered.lose(LossEntry { kind, class, field, what }, 1);
     }
 }
 

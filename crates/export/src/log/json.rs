@@ -2,13 +2,13 @@
 
 use ichnos_model::LogLevel;
 
-use super::Line;
-use super::parts::Number;
+use super::LineContent;
+use super::parts::SignedNumber;
 use crate::jsonl::fields::{push_string, push_utf8};
 use crate::number;
 use crate::time::TimeWriter;
 
-impl Line<'_> {
+impl LineContent<'_> {
     /// Appends the line; `dates` writes the time if it has a date.
     pub(super) fn push_json(&self, out: &mut Vec<u8>, dates: &mut TimeWriter) {
         let parts = self.parts;
@@ -44,8 +44,8 @@ impl Line<'_> {
                     out.extend_from_slice(text.as_bytes());
                 }
                 match value {
-                    Number::Unsigned(value) => number::push_unsigned(out, value),
-                    Number::Signed(value) => number::push_signed(out, value),
+                    SignedNumber::Unsigned(value) => number::push_unsigned(out, value),
+                    SignedNumber::Signed(value) => number::push_signed(out, value),
                 }
             }
         }

@@ -2,10 +2,10 @@
 
 use ichnos_model::LogLevel;
 
-use super::Line;
+use super::LineContent;
 use super::pairs::push_text;
-use super::parts::{Number, Parts};
-use crate::block::Block;
+use super::parts::{LineParts, SignedNumber};
+use crate::block::ShortText;
 use crate::color::Palette;
 use crate::number;
 use crate::time::{JsonTime, TimeWriter};
@@ -17,10 +17,10 @@ const SECOND_DIGITS: usize = 5;
 #[derive(Debug)]
 pub(super) struct Beginning {
     /// The seconds and their text: `[00012.`.
-    seconds: Option<(u64, Block)>,
+    seconds: Option<(u64, ShortText)>,
     /// Process and thread, and their text: `][1][2][`.
-    thread: (Option<Number>, Option<Number>),
-    thread_text: Block,
+    thread: (Option<SignedNumber>, Option<SignedNumber>),
+    thread_text: ShortText,
     /// Times of JSON lines with dates.
     pub(super) dates: TimeWriter,
 }
@@ -30,13 +30,13 @@ impl Beginning {
         Self {
             seconds: None,
             thread: (None, None),
-            thread_text: Block::new(b"][][]["),
+            thread_text: ShortText::new(b"][][]["),
             dates: TimeWriter::of_dates(time),
         }
     }
 
     #[inline]
-    fn push(&mut self, out: &mut Vec<u8>, time: Option<i128>, parts: &Parts, palette: &Palette) {
+    fn push(&mut self, out: &mut Vec<u8>, time: Option<i128>, parts: &LineParts, palette: &Palette) {
         match time.map(u64::try_from) {
             Some(Ok(time)) => {
                 let second = time / 1_000_000_000;
@@ -72,11 +72,11 @@ impl Beginning {
         out.push(b'[');
         number::push_padded(out, second, SECOND_DIGITS);
         out.push(b'.');
-        self.seconds = Some((second, Block::new(out.get(begin..).unwrap_or_default())));
+        self.seconds = Some((second, ShortText::new(out.get(begin..).unwrap_or_default())));
     }
 
     #[inline(never)]
-    fn push_thread(&mut self, out: &mut Vec<u8>, parts: &Parts) {
+    fn push_thread(&mut self, out: &mut Vec<u8>, parts: &LineParts) {
         let begin = out.len();
         for number in [parts.process, parts.thread] {
             out.extend_from_slice(b"][");
@@ -86,11 +86,11 @@ impl Beginning {
         }
         out.extend_from_slice(b"][");
         self.thread = (parts.process, parts.thread);
-        self.thread_text = Block::new(out.get(begin..).unwrap_or_default());
+        self.thread_text = ShortText::new(out.get(begin..).unwrap_or_default());
     }
 }
 
-impl Line<'_> {
+impl LineContent<'_> {
     pub(super) fn push_text(&self, out: &mut Vec<u8>, palette: &Palette, beginning: &mut Beginning) {
         let parts = self.parts;
         let color = self.level.map_or("", |level| color(level, palette));
@@ -161,10 +161,10 @@ fn color(level: LogLevel, palette: &Palette) -> &'static str {
 }
 
 #[inline]
-fn push_number(out: &mut Vec<u8>, number: Number) {
+fn push_number(out: &mut Vec<u8>, number: SignedNumber) {
     match number {
-        Number::Unsigned(number) => number::push_unsigned(out, number),
-        Number::Signed(number) => number::push_signed(out, number),
+        SignedNumber::Unsigned(number) => number::push_unsigned(out, number),
+        SignedNumber::Signed(number) => number::push_signed(out, number),
     }
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use ichnos_io::{EncodedBlock, Encoder as TraceEncoder};
-use ichnos_model::lower::{Loss, LossKind};
+use ichnos_model::lower::{LossEntry, LossKind};
 use ichnos_model::{ClassDigest, Discarded, Event, Message, Scope};
 
 use super::arguments::{ArgumentWriter, Parts, push_text};
@@ -169,7 +169,7 @@ impl LogEncoder {
     }
 
     fn lose(&self, kind: LossKind, what: &str, count: u64) {
-        let loss = Loss { kind, class: String::new(), field: String::new(), what: what.to_owned() };
+        let loss = LossEntry { kind, class: String::new(), field: String::new(), what: what.to_owned() };
         self.rules.with_losses(|table| table.add(loss, count));
     }
 

@@ -9,7 +9,7 @@ use ichnos_io::{
     CreateError, EncodedBlock, Encoder, Lane, Output, TraceOutput, Verify, WriteOptions, WriteReport,
     WriteSource, WriteTarget,
 };
-use ichnos_model::lower::{Loss, LossKind, LossTable};
+use ichnos_model::lower::{LossEntry, LossKind, LossTable};
 use ichnos_model::{ClassDigest, ClockClass, ClockOrigin, DataStream, Trace, TraceDigest};
 
 use super::is_log;
@@ -181,8 +181,8 @@ fn is_copied(source: &WriteSource, framing: Framing) -> bool {
     framing == Framing::Datagrams || framing_of(&source.trace.class.dialect) == Some(framing)
 }
 
-fn loss(kind: LossKind, field: &str, what: &str) -> Loss {
-    Loss { kind, class: String::new(), field: field.to_owned(), what: what.to_owned() }
+fn loss(kind: LossKind, field: &str, what: &str) -> LossEntry {
+    LossEntry { kind, class: String::new(), field: field.to_owned(), what: what.to_owned() }
 }
 
 /// Notes losses of a whole trace.

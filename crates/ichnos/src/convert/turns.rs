@@ -8,11 +8,11 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 ///
 /// Parts must begin in their order, so that the one whose turn it is never has to wait.
 pub(super) struct Turns {
-    state: Mutex<State>,
+    state: Mutex<TurnState>,
     changed: Condvar,
 }
 
-struct State {
+struct TurnState {
     /// By data stream: number of the part that is written now.
     next: Vec<usize>,
     is_over: bool,
@@ -21,11 +21,11 @@ struct State {
 impl Turns {
     /// Makes turns for a number of data streams.
     pub(super) fn new(streams: usize) -> Self {
-        let state = State { next: vec![0; streams], is_over: false };
+        let state = TurnState { next: vec![0; streams], is_over: false };
         Self { state: Mutex::new(state), changed: Condvar::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, TurnState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -42,14 +42,14 @@ impl Turns {
 }
 
 /// A part of a data stream, whose items wait until it is its turn.
-pub(super) struct Part<'t, T> {
+pub(super) struct OrderedPart<'t, T> {
     turns: &'t Turns,
     stream: usize,
     number: usize,
     waiting: Vec<T>,
 }
 
-impl<'t, T> Part<'t, T> {
+impl<'t, T> OrderedPart<'t, T> {
     /// Maximum number of waiting items.
     const ROOM: usize = 4;
 
@@ -70,7 +70,7 @@ impl<'t, T> Part<'t, T> {
     /// Writes the waiting items if it is the turn of the part; waits for the turn if `waits` is set.
     fn advance(&mut self, waits: bool, write: &mut dyn FnMut(T) -> io::Result<()>) -> io::Result<bool> {
         let mut state = self.turns.lock();
-        let is_due = |state: &State| state.next.get(self.stream) == Some(&self.number);
+        let is_due = |state: &TurnState| state.next.get(self.stream) == Some(&self.number);
         while waits && !state.is_over && !is_due(&state) {
             state = self.turns.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -100,7 +100,7 @@ impl<'t, T> Part<'t, T> {
     }
 }
 
-impl<T> Drop for Part<'_, T> {
+impl<T> Drop for OrderedPart<'_, T> {
     /// Ends waiting for a part whose thread panicked.
     fn drop(&mut self) {
         if std::thread::panicking() {
@@ -131,10 +131,10 @@ mod tests {
                     written.lock().unwrap()[stream].push(item);
                     Ok(())
                 };
-                let mut part = Part::new(&turns, stream, number);
+                let mut part = OrderedPart::new(&turns, stream, number);
                 for item in 0..10 {
                     assert!(part.put(10 * number + item, write).unwrap());
-                    assert!(part.waiting.len() <= Part::<usize>::ROOM);
+                    assert!(part.waiting.len() <= OrderedPart::<usize>::ROOM);
                 }
                 part.finish(write).unwrap();
             }
@@ -149,7 +149,7 @@ mod tests {
         let turns = Turns::new(1);
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| {
-                let mut part = Part::new(&turns, 0, 1);
+                let mut part = OrderedPart::new(&turns, 0, 1);
                 let mut write = |_: u8| panic!("it was not its turn");
                 (0..100).all(|item| part.put(item, &mut write).unwrap())
             });

@@ -28,7 +28,7 @@
 
 pub use self::annotations::{NAMESPACE, annotate, apply_annotations, put_annotations, take_annotations};
 pub use self::capabilities::{Capabilities, Environment, VariantSelection};
-pub use self::loss_table::{Loss, LossKind, LossTable};
+pub use self::loss_table::{LossEntry, LossKind, LossTable};
 pub use self::moves::{Fit, ScopeMoves};
 pub use self::options::LowerOptions;
 pub use self::trace::{EventLosses, LoweredEvent, LoweredStream, LoweredTrace, PacketLosses};

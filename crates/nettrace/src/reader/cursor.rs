@@ -12,7 +12,7 @@ use ichnos_model::{
     EventValues, FastCursor, FieldValue, Head, Message, MessageKind, Scope, Scopes, Skip, Uuid, Window,
 };
 
-use self::fill::OpenBlock;
+use self::fill::OpenEventBlock;
 use super::TraceFile;
 use super::capture::CaptureThreads;
 use super::class::{PayloadForm, raw_class};
@@ -20,8 +20,8 @@ use super::context::{ContextShape, push_optional};
 use super::kinds::Kinds;
 use super::overrides::Overrides;
 use super::payload::{self, PayloadWidths, bytes_behind};
-use super::pending::{Entry, GAP, Pending};
-use super::tables::{LabelTable, Labels, Stack, StackBlocks, ThreadTable, address_space};
+use super::pending::{EventSorter, GAP, PendingEvent};
+use super::tables::{LabelTable, ListLabels, Stack, StackBlocks, ThreadTable, address_space};
 use crate::{Block, Container, Fault, PointHead, Rule, Version};
 
 /// Current message.
@@ -44,7 +44,7 @@ pub(super) struct EventCursor {
     file: Arc<TraceFile>,
     stream: Arc<DataStream>,
     container: Container,
-    open: Option<OpenBlock>,
+    open: Option<OpenEventBlock>,
     /// A sequence point that was read, and is passed after all events before it.
     barrier: Option<(PointHead, Block)>,
     is_file_read: bool,
@@ -54,7 +54,7 @@ pub(super) struct EventCursor {
     labels: LabelTable,
     stacks: StackBlocks,
     capture: CaptureThreads,
-    pending: Pending,
+    pending: EventSorter,
     is_unsorted: bool,
     check: bool,
     /// Faults to report after the ready events.
@@ -69,7 +69,7 @@ pub(super) struct EventCursor {
     counted_from: u64,
     /// Offset of the sequence point at which reading begins; `None` for the beginning of the file.
     begun_at: Option<u64>,
-    entry: Entry,
+    entry: PendingEvent,
     clock: ClockValue,
     has_time: bool,
     /// Latest time delivered, in ticks.
@@ -124,7 +124,7 @@ impl EventCursor {
             labels: LabelTable::default(),
             stacks: StackBlocks::default(),
             capture: CaptureThreads::new(from.is_none()),
-            pending: Pending::default(),
+            pending: EventSorter::default(),
             is_unsorted: file.options.unsorted || file.outline.version == Version::V3,
             check: file.options.check,
             faults: VecDeque::new(),
@@ -133,7 +133,7 @@ impl EventCursor {
             wanted,
             counted_from,
             begun_at: from,
-            entry: Entry::default(),
+            entry: PendingEvent::default(),
             clock: ClockValue { nanoseconds: 0, cycles: 0 },
             has_time: false,
             latest: 0,
@@ -414,7 +414,7 @@ impl EventCursor {
 
     #[inline(never)]
     fn write_context_v6(&mut self, stack: Option<u32>) {
-        static NONE: Labels = Labels {
+        static NONE: ListLabels = ListLabels {
             activity: None,
             related_activity: None,
             trace_id: None,
@@ -516,7 +516,7 @@ fn raw_payload(payload: &[u8]) -> Option<FieldValue<'_>> {
 }
 
 #[inline(always)]
-fn payload_of<'f>(file: &'f TraceFile, entry: &Entry) -> &'f [u8] {
+fn payload_of<'f>(file: &'f TraceFile, entry: &PendingEvent) -> &'f [u8] {
     let begin = entry.payload as usize;
     file.bytes.get(begin..begin + entry.length as usize).unwrap_or_default()
 }
@@ -656,7 +656,7 @@ impl FastCursor for EventCursor {
                     self.reported.iter().fold(0u64, |sum, count| sum.wrapping_mul(31).wrapping_add(*count));
                 let longer = self.longer.iter().map(|class| (*class as u64 + 1).wrapping_mul(0x9e37_79b9));
                 let reported = longer.fold(reported, u64::wrapping_add);
-                let Entry { payload, timestamp, .. } = self.entry;
+                let PendingEvent { payload, timestamp, .. } = self.entry;
                 Checkpoint::At([payload, timestamp, self.capture.fingerprint(), reported])
             }
             _ => return None,

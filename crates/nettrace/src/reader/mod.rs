@@ -37,7 +37,9 @@ use self::outline::{Outline, content, release};
 use self::processes::{ProcessNameReader, ProcessNames};
 use self::tables::{StackBlocks, StackNumbers};
 use self::walk::{Walker, walk};
-use crate::{BlockKind, Container, EventRows, Fault, Metadata, Refusal, RowEncoding, Rule, Step, Version};
+use crate::{
+    BlockKind, Container, EventMetadata, EventRows, Fault, FileItem, Refusal, RowEncoding, Rule, Version,
+};
 
 /// Options for opening a file.
 #[derive(Clone, Debug, Default)]
@@ -130,9 +132,9 @@ impl TraceFile {
             let mut frames = Vec::new();
             loop {
                 let block = match container.next(&self.bytes, 0, true) {
-                    Step::Block(block) => block,
-                    Step::Fault(_) => continue,
-                    Step::More | Step::End => return,
+                    FileItem::Block(block) => block,
+                    FileItem::Fault(_) => continue,
+                    FileItem::More | FileItem::End => return,
                 };
                 release(&self.bytes, &block);
                 let content = content(&self.bytes, &block);
@@ -187,7 +189,7 @@ impl NettraceFile {
             Ok(trace) => (trace, kinds, None),
             Err(OpenError::Plan(error)) => {
                 // Kinds with many fields are the likely reason; if not, make all of them raw.
-                let is_simple = |index| outline.classes.get(index).is_some_and(Metadata::has_few_fields);
+                let is_simple = |index| outline.classes.get(index).is_some_and(EventMetadata::has_few_fields);
                 let raw = |kinds: Vec<EventKind>, keep: &dyn Fn(usize) -> bool| -> Vec<EventKind> {
                     let kinds = kinds.into_iter().enumerate();
                     kinds.map(|(index, kind)| if keep(index) { kind } else { kind.into_raw(is_v6) }).collect()

@@ -11,8 +11,8 @@ use super::overrides::{self, Overrides};
 use super::tables::LabelTable;
 use crate::wire::Wire;
 use crate::{
-    Block, BlockKind, Container, EventRows, Fault, Metadata, PointHead, Refusal, RowEncoding, Rule, Step,
-    TraceBlock, Version,
+    Block, BlockKind, Container, EventMetadata, EventRows, Fault, FileItem, PointHead, Refusal, RowEncoding,
+    Rule, TraceBlock, Version,
 };
 
 /// Information about a file from one pass over its blocks.
@@ -21,7 +21,7 @@ pub(crate) struct Outline {
     pub(crate) version: Version,
     pub(crate) trace: TraceBlock,
     /// Distinct kinds of events.
-    pub(crate) classes: Vec<Metadata>,
+    pub(crate) classes: Vec<EventMetadata>,
     /// Meaning of each metadata id, from a file offset on.
     pub(crate) metadata: Vec<MetadataAt>,
     /// Classes of events whose labels override their metadata, by the class of the metadata and these labels.
@@ -129,7 +129,7 @@ impl Outline {
         let mut has_trace = false;
         loop {
             match container.next(bytes, 0, true) {
-                Step::Block(block) => {
+                FileItem::Block(block) => {
                     outline.blocks += 1;
                     release(bytes, &block);
                     if block.kind == BlockKind::Trace && !has_trace {
@@ -143,13 +143,13 @@ impl Outline {
                         outline.add(bytes, &block, &mut rows);
                     }
                 }
-                Step::Fault(fault) => {
+                FileItem::Fault(fault) => {
                     outline.fault_count += 1;
                     if outline.faults.len() < limits.diagnostics {
                         outline.faults.push(fault);
                     }
                 }
-                Step::End | Step::More => break,
+                FileItem::End | FileItem::More => break,
             }
         }
         if !has_trace {
@@ -189,7 +189,7 @@ impl Outline {
                     if row.metadata_id == 0 {
                         let payload = content.get(row.payload.clone()).unwrap_or_default();
                         let offset = block.content.start + row.payload.start as u64;
-                        self.add_metadata(offset, Metadata::read(payload), rows);
+                        self.add_metadata(offset, EventMetadata::read(payload), rows);
                     } else {
                         self.add_times((row.timestamp, row.timestamp));
                     }
@@ -202,7 +202,7 @@ impl Outline {
             }
             (BlockKind::Metadata, Version::V6(_)) => {
                 let begin = block.content.start;
-                let rest = Metadata::read_block_v6(content, |at, metadata| {
+                let rest = EventMetadata::read_block_v6(content, |at, metadata| {
                     self.add_metadata(begin + at as u64, metadata, rows);
                 });
                 if let Some(at) = rest.filter(|_| block.is_whole) {
@@ -224,7 +224,7 @@ impl Outline {
                 while let Some(row) = events.next(content) {
                     let payload = content.get(row.payload.clone()).unwrap_or_default();
                     let offset = block.content.start + row.payload.start as u64;
-                    self.add_metadata(offset, Metadata::read(payload), rows);
+                    self.add_metadata(offset, EventMetadata::read(payload), rows);
                 }
                 if !events.is_at_end() && block.is_whole {
                     let offset = block.content.start + events.position() as u64;
@@ -294,7 +294,7 @@ impl Outline {
         });
     }
 
-    fn add_metadata(&mut self, offset: u64, metadata: Option<Metadata>, rows: &mut MetadataRows<'_>) {
+    fn add_metadata(&mut self, offset: u64, metadata: Option<EventMetadata>, rows: &mut MetadataRows<'_>) {
         let Some(metadata) = metadata else {
             return self.metadata_fault(offset, "the row of metadata is incomplete");
         };
@@ -354,7 +354,7 @@ impl MetadataRows<'_> {
     }
 
     /// Returns the index of a kind of event, or `None` if there are too many.
-    fn find_or_add(&mut self, mut metadata: Metadata, classes: &mut Vec<Metadata>) -> Option<u32> {
+    fn find_or_add(&mut self, mut metadata: EventMetadata, classes: &mut Vec<EventMetadata>) -> Option<u32> {
         // The same event may have several ids.
         metadata.id = 0;
         let hash = self.hasher.hash_one(&metadata);

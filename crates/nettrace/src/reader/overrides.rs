@@ -11,7 +11,7 @@ use super::outline::{Outline, content};
 use super::pending::UNKNOWN_CLASS;
 use super::tables::{LabelTable, ThreadTable};
 use super::walk::{Walker, walk};
-use crate::{Block, BlockKind, Container, EventRow, Metadata};
+use crate::{Block, BlockKind, Container, EventMetadata, EventRow};
 
 /// Labels of a list that replace parts of metadata.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -27,7 +27,7 @@ impl Overrides {
     pub(crate) const NONE: Self = Self { opcode: None, keywords: None, level: None, version: None };
 
     /// Returns the metadata of events that have these labels.
-    pub(super) fn apply(self, metadata: &Metadata) -> Metadata {
+    pub(super) fn apply(self, metadata: &EventMetadata) -> EventMetadata {
         let mut metadata = metadata.clone();
         metadata.opcode = self.opcode.or(metadata.opcode);
         metadata.keywords = self.keywords.unwrap_or(metadata.keywords);

@@ -7,7 +7,7 @@ use ichnos_model::Value;
 
 use super::outline::{EventBlockHeader, Outline, content, release};
 use crate::wire::Wire;
-use crate::{Block, BlockKind, Container, EventRows, Metadata, RowEncoding, Step, Version, known};
+use crate::{Block, BlockKind, Container, EventMetadata, EventRows, FileItem, RowEncoding, Version, known};
 
 /// Number of bytes at the beginning and at the end of a file to search for events about the process: runtimes
 /// write them when they start, and when a session is stopped.
@@ -26,7 +26,7 @@ enum About {
 }
 
 impl About {
-    fn of(metadata: &Metadata) -> Option<Self> {
+    fn of(metadata: &EventMetadata) -> Option<Self> {
         match (&*metadata.provider, metadata.event_id) {
             ("Microsoft-DotNETCore-EventPipe", 1) => Some(Self::Process),
             ("Microsoft-Windows-DotNETRuntime" | "Microsoft-Windows-DotNETRuntimeRundown", 187) => {
@@ -115,9 +115,9 @@ fn blocks_to_look_through(bytes: &Bytes, start: &Container) -> Vec<Block> {
     let mut container = start.clone();
     loop {
         let block = match container.next(bytes, 0, true) {
-            Step::Block(block) if block.kind == BlockKind::Event => block,
-            Step::Block(_) | Step::Fault(_) => continue,
-            Step::More | Step::End => break,
+            FileItem::Block(block) if block.kind == BlockKind::Event => block,
+            FileItem::Block(_) | FileItem::Fault(_) => continue,
+            FileItem::More | FileItem::End => break,
         };
         if block.begin <= LOOKED_THROUGH && first.len() < MOST_BLOCKS {
             first.push(block);

@@ -6,8 +6,8 @@ use super::kinds::Kinds;
 use super::outline::{EventBlockHeader, Outline, content, release};
 use super::tables::ThreadTable;
 use crate::{
-    Block, BlockKind, Container, EventRow, EventRows, PointHead, RowEncoding, SequencePoint, Step, ThreadRow,
-    Version,
+    Block, BlockKind, Container, EventRow, EventRows, FileItem, PointHead, RowEncoding, SequencePoint,
+    ThreadRow, Version,
 };
 
 /// Receiver of a file's blocks and events.
@@ -42,9 +42,9 @@ pub(super) fn walk(bytes: &Bytes, container: &Container, outline: &Outline, walk
     let mut threads = ThreadTable::default();
     loop {
         let block = match container.next(bytes, 0, true) {
-            Step::Block(block) => block,
-            Step::Fault(_) => continue,
-            Step::More | Step::End => return,
+            FileItem::Block(block) => block,
+            FileItem::Fault(_) => continue,
+            FileItem::More | FileItem::End => return,
         };
         release(bytes, &block);
         walker.block(&block);

@@ -7,7 +7,7 @@ use ichnos_model::{
     DataStreamClass, EventRecordClass, FieldClass, FieldKind, Length, Mappings, StringLength, TraceClass,
 };
 
-use super::places::Roots;
+use super::places::RootClasses;
 use crate::metadata::{Dialect, memory};
 
 /// Number of classes (shared ones are counted once for each use), their nesting depth, and the shared ones.
@@ -159,7 +159,7 @@ pub(super) fn roots_of<'c>(
     trace: &'c TraceClass,
     stream: Option<&'c DataStreamClass>,
     event: Option<&'c EventRecordClass>,
-) -> Roots<'c> {
+) -> RootClasses<'c> {
     [
         trace.packet_header.as_deref(),
         stream.and_then(|stream| stream.packet_context.as_deref()),

@@ -6,9 +6,9 @@ use crate::writer::empty_elements::{CountingEncoder, EmptyElements};
 use crate::writer::field_encoder::{FieldEncoder, RoleValues};
 use crate::writer::frame;
 use crate::writer::packets::{OpenPacket, Packets};
-use crate::writer::placed::{Layout, Placed, ends_in_byte, most_bits};
+use crate::writer::placed::{OverwriteLayout, Placed, ends_in_byte, most_bits};
 use crate::writer::stream_rules::StreamRules;
-use ichnos_model::lower::{Loss, LossKind, PacketLosses};
+use ichnos_model::lower::{LossEntry, LossKind, PacketLosses};
 use ichnos_model::{
     BitField, ByteOrder, ClockValue, DataStream, DataStreamClass, Discarded, FieldClass, FieldKind, Packet,
     Role, Scope, Window,
@@ -144,7 +144,7 @@ impl StreamEncoder {
         for (_, role) in sizes.into_iter().filter(|(is_added, _)| *is_added) {
             packets.out.align(8);
             let bits = BitField::new(64, ByteOrder::LittleEndian, 8);
-            placed.push(Placed { role, at: packets.out.at(), layout: Layout::Bits(bits), value: 0 });
+            placed.push(Placed { role, at: packets.out.at(), layout: OverwriteLayout::Bits(bits), value: 0 });
             packets.out.put_field(0, bits);
         }
         if rules.clock.adds_begin {
@@ -155,11 +155,21 @@ impl StreamEncoder {
             let bits = BitField::new(64, ByteOrder::LittleEndian, 8);
             let at = packets.out.at();
             packets.out.put_field(begin, bits);
-            placed.push(Placed { role: Role::Timestamp, at, layout: Layout::Bits(bits), value: begin });
+            placed.push(Placed {
+                role: Role::Timestamp,
+                at,
+                layout: OverwriteLayout::Bits(bits),
+                value: begin,
+            });
             if rules.clock.adds_end {
                 let (at, value) = (packets.out.at(), end.unwrap_or(begin));
                 packets.out.put_field(value, bits);
-                placed.push(Placed { role: Role::PacketEndTimestamp, at, layout: Layout::Bits(bits), value });
+                placed.push(Placed {
+                    role: Role::PacketEndTimestamp,
+                    at,
+                    layout: OverwriteLayout::Bits(bits),
+                    value,
+                });
             }
         }
         let head_bits = packets.out.at();
@@ -239,7 +249,7 @@ impl StreamEncoder {
             for what in changes {
                 let field = "packet.context".to_owned();
                 let loss =
-                    Loss { kind: LossKind::Rounded, class: String::new(), field, what: what.to_owned() };
+                    LossEntry { kind: LossKind::Rounded, class: String::new(), field, what: what.to_owned() };
                 rules.lowered.lose(loss, 1);
             }
         }

@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use super::super::capture::Gap;
 use super::super::outline::{EventBlockHeader, content, release};
-use super::super::pending::{Entry, GAP};
+use super::super::pending::{GAP, PendingEvent};
 use super::{EventCursor, UNKNOWN_THREAD};
 use crate::{
-    Block, BlockKind, EventRow, EventRows, Fault, PointHead, RowEncoding, Rule, SequencePoint, Step,
+    Block, BlockKind, EventRow, EventRows, Fault, FileItem, PointHead, RowEncoding, Rule, SequencePoint,
     ThreadRow, Version,
 };
 
 /// Event block being read.
 #[derive(Debug)]
-pub(super) struct OpenBlock {
+pub(super) struct OpenEventBlock {
     rows: EventRows,
     times: (u64, u64),
     is_whole: bool,
@@ -62,8 +62,8 @@ impl EventCursor {
             let mut container = file.container.clone();
             while container.position() < from {
                 match container.next(&file.bytes, 0, true) {
-                    Step::Block(block) if block.kind != BlockKind::Event => self.note_table(&block, true),
-                    Step::End | Step::More => break,
+                    FileItem::Block(block) if block.kind != BlockKind::Event => self.note_table(&block, true),
+                    FileItem::End | FileItem::More => break,
                     _ => {}
                 }
             }
@@ -180,14 +180,14 @@ impl EventCursor {
             }
             let file = Arc::clone(&self.file);
             match self.container.next(&file.bytes, 0, true) {
-                Step::Block(block) => {
+                FileItem::Block(block) => {
                     self.note_block(&block);
                     if self.pending.has_ready() {
                         return true;
                     }
                 }
-                Step::Fault(fault) => self.faults.push_back(fault),
-                Step::More | Step::End => {
+                FileItem::Fault(fault) => self.faults.push_back(fault),
+                FileItem::More | FileItem::End => {
                     self.is_file_read = true;
                     if !self.pending.is_empty() {
                         self.pending.release(true);
@@ -238,7 +238,7 @@ impl EventCursor {
                 }
                 self.kinds.advance(&file.outline, block.content.start);
                 let rows = EventRows::new(encoding, rows, 0);
-                self.open = Some(OpenBlock { rows, times, is_whole: block.is_whole });
+                self.open = Some(OpenEventBlock { rows, times, is_whole: block.is_whole });
             }
             BlockKind::SequencePoint => {
                 match PointHead::read(content(&file.bytes, block), file.outline.version) {
@@ -303,13 +303,13 @@ impl EventCursor {
             let row = self.threads.place(thread).and_then(|place| self.threads.get(place));
             let thread = row.and_then(|row| row.thread_id).unwrap_or(thread);
             let timestamp = end.unwrap_or(self.latest).max(gap.after);
-            let entry = Entry {
+            let entry = PendingEvent {
                 timestamp,
                 capture_thread: thread,
                 payload: gap.after,
                 length: gap.count.unwrap_or(0),
                 class: GAP,
-                ..Entry::default()
+                ..PendingEvent::default()
             };
             self.pending.push(entry, false);
         }
@@ -362,7 +362,7 @@ impl EventCursor {
     }
 
     #[inline(always)]
-    fn entry_of(&self, row: &EventRow, is_v6: bool, are_numbered: bool) -> Entry {
+    fn entry_of(&self, row: &EventRow, is_v6: bool, are_numbered: bool) -> PendingEvent {
         let thread = |index: u64| match is_v6 {
             true => self.threads.place(index).unwrap_or(index | UNKNOWN_THREAD),
             false => index,
@@ -371,7 +371,7 @@ impl EventCursor {
         if row.label_list != 0 {
             class = self.class_with_labels(class, row.label_list);
         }
-        Entry {
+        PendingEvent {
             timestamp: row.timestamp,
             thread: thread(row.thread),
             capture_thread: if row.capture_thread == row.thread {
