@@ -1,7 +1,10 @@
 //! Events around which `cut --around` keeps the time.
 
-use ichnos::Session;
-use ichnos::model::{Cursor as _, Message};
+use std::io;
+use std::ops::ControlFlow;
+
+use ichnos::model::Message;
+use ichnos::{Pass, PassEnd, PassHandler, Session};
 
 use crate::exit::Failure;
 use crate::interrupt;
@@ -45,27 +48,41 @@ impl<'e> Around<'e> {
         mut selection: Selection,
         report: Report,
     ) -> Result<Option<Windows>, Failure> {
-        /// Number of messages between two checks for interruption.
-        const STRIDE: u32 = 1 << 12;
         let window = selection.prepare(session, report)?;
-        let reader = selection.reader(session, window)?;
-        let mut cursor = reader.cursor();
-        let mut windows = Windows::default();
-        let mut step = 0u32;
-        while cursor.advance() {
-            step = step.wrapping_add(1);
-            if step % STRIDE == 0 && interrupt::is_requested() {
-                return Ok(None);
-            }
-            let Some(Message::Event(event)) = cursor.current() else { continue };
-            if let Some(time) = event.nanoseconds()
-                && selection.wants_event(&event)
-            {
-                windows.add(time.saturating_sub(self.margin), time.saturating_add(self.margin))?;
-            }
+        let mut cursor = selection.reader(session, window)?.cursor();
+        let mut collecting = Collecting { margin: self.margin, windows: Windows::default(), failed: Ok(()) };
+        let summary = Pass::new(selection.selected.clone()).run(&mut cursor, &mut collecting)?;
+        let Collecting { mut windows, failed, .. } = collecting;
+        failed?;
+        if matches!(summary.end, PassEnd::Interrupted) {
+            return Ok(None);
         }
         selection.review(report);
         windows.merge();
         Ok(Some(windows))
+    }
+}
+
+/// Collects the windows around events.
+struct Collecting {
+    margin: i128,
+    windows: Windows,
+    /// There were too many windows.
+    failed: Result<(), Failure>,
+}
+
+impl PassHandler for Collecting {
+    fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
+        if let Message::Event(event) = message
+            && let Some(time) = event.nanoseconds()
+        {
+            self.failed =
+                self.windows.add(time.saturating_sub(self.margin), time.saturating_add(self.margin));
+        }
+        Ok(if self.failed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+    }
+
+    fn is_interrupted(&self) -> bool {
+        interrupt::is_requested()
     }
 }

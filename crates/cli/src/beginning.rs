@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 use ichnos::io::ScanProgress;
 use ichnos::model::{Message, StreamSummary};
-use ichnos::{OpenError, Session};
+use ichnos::{OpenError, Pass, Session};
 
 use crate::args::{Arithmetic, Reading};
 use crate::exit::Failure;
@@ -74,19 +74,15 @@ fn is_enough(session: &Session, selection: &Selection) -> Result<bool, OpenError
     let begun: HashSet<&str> =
         summaries.iter().filter(|summary| files(summary)).map(|summary| &*summary.stream.name).collect();
     let Ok(window) = selection.times.window(session) else { return Ok(false) };
-    let reader = session.reader(window, |stream| selection.wants_file(&stream.name))?;
-    let mut selection = selection.clone();
-    let mut left = selection.limit.unwrap_or_default();
-    if left > 0 {
-        reader.cursor().drain_all(&mut |message| {
-            let is_beyond = match message {
-                Message::Damage(_) => true,
-                Message::StreamEnd(stream) => begun.contains(&*stream.name),
-                _ => interrupt::is_requested(),
-            };
-            left -= u64::from(!is_beyond && matches!(message, Message::Event(_)) && selection.wants(message));
-            if is_beyond || left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
-    }
-    Ok(left == 0)
+    let mut cursor = selection.selected.reader(session, window)?.cursor();
+    let limit = selection.limit.unwrap_or_default();
+    let pass = Pass::new(selection.selected.clone()).limit(limit).strict(true);
+    let until_end = &mut |message: &Message<'_>| {
+        let is_beyond = match message {
+            Message::StreamEnd(stream) => begun.contains(&*stream.name),
+            _ => interrupt::is_requested(),
+        };
+        Ok(if is_beyond { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    };
+    Ok(pass.run(&mut cursor, until_end).is_ok_and(|summary| summary.counts.events >= limit))
 }

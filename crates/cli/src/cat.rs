@@ -1,17 +1,18 @@
 //! `ichnos cat`: prints the events of traces in the order of time.
 
-use ichnos::Session;
 use ichnos::export::Undecoded;
 use ichnos::io::Output;
+use ichnos::{PassEnd, Session};
 
 use crate::args::{Arithmetic, Cat, CatFormat, Global};
 use crate::beginning;
 use crate::columns;
+use crate::damage;
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::interrupt;
 use crate::job::{self, Job};
-use crate::outcome::Ended;
+use crate::outcome;
 use crate::output::Destination;
 use crate::output_path::OutputPath;
 use crate::pass::Follower;
@@ -87,27 +88,27 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
     let mut follower = Follower::new(progress, report);
     reader.render(&job, &job.rendering, &mut output, &mut follower)?;
     let Follower { progress, done, .. } = follower;
-    match done.ended {
-        Ended::Over => {}
-        Ended::Interrupted => {
+    let counts = done.summary.counts;
+    match done.summary.end {
+        PassEnd::Interrupted => {
             let _ = output.discard();
             return Ok(interrupt::exit());
         }
-        Ended::Refused(line) => {
+        PassEnd::Refused(damage) => {
             output.discard()?;
-            return Err(Failure::new(line)
-                .help("without --strict, reading resumes at the next readable packet or record"));
+            return Err(damage::refused(&damage));
         }
+        _ => {}
     }
     output.finish()?;
     let elapsed = progress.finish();
-    if let Some(more) = done.tally.damages.checked_sub(most_damages).filter(|more| *more > 0) {
+    if let Some(more) = counts.damages.checked_sub(most_damages).filter(|more| *more > 0) {
         let more = count(more, "more damaged place");
         report.warning(&format!("{more}; `--max damage=N` lists more"));
     }
-    damaged |= done.tally.damages > 0 || report_undecoded(done.undecoded, report);
+    damaged |= counts.damages > 0 || report_undecoded(done.undecoded, report);
     if args.stats {
-        done.tally.answer(elapsed, report);
+        outcome::answer(&counts, elapsed, report);
         if let Some(checked) = done.checked {
             report.answer(&format!(
                 "{}, {}, checksum {:016x}",
@@ -123,13 +124,13 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
             report.notice(&format!("{}: {quirk}", trace.path()));
         }
     }
-    unmatched::explain(&session, &job.selection, window, done.tally.events, report);
+    unmatched::explain(&session, &job.selection, window, counts.events, report);
     Ok(if session.is_live() && interrupt::exit() != Exit::Interrupted {
         // Ctrl-C ends a live trace normally, unlike other signals.
         interrupt::exit()
     } else if damaged {
         Exit::Damaged
-    } else if done.tally.events == 0 && is_limited {
+    } else if counts.events == 0 && is_limited {
         Exit::Nothing
     } else {
         Exit::Success

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::io;
+use std::ops::ControlFlow;
 
-use ichnos::model::{
-    Damage, DamageKind, FileDiagnostic, FileRole, Message, MessageKind, Severity, StreamCursor,
-};
-use ichnos::{OpenError, Session};
+use ichnos::model::{Damage, DamageKind, FileDiagnostic, FileRole, Message, Severity, StreamCursor};
+use ichnos::{OpenError, Pass, PassHandler, Session};
 use serde_json::Value as Json;
 
 use crate::args::{Arithmetic, Check, FailOn, Global};
@@ -104,6 +104,52 @@ struct Loss {
     packets: u64,
     /// `true` if an unknown number of events was lost.
     is_unknown: bool,
+}
+
+/// Checks the messages of a data stream.
+struct Checking<'c, 'p> {
+    findings: &'c mut Findings,
+    trace: &'c str,
+    lost: Loss,
+    /// `None` if texts are not checked.
+    texts: Option<TextCheck>,
+    progress: &'p mut Progress,
+}
+
+impl PassHandler for Checking<'_, '_> {
+    #[inline]
+    fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
+        match message {
+            Message::Event(event) => {
+                if let Some(texts) = &mut self.texts {
+                    texts.event(event);
+                }
+            }
+            Message::PacketBegin(packet) => {
+                if let Some(texts) = &mut self.texts {
+                    texts.packet(packet);
+                }
+            }
+            Message::DiscardedEvents(discarded) => match discarded.count {
+                Some(count) => self.lost.events = self.lost.events.saturating_add(count),
+                None => self.lost.is_unknown = true,
+            },
+            Message::DiscardedPackets(discarded) => {
+                self.lost.packets = self.lost.packets.saturating_add(discarded.count.unwrap_or(1));
+            }
+            _ => {}
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn damage(&mut self, damage: &Damage) -> bool {
+        self.findings.damage(self.trace, damage);
+        false
+    }
+
+    fn step(&mut self, message: &Message<'_>, events: u32) {
+        self.progress.step(events, || message.nanoseconds());
+    }
 }
 
 impl Loss {
@@ -312,34 +358,19 @@ impl Findings {
         selected: &mut Selected,
         progress: &mut Progress,
     ) {
-        let wants_all = selected.selection.wants_all_events();
-        let mut lost = Loss::default();
-        let mut texts = TextCheck::default();
-        while let Some(head) = cursor.next_head() {
-            progress.step(u32::from(head.kind == MessageKind::Event), || head.nanoseconds());
-            if head.kind == MessageKind::Event {
-                if !wants_all && !cursor.current().is_some_and(|message| selected.wants(&message)) {
-                    continue;
-                }
-                self.events += 1;
-                if !check_texts {
-                    continue;
-                }
-            }
-            match cursor.current() {
-                Some(Message::Event(event)) => texts.event(&event),
-                Some(Message::PacketBegin(packet)) if check_texts => texts.packet(&packet),
-                Some(Message::DiscardedEvents(discarded)) => match discarded.count {
-                    Some(count) => lost.events = lost.events.saturating_add(count),
-                    None => lost.is_unknown = true,
-                },
-                Some(Message::DiscardedPackets(discarded)) => {
-                    lost.packets = lost.packets.saturating_add(discarded.count.unwrap_or(1));
-                }
-                Some(Message::Damage(damage)) => self.damage(trace, damage),
-                _ => {}
-            }
-        }
+        let mut checking = Checking {
+            findings: self,
+            trace,
+            lost: Loss::default(),
+            texts: check_texts.then(TextCheck::default),
+            progress,
+        };
+        let pass = Pass::new(selected.selection.selected.clone());
+        // Neither cursors nor checks fail.
+        let summary = pass.run_stream(cursor, &mut checking).unwrap_or_default();
+        let Checking { lost, texts, .. } = checking;
+        let texts = texts.unwrap_or_default();
+        self.events += summary.counts.events;
         self.texts(trace, name, &texts);
         self.lost.add(lost);
         if let Some(losses) = losses(lost.events, lost.is_unknown, lost.packets) {

@@ -2,15 +2,16 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use ichnos::Session;
-use ichnos::model::{EventCounts, ExcludedClasses, MessageKind, TraceClass, TraceInput, Window};
+use ichnos::model::{DataStream, EventCounts, ExcludedClasses, MessageKind, TraceClass, TraceInput, Window};
 
 use crate::args::Global;
 use crate::progress::Progress;
 use crate::report::Report;
-use crate::selected::{Selected, count_selected};
+use crate::selected::Selected;
 
 /// Returns the traces' classes, reduced to the selected data stream and event record classes. A selection by
 /// time keeps classes with events in that time; a filter keeps classes of which it can select events and,
@@ -42,14 +43,14 @@ pub(crate) fn selected<'s>(
                 continue;
             }
             if has_filter {
-                let by_filter = selected.selection.excluded_by_filter(stream);
+                let by_filter = selected.selection.selected.excluded_by_filter(stream);
                 excluded.entry(stream.class_index).or_default().push(by_filter);
             }
             let occurring = occurring.entry(stream.class_index).or_default();
             let mut counts = EventCounts::default();
             let Some(mut cursor) = cursor else { continue };
             while let Some(head) = match selects_each {
-                true => count_selected(&mut selection, &mut *cursor, AT_ONCE, &mut counts),
+                true => selection.selected.count_events(&mut *cursor, AT_ONCE, &mut counts),
                 false => cursor.count_events(AT_ONCE, &mut counts),
             } {
                 progress.add(head.nanoseconds(), 0);
@@ -88,14 +89,15 @@ const AT_ONCE: u32 = 1 << 14;
 
 /// Reads the traces whose event record classes are only known after reading.
 pub(crate) fn meet(session: &Session, global: &Global, report: Report) {
-    let dynamic: Vec<_> = session.traces().iter().filter(|trace| trace.has_dynamic_classes()).collect();
+    let dynamic = session.traces().iter().filter(|trace| trace.has_dynamic_classes());
+    let dynamic: HashSet<_> = dynamic.map(|trace| std::ptr::from_ref(trace.trace()).addr()).collect();
     if dynamic.is_empty() {
         return;
     }
     let mut progress = Progress::new(global.progress, session, false, report);
-    for mut cursor in dynamic.iter().flat_map(|trace| trace.cursors(Window::default())) {
-        while let Some(head) = cursor.next_head() {
-            progress.step(u32::from(head.kind == MessageKind::Event), || head.nanoseconds());
-        }
-    }
+    let is_dynamic = |stream: &DataStream| dynamic.contains(&Arc::as_ptr(&stream.trace).addr());
+    session.stream_reader(Window::default(), is_dynamic).for_each_head(|_, head| {
+        progress.step(u32::from(head.kind == MessageKind::Event), || head.nanoseconds());
+        ControlFlow::Continue(())
+    });
 }

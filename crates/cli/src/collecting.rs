@@ -3,8 +3,8 @@
 use std::io;
 use std::ops::ControlFlow;
 
-use ichnos::Session;
 use ichnos::model::{Damage, Message, Sink, Window};
+use ichnos::{Pass, PassEnd, PassHandler, Session};
 
 use crate::damage;
 use crate::exit::{Exit, Failure};
@@ -21,17 +21,12 @@ pub(crate) struct Collecting<S> {
     pub(crate) strict: bool,
     /// Number of selected events.
     pub(crate) events: u64,
-    damages: u64,
-    /// Number of events discarded by the tracer.
-    lost: u64,
-    /// Damage that ended the pass.
-    refused: Option<String>,
 }
 
 impl<S: Sink> Collecting<S> {
     /// Creates a reader before anything is read.
     pub(crate) fn new(sink: S, selection: Selection, strict: bool) -> Self {
-        Self { sink, selection, strict, events: 0, damages: 0, lost: 0, refused: None }
+        Self { sink, selection, strict, events: 0 }
     }
 
     /// Reads a window completely; returns `None` if interrupted, else `true` if something is damaged.
@@ -39,77 +34,56 @@ impl<S: Sink> Collecting<S> {
         &mut self,
         session: &Session,
         window: Window,
-        mut progress: Progress,
+        progress: Progress,
         report: Report,
     ) -> Result<Option<bool>, Failure> {
-        self.read(session, window, &mut progress, report)?;
-        progress.finish();
-        if let Some(line) = self.refused.take() {
-            return Err(Failure::new(line)
-                .help("without --strict, reading resumes at the next readable packet or record"));
-        }
-        if interrupt::is_requested() && !session.is_live() {
-            return Ok(None);
-        }
-        if self.lost > 0 {
-            report.note(&format!("the tracer discarded {}", count(self.lost, "event")));
-        }
-        Ok(Some(self.damages > 0))
-    }
-
-    fn read(
-        &mut self,
-        session: &Session,
-        window: Window,
-        progress: &mut Progress,
-        report: Report,
-    ) -> Result<(), Failure> {
-        let reader = self.selection.reader(session, window)?;
-        let mut failed = Ok(());
-        reader.cursor().drain_all(&mut |message| match self.take(message, progress, report) {
-            Ok(flow) => flow,
-            Err(error) => {
-                failed = Err(error);
-                ControlFlow::Break(())
-            }
-        });
-        Ok(failed?)
-    }
-
-    #[inline]
-    fn take(
-        &mut self,
-        message: &Message<'_>,
-        progress: &mut Progress,
-        report: Report,
-    ) -> io::Result<ControlFlow<()>> {
-        if interrupt::is_requested() {
-            return Ok(ControlFlow::Break(()));
-        }
-        if !self.selection.wants(message) {
-            return Ok(ControlFlow::Continue(()));
-        }
-        match message {
-            Message::Event(_) => {
-                self.events += 1;
-                progress.step(1, || message.nanoseconds());
-                return self.sink.message(message);
-            }
-            Message::DiscardedEvents(discarded) => {
-                self.lost = self.lost.saturating_add(discarded.count.unwrap_or_default());
-            }
-            Message::Damage(found) => {
-                let found: &Damage = found;
-                if self.strict {
-                    self.refused = Some(damage::line(found));
-                    return Ok(ControlFlow::Break(()));
-                }
-                self.damages += 1;
-                progress.damage(&damage::line(found), report);
-            }
+        let mut cursor = self.selection.reader(session, window)?.cursor();
+        let pass = Pass::new(self.selection.selected.clone()).strict(self.strict);
+        let pass = if session.is_live() { pass.check_each() } else { pass };
+        let mut events = Events { sink: &mut self.sink, progress, report };
+        let summary = pass.run(&mut cursor, &mut events)?;
+        events.progress.finish();
+        self.events = summary.counts.events;
+        match summary.end {
+            PassEnd::Refused(damage) => return Err(damage::refused(&damage)),
+            PassEnd::Interrupted if !session.is_live() => return Ok(None),
             _ => {}
         }
-        Ok(ControlFlow::Continue(()))
+        let lost = summary.counts.discarded_events;
+        if lost > 0 {
+            report.note(&format!("the tracer discarded {}", count(lost, "event")));
+        }
+        Ok(Some(summary.counts.damages > 0))
+    }
+}
+
+/// Passes events to a sink.
+struct Events<'s, S> {
+    sink: &'s mut S,
+    progress: Progress,
+    report: Report,
+}
+
+impl<S: Sink> PassHandler for Events<'_, S> {
+    #[inline]
+    fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
+        match message {
+            Message::Event(_) => self.sink.message(message),
+            _ => Ok(ControlFlow::Continue(())),
+        }
+    }
+
+    fn damage(&mut self, damage: &Damage) -> bool {
+        self.progress.damage(&damage::line(damage), self.report);
+        false
+    }
+
+    fn step(&mut self, message: &Message<'_>, events: u32) {
+        self.progress.step(events, || message.nanoseconds());
+    }
+
+    fn is_interrupted(&self) -> bool {
+        interrupt::is_requested()
     }
 }
 

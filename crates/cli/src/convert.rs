@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use ichnos::convert::{ConvertError, ConvertOptions, Select, Target};
 use ichnos::io::{CreateError, MessageOrder, TraceWriter, WriteReport};
@@ -143,7 +143,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
         };
         report.note(&format!("--around: {}", count_of(windows.count() as u64, "window")));
         window = filtering::both(window, hull);
-        selection.windows = Some(Arc::new(windows));
+        selection.within(windows);
     }
     if edit.whole_packets {
         check_packets(&session, &selection)?;
@@ -157,7 +157,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
         false => session.reader(read, wants).map_err(|error| input::failure(&error))?,
     };
     selection.intersect(&mut reader)?;
-    selection.exclude(&mut reader);
+    selection.selected.exclude(&mut reader);
     input::report_empty_traces(&session, report);
     let repeated_packets = repeated_packets(&session, wants);
     interrupt::watch_writing(report);

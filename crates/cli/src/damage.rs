@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use ichnos::model::{Damage, DamageKind};
 
+use crate::exit::Failure;
 use crate::limits;
 use crate::report::Report;
 use crate::style::count;
@@ -87,4 +88,9 @@ mod tests {
         damage.skipped = 0;
         assert!(line(&damage).ends_with("size zero"));
     }
+}
+
+/// Returns the error of damage that --strict refuses.
+pub(crate) fn refused(damage: &Damage) -> Failure {
+    Failure::new(line(damage)).help("without --strict, reading resumes at the next readable packet or record")
 }

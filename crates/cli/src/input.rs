@@ -1,5 +1,6 @@
 //! Opens sessions from paths, with helpful errors.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use ichnos::io::{Datagrams, IoError, ScanProgress};
@@ -329,12 +330,13 @@ pub(crate) fn report_empty_traces(session: &Session, report: Report) {
 pub(crate) fn start(session: &Session) -> Option<i128> {
     let begins = session.traces().iter().flat_map(|trace| trace.streams());
     begins.filter_map(|stream| stream.time_range.map(|(begin, _)| begin)).min().or_else(|| {
-        let cursors = session.traces().iter().flat_map(|trace| trace.cursors(Window::default()));
-        cursors
-            .filter_map(|mut cursor| {
-                std::iter::from_fn(|| cursor.next_head()).find_map(|head| head.nanoseconds())
-            })
-            .min()
+        let mut first: Option<i128> = None;
+        session.stream_reader(Window::default(), |_| true).for_each_head(|_, head| {
+            let Some(time) = head.nanoseconds() else { return ControlFlow::Continue(()) };
+            first = Some(first.map_or(time, |first| first.min(time)));
+            ControlFlow::Break(())
+        });
+        first
     })
 }
 

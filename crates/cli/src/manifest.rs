@@ -349,7 +349,7 @@ mod tests {
             ("[[trace]]\npath = 7", "m.toml:2:8: expected a path as text, found integer `7`"),
             ("[[trace]]\npath = 'c'", "m.toml:2:8: there is no file or directory `c`"),
             ("[[trace]]\npath = 'c*'", "m.toml:2:8: no file or directory matches `c*`"),
-            ("[[trace]]\npath = '[*'", "m.toml:2:8: `[*` cannot be used as a pattern: "),
+            ("[[trace]]\npath = '[*'", "m.toml:2:8: invalid pattern `[*`: "),
             (
                 "[[trace]]\npath = 'a'\noffset = -5",
                 "m.toml:3:10: expected a time as text, such as \"-1.5s\", \"+250ms\" or \"+7ns\", found integer `-5`",
@@ -362,15 +362,15 @@ mod tests {
             ("[[trace]]\npath = 'a'\n[trace.clocks]\nmono = 1", "m.toml:4:8: expected a time as text"),
             (
                 "[[trace]]\npath = 'a'\n[[trace]]\npath = './a'",
-                "m.toml:4:8: `./a` is there twice, first in line 2; ",
+                "m.toml:4:8: duplicate path `./a`, first in line 2; ",
             ),
             (
                 "[[trace]]\npath = 'nodes/n2'\n[[trace]]\npath = 'nodes/n*'",
-                "m.toml:4:8: `nodes/n2` is there twice",
+                "m.toml:4:8: duplicate path `nodes/n2`",
             ),
             (
                 "[[trace]]\npath = 'nodes/n2'\n[[trace]]\npath = 'nodes'",
-                "m.toml:2:8: `nodes/n2` lies in `nodes`, which line 4 names",
+                "m.toml:2:8: `nodes/n2` is within `nodes` of line 4",
             ),
         ] {
             let error = read(text).unwrap_err();

@@ -24,12 +24,12 @@ impl Report {
         Self { paint: Paint::stderr(color), quiet, is_terminal: std::io::stderr().is_terminal(), verbose }
     }
 
-    /// The same without warnings, notices and notes.
+    /// Returns the report without warnings, notices and notes.
     pub(crate) fn silenced(self) -> Self {
         Self { quiet: true, verbose: false, ..self }
     }
 
-    /// What reports before the command line is known.
+    /// Returns the report to use before the command line is known.
     pub(crate) fn early() -> Self {
         Self::new(When::Auto, false, false)
     }

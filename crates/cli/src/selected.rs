@@ -1,7 +1,7 @@
 //! The selection applied to each trace, if traces are read one by one.
 
 use ichnos::Session;
-use ichnos::model::{BoxedCursor, EventCounts, Head, Message, MessageKind, StreamCursor, TraceInput, Window};
+use ichnos::model::{BoxedCursor, EventCounts, Head, StreamCursor, TraceInput, Window};
 
 use crate::exit::Failure;
 use crate::report::Report;
@@ -46,34 +46,6 @@ impl Selected {
         most: u32,
         counts: &mut EventCounts,
     ) -> Option<Head> {
-        count_selected(&mut self.selection, cursor, most, counts)
+        self.selection.selected.count_events(cursor, most, counts)
     }
-
-    /// Returns `true` if an event or a message about the trace is selected.
-    pub(crate) fn wants(&mut self, message: &Message<'_>) -> bool {
-        self.selection.wants(message)
-    }
-}
-
-/// Advances and counts the events of a selection, at most `most`, up to the first message that is not an
-/// event.
-pub(crate) fn count_selected(
-    selection: &mut Selection,
-    cursor: &mut dyn StreamCursor,
-    most: u32,
-    counts: &mut EventCounts,
-) -> Option<Head> {
-    if selection.wants_all_events() {
-        return cursor.count_events(most, counts);
-    }
-    for _ in 0..most {
-        let head = cursor.next_head()?;
-        if head.kind != MessageKind::Event {
-            break;
-        }
-        if cursor.current().is_some_and(|message| selection.wants(&message)) {
-            counts.add(head.class_index(), head.nanoseconds());
-        }
-    }
-    cursor.head()
 }

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
+use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ichnos::convert::{ConvertError, ConvertOptions, Select, SplitBy as By, SplitTargets, Target};
 use ichnos::io::{CreateError, FileNames, ListWritten, OutputDirectory, TraceWriter, WriteReport};
 use ichnos::model::{Damage, DataStream, Event, FieldRef, FieldValue, Message, Window};
-use ichnos::{Reader, Session};
+use ichnos::{Pass, PassHandler, Reader, Session};
 
 use crate::args::{Arithmetic, Global, Split, SplitBy};
 use crate::damage::Damages;
@@ -258,6 +259,22 @@ struct Splitter<'a> {
     most_damages: u64,
 }
 
+/// Passes selected events to a function, until it returns `false`.
+struct EachEvent<F>(F);
+
+impl<F: FnMut(&Event<'_>) -> bool> PassHandler for EachEvent<F> {
+    fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
+        Ok(match message {
+            Message::Event(event) if !(self.0)(event) => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        })
+    }
+
+    fn is_interrupted(&self) -> bool {
+        interrupt::is_requested()
+    }
+}
+
 impl Splitter<'_> {
     fn damages(&self) -> MutexGuard<'_, Damages> {
         self.damages.lock().unwrap_or_else(PoisonError::into_inner)
@@ -272,23 +289,9 @@ impl Splitter<'_> {
     }
 
     /// Passes all selected events to a function, until it returns `false`.
-    fn for_each_event(
-        &self,
-        streams: Streams,
-        mut take: impl FnMut(&Event<'_>) -> bool,
-    ) -> Result<(), Failure> {
-        let mut selection = self.selection.clone();
-        self.reader(streams)?.cursor().drain_all(&mut |message| {
-            let goes_on = match message {
-                Message::Event(event) if selection.wants_event(event) => take(event),
-                _ => true,
-            };
-            if goes_on && !interrupt::is_requested() {
-                ControlFlow::Continue(())
-            } else {
-                ControlFlow::Break(())
-            }
-        });
+    fn for_each_event(&self, streams: Streams, take: impl FnMut(&Event<'_>) -> bool) -> Result<(), Failure> {
+        let mut cursor = self.reader(streams)?.cursor();
+        Pass::new(self.selection.selected.clone()).run(&mut cursor, &mut EachEvent(take))?;
         Ok(())
     }
 
@@ -420,7 +423,7 @@ impl Splitter<'_> {
                 let wants = |stream: &DataStream| self.selection.wants_file(&stream.name);
                 let mut reader = self.session.stream_reader(self.window, wants);
                 self.selection.intersect(&mut reader).map_err(Problem::Failure)?;
-                self.selection.exclude(&mut reader);
+                self.selection.selected.exclude(&mut reader);
                 reader
             }
             _ => self.reader(Streams::All).map_err(Problem::Failure)?,

@@ -9,15 +9,15 @@ mod table;
 
 use ichnos::export::{GroupBy, PairOptions, StatsOptions};
 use ichnos::model::ClockOrigin;
+use ichnos::{PassCounts, PassEnd};
 
 use crate::args::{Arithmetic, Global, SortBy, Stats};
 use crate::exit::{Exit, Failure};
-use crate::outcome::Ended;
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::selection::{Patterns, Selection};
 use crate::style::{Paint, count, safe};
-use crate::{collecting, field_names, input, interrupt, output, scan, unmatched};
+use crate::{collecting, damage, field_names, input, interrupt, output, scan, unmatched};
 use job::{Follower, StatsJob};
 use rows::Found;
 use table::Times;
@@ -54,16 +54,14 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
         &mut std::io::sink(),
         &mut follower,
     )?;
-    let Follower { progress, stats, pairs, known_fields, events, damages, ended, .. } = follower;
+    let Follower { progress, stats, pairs, known_fields, summary, .. } = follower;
     progress.finish();
-    match ended {
-        Ended::Over => {}
-        Ended::Interrupted => return Ok(interrupt::exit()),
-        Ended::Refused(line) => {
-            return Err(Failure::new(line)
-                .help("without --strict, reading resumes at the next readable packet or record"));
-        }
+    match summary.end {
+        PassEnd::Interrupted => return Ok(interrupt::exit()),
+        PassEnd::Refused(damage) => return Err(damage::refused(&damage)),
+        _ => {}
     }
+    let PassCounts { events, damages, .. } = summary.counts;
     damaged |= damages > 0;
     if let Some(more) = damages.checked_sub(limits.report.damage).filter(|more| *more > 0) {
         let more = count(more, "more damaged place");
@@ -193,7 +191,7 @@ fn warn_of_names(
 ) -> Result<(), Failure> {
     for name in args.pair.iter().flatten() {
         let mut named = selection.clone();
-        named.events = Patterns::new(std::slice::from_ref(name), "--pair")?;
+        named.select_events(Patterns::new(std::slice::from_ref(name), "--pair")?);
         unmatched::explain_events(session, &named, "--pair", report);
     }
     Ok(())

@@ -1,10 +1,11 @@
 //! Finds the last events.
 
+use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use ichnos::model::{Checkpoint, DataStream, Message};
-use ichnos::{Merged, Reader};
+use ichnos::{Merged, Pass, PassEnd, PassHandler, Reader};
 
 use crate::interrupt;
 use crate::progress::Progress;
@@ -91,20 +92,26 @@ impl Counting<'_> {
 
     /// Counts the selected events up to the end or the pause.
     fn count(&mut self, cursor: &mut Merged) -> Option<u64> {
-        const STRIDE: u32 = 256;
-        let (mut events, mut left) = (0, STRIDE);
-        let mut is_interrupted = false;
-        let (selection, progress) = (&mut self.selection, &mut *self.progress);
-        cursor.drain_all(&mut |message| {
-            events += u64::from(matches!(message, Message::Event(_)) && selection.wants(message));
-            left -= 1;
-            if left == 0 {
-                left = STRIDE;
-                progress.step(0, || message.nanoseconds());
-                is_interrupted = interrupt::is_requested();
-            }
-            if is_interrupted { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
-        (!is_interrupted).then_some(events)
+        let pass = Pass::new(self.selection.selected.clone());
+        // A cursor does not fail, nor does counting.
+        let summary = pass.run(cursor, &mut Steps(self.progress)).unwrap_or_default();
+        (!matches!(summary.end, PassEnd::Interrupted)).then_some(summary.counts.events)
+    }
+}
+
+/// Shows the progress of counting.
+struct Steps<'p>(&'p mut Progress);
+
+impl PassHandler for Steps<'_> {
+    fn message(&mut self, _: &Message<'_>) -> io::Result<ControlFlow<()>> {
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn step(&mut self, message: &Message<'_>, _: u32) {
+        self.0.step(0, || message.nanoseconds());
+    }
+
+    fn is_interrupted(&self) -> bool {
+        interrupt::is_requested()
     }
 }

@@ -49,7 +49,7 @@ impl Found {
         !self.damaged && self.tasks.left_out() == 0 && self.tasks.too_long() == 0 && !self.tasks.is_empty()
     }
 
-    /// How a verb ends that has shown something of them.
+    /// Returns the exit code of a verb that has shown tasks.
     fn exit(&self) -> Exit {
         collecting::exit(self.damaged, self.tasks.is_empty())
     }
@@ -76,8 +76,8 @@ fn read(
     read_session(args, &session, with_events, global, report)
 }
 
-/// Reads tasks by the index of a directory that was collected; None if that is not possible, or something is to be
-/// reported: then all is read, which names its place.
+/// Reads tasks by the index of a collected directory; returns `None` if that is impossible, or if there is something to
+/// report: then everything is read, which names its place.
 fn read_indexed(
     args: &TaskReading,
     ids: &[&str],

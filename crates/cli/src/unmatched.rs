@@ -1,11 +1,12 @@
 //! Explains empty selections: options that matched nothing, and alternatives.
 
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use globset::{Glob, GlobMatcher};
 use ichnos::Session;
-use ichnos::model::{ClockOrigin, StreamSummary, Window};
+use ichnos::model::{ClockOrigin, DataStream, StreamSummary, Window};
 
 use crate::interrupt;
 use crate::nearest::{alternatives, list, nearest};
@@ -199,30 +200,25 @@ fn times(session: &Session, selection: &Selection) -> Option<(i128, i128)> {
     let mut add = |begin: i128, end: i128| {
         range = Some(range.map_or((begin, end), |range| (range.0.min(begin), range.1.max(end))));
     };
-    for trace in session.traces() {
-        let is_selected = |summary: &StreamSummary| selection.wants_file(&summary.stream.name);
-        let streams = trace.streams();
-        let (timed, untimed): (Vec<_>, Vec<_>) = streams
-            .iter()
-            .enumerate()
-            .filter(|(_, summary)| is_selected(summary))
-            .partition(|(_, summary)| summary.time_range.is_some());
-        timed.iter().filter_map(|(_, summary)| summary.time_range).for_each(|(begin, end)| add(begin, end));
-        if untimed.is_empty() {
-            continue;
+    let mut untimed: HashSet<u32> = HashSet::new();
+    let streams = session.traces().iter().flat_map(|trace| trace.streams());
+    for summary in streams.filter(|summary| selection.wants_file(&summary.stream.name)) {
+        match summary.time_range {
+            Some((begin, end)) => add(begin, end),
+            None => drop(untimed.insert(summary.stream.key)),
         }
-        let untimed: HashSet<usize> = untimed.iter().map(|(index, _)| *index).collect();
-        let cursors = trace.cursors(Window::default()).into_iter().enumerate();
-        for (_, mut cursor) in cursors.filter(|(index, _)| untimed.contains(index)) {
-            while let Some(head) = cursor.next_head() {
-                if let Some(time) = head.nanoseconds() {
-                    add(time, time);
-                }
-                if interrupt::is_requested() {
-                    return None;
-                }
-            }
+    }
+    let mut is_interrupted = false;
+    let is_untimed = |stream: &DataStream| untimed.contains(&stream.key);
+    session.stream_reader(Window::default(), is_untimed).for_each_head(|_, head| {
+        if let Some(time) = head.nanoseconds() {
+            add(time, time);
         }
+        is_interrupted |= interrupt::is_requested();
+        if is_interrupted { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    if is_interrupted {
+        return None;
     }
     range
 }

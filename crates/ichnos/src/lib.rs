@@ -33,8 +33,10 @@ mod format;
 pub mod index;
 mod known_file;
 mod open_options;
+mod pass;
 mod reader;
 pub mod render;
+mod selection;
 mod session;
 mod verify;
 
@@ -54,7 +56,9 @@ pub use ichnos_model as model;
 #[cfg(feature = "xtrace")]
 pub use ichnos_xtrace as xtrace;
 pub use open_options::{ClockOffset, OpenOptions};
+pub use pass::{Pass, PassCounts, PassEnd, PassHandler, PassSummary};
 pub use reader::{IntersectionError, Merged, Reader};
+pub use selection::Selection;
 pub use session::{NoTrace, OpenError, OutputKind, Session, UncorrelatedClocks, listen, open, open_reader};
 
 /// Common imports.

@@ -1,5 +1,6 @@
 //! Reads a session as a whole, or selected parts of it.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use ichnos_flow::{DamageCursor, Merge};
@@ -151,6 +152,21 @@ impl Reader<'_> {
         let of_traces = self.wanted().map(|(trace, wanted, _)| (trace.data_streams(), wanted));
         let streams = of_traces.flat_map(|(streams, wanted)| streams.into_iter().zip(wanted));
         streams.filter(|(_, is_wanted)| **is_wanted).map(|(stream, _)| stream).collect()
+    }
+
+    /// Passes the heads of all messages to `take`, data stream by data stream. [`ControlFlow::Break`] ends the data
+    /// stream.
+    pub fn for_each_head(&self, mut take: impl FnMut(&DataStream, Head) -> ControlFlow<()>) {
+        for (trace, wanted, window) in self.wanted().filter(|(_, wanted, _)| wanted.contains(&true)) {
+            let streams = trace.data_streams().into_iter().zip(trace.cursors(window)).zip(wanted);
+            for ((stream, mut cursor), _) in streams.filter(|(_, is_wanted)| **is_wanted) {
+                while let Some(head) = cursor.next_head() {
+                    if take(&stream, head).is_break() {
+                        break;
+                    }
+                }
+            }
+        }
     }
 
     /// Returns all messages, merged by time.

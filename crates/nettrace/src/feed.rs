@@ -20,7 +20,7 @@ use crate::{
 /// ```
 /// use ichnos_nettrace::{Feed, FeedItem};
 ///
-/// The beginning of a file of version 6: its header, and an empty block of events.
+/// // The beginning of a file of version 6: its header, and an empty block of events.
 /// let file = b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0\
 ///     \x14\0\0\x02\x14\0\x01\0\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\0\0\0\0";
 /// let mut feed = Feed::new();

@@ -4,7 +4,7 @@
 //!
 //! There are three entry points:
 //! - [`Nettrace`] is the format for a registry of formats, and [`NettraceFile`] reads a file as a trace of the
-//! model;
+//!   model;
 //! - [`Feed`] parses bytes that arrive in pieces, without a file;
 //! - [`known`] has the names and fields of events that are not described in files.
 //!

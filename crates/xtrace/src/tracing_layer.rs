@@ -17,16 +17,16 @@ use crate::propagation::{Context, EnteredStack, Event, Reporting, SharedContext,
 /// Reports spans and events of `tracing`, as a layer of `tracing-subscriber`.
 ///
 /// - A span is an operation at its beginning and another one at its end. Everything in between is a branch: it
-/// follows the beginning, while the next operation of the parent span follows both the beginning and the end.
+///   follows the beginning, while the next operation of the parent span follows both the beginning and the end.
 /// - An event is an operation of its span or, without one, of the current context.
 /// - While a span is entered, its context is the [current one](SharedContext::current) of the thread, so that
-/// clients send its metadata.
+///   clients send its metadata.
 /// - A span without a parent continues the current context, or begins a task.
 /// - Spans and events are reported with the importance of their level: ERROR, WARN (warning), INFO, DEBUG and
-/// TRACE (both debug). Tasks that begin here have the threshold of the [tracer](Tracer::with_threshold), which
-/// is INFO by default, or [their own](Self::with_threshold).
+///   TRACE (both debug). Tasks that begin here have the threshold of the [tracer](Tracer::with_threshold), which
+///   is INFO by default, or [their own](Self::with_threshold).
 /// - Logs of a reporter are not reported. Neither are logs during an operation on [a
-/// context](SharedContext::with) that they belong to or follow: no other thread can use that context then.
+///   context](SharedContext::with) that they belong to or follow: no other thread can use that context then.
 ///
 /// ```
 /// use ichnos_xtrace::propagation::{Collected, Tracer};

@@ -48,7 +48,7 @@ pub(crate) struct Cat {
     /// Stop after N events
     #[arg(short = 'n', long, value_name = "N", help_heading = "Selection")]
     pub(crate) limit: Option<u64>,
-    /// Print only the last N selected events
+    /// Only the last N selected events
     ///
     /// Reads backwards from the end if the trace can be divided, otherwise all of it, twice. Losses and damage are
     /// reported from there on.
@@ -94,9 +94,9 @@ pub(crate) struct Cat {
     )]
     pub(crate) names: Vec<NameScope>,
 
-    /// Properties to print, comma-separated: compact, with-data=no, see --help
+    /// Properties to print: compact, with-data=no, see --help
     ///
-    /// The parameters of babeltrace2's sink.text.details: compact, with-data, with-metadata, with-stream-class-name, with-stream-name, with-time,
+    /// Comma-separated. The parameters of babeltrace2's sink.text.details: compact, with-data, with-metadata, with-stream-class-name, with-stream-name, with-time,
     /// with-trace-name, with-uid or with-uuid.
     #[arg(long, value_name = "NAME=YES|NO", value_delimiter = ',', value_parser = detail,
           help_heading = "Format details")]

@@ -3,14 +3,13 @@
 use std::io;
 use std::ops::ControlFlow;
 
-use ichnos::Merged;
 use ichnos::export::{Null, PairOptions, PairReader, Pairs, Stats, StatsCollector, StatsOptions};
-use ichnos::model::Message;
+use ichnos::model::{Damage, Message};
 use ichnos::render::{ChunkTarget, NotesOf, RenderJob, RenderObserver, RenderOptions, WriterOf};
+use ichnos::{Merged, Pass, PassEnd, PassHandler, PassSummary};
 
 use crate::damage;
 use crate::interrupt;
-use crate::outcome::Ended;
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::selection::Selection;
@@ -49,13 +48,8 @@ pub(super) enum Note {
 pub(super) struct Counted {
     stats: Stats,
     known_fields: Vec<String>,
-    events: u64,
-    damages: u64,
-    ended: Ended,
+    summary: PassSummary,
 }
-
-/// Number of events between two periodic checks.
-const STRIDE: u32 = 256;
 
 impl RenderJob for StatsJob {
     // Nothing is written.
@@ -69,60 +63,39 @@ impl RenderJob for StatsJob {
     }
 
     fn run(&self, cursor: &mut Merged, target: &mut ChunkTarget<'_, Self>) -> io::Result<Counted> {
-        let mut pass = Pass {
+        let mut counting = Counting {
             job: self,
-            selection: self.selection.clone(),
             stats: StatsCollector::new(&self.options),
             pairs: self.pairs.as_ref().map(PairReader::new),
             target,
-            left: STRIDE,
-            events: 0,
-            damages: 0,
-            ended: Ended::Over,
         };
-        cursor.drain_all(&mut |message| pass.take(message));
-        let Pass { stats, pairs, target, events, damages, ended, .. } = pass;
+        let pass = Pass::new(self.selection.selected.clone()).strict(self.strict);
+        let summary = pass.run(cursor, &mut counting)?;
+        let Counting { stats, pairs, target, .. } = counting;
         let mut known_fields = Vec::new();
         if let Some(mut pairs) = pairs {
             known_fields.extend(pairs.known_fields().map(str::to_owned));
             target.note(Note::Records(pairs.take_records()));
         }
-        Ok(Counted { stats: stats.finish(), known_fields, events, damages, ended })
+        Ok(Counted { stats: stats.finish(), known_fields, summary })
     }
 }
 
-/// A pass over a chunk.
-struct Pass<'p, 't> {
+/// Counts the messages of a chunk.
+struct Counting<'p, 't> {
     job: &'p StatsJob,
-    selection: Selection,
     stats: StatsCollector<'p>,
     pairs: Option<PairReader<'p>>,
     target: &'p mut ChunkTarget<'t, StatsJob>,
-    /// Number of events until the next periodic check.
-    left: u32,
-    events: u64,
-    damages: u64,
-    ended: Ended,
 }
 
-impl Pass<'_, '_> {
+impl PassHandler for Counting<'_, '_> {
     #[inline]
-    fn take(&mut self, message: &Message<'_>) -> ControlFlow<()> {
-        let is_event = matches!(message, Message::Event(_));
-        if !is_event || self.left == 0 {
-            self.look(message)?;
-        }
-        if !self.selection.wants(message) {
-            return ControlFlow::Continue(());
-        }
-        if is_event {
-            self.left -= 1;
-            self.events += 1;
-        }
+    fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
         match &mut self.pairs {
             None => self.stats.message(message),
             Some(pairs) => {
-                if !is_event {
+                if !matches!(message, Message::Event(_)) {
                     self.stats.message(message);
                 }
                 if pairs.message(message) {
@@ -130,30 +103,21 @@ impl Pass<'_, '_> {
                 }
             }
         }
-        ControlFlow::Continue(())
+        Ok(ControlFlow::Continue(()))
     }
 
-    /// Performs the periodic checks.
-    #[inline(never)]
-    fn look(&mut self, message: &Message<'_>) -> ControlFlow<()> {
-        self.target.step(message, STRIDE - self.left);
-        self.left = STRIDE;
+    fn damage(&mut self, damage: &Damage) -> bool {
+        self.target.note(Note::Damage(damage::line(damage)));
+        true
+    }
+
+    fn step(&mut self, message: &Message<'_>, events: u32) {
+        self.target.step(message, events);
+    }
+
+    fn is_interrupted(&self) -> bool {
         // Live input has no other end.
-        if interrupt::is_requested() && !self.job.is_live {
-            self.ended = Ended::Interrupted;
-            return ControlFlow::Break(());
-        }
-        if let Message::Damage(found) = message
-            && self.selection.wants(message)
-        {
-            if self.job.strict {
-                self.ended = Ended::Refused(damage::line(found));
-                return ControlFlow::Break(());
-            }
-            self.damages += 1;
-            self.target.note(Note::Damage(damage::line(found)));
-        }
-        ControlFlow::Continue(())
+        interrupt::is_requested() && !self.job.is_live
     }
 }
 
@@ -164,9 +128,7 @@ pub(super) struct Follower {
     pub(super) stats: Stats,
     pub(super) pairs: Option<Pairs>,
     pub(super) known_fields: Vec<String>,
-    pub(super) events: u64,
-    pub(super) damages: u64,
-    pub(super) ended: Ended,
+    pub(super) summary: PassSummary,
 }
 
 impl Follower {
@@ -177,9 +139,7 @@ impl Follower {
             stats: Stats::new(&job.options),
             pairs: job.pairs.as_ref().map(Pairs::new),
             known_fields: Vec::new(),
-            events: 0,
-            damages: 0,
-            ended: Ended::Over,
+            summary: PassSummary::default(),
         }
     }
 }
@@ -202,7 +162,7 @@ impl RenderObserver<StatsJob> for Follower {
 
     fn end_chunk(&mut self, counted: Counted, until: Option<i128>, was_stepped: bool) -> bool {
         if !was_stepped {
-            self.progress.add(until, counted.events);
+            self.progress.add(until, counted.summary.counts.events);
         }
         self.stats.merge(counted.stats);
         for name in counted.known_fields {
@@ -210,10 +170,9 @@ impl RenderObserver<StatsJob> for Follower {
                 self.known_fields.push(name);
             }
         }
-        self.events += counted.events;
-        self.damages += counted.damages;
-        self.ended = counted.ended;
-        matches!(self.ended, Ended::Over)
+        self.summary.counts += counted.summary.counts;
+        self.summary.end = counted.summary.end;
+        matches!(self.summary.end, PassEnd::Over)
     }
 
     fn without_threads(&mut self, error: io::Error) {

@@ -15,8 +15,8 @@ use crate::input;
 use crate::report::Report;
 use crate::scan;
 
-/// Opens the reports of the tasks that identifiers stand for, and those that name one of the tasks or operations. None if
-/// that needs all that is there: other input than such a directory, a selection of events, or the latest task.
+/// Opens the reports of the tasks with these identifiers, and reports that name one of the tasks or operations. Returns
+/// `None` if everything has to be read: for other input, a selection of events, or the latest task.
 pub(super) fn open(
     args: &TaskReading,
     ids: &[&str],
@@ -27,7 +27,7 @@ pub(super) fn open(
     let Some(directory) = directory(args).filter(|_| !ids.is_empty() && !ids.contains(&"latest")) else {
         return Ok(None);
     };
-    // Whatever is wrong with the index, the segments can be read.
+    // Even if the index is damaged, the segments can be read.
     let Ok(Some(text)) = reports(directory, ids, operations, !args.no_search) else { return Ok(None) };
     let name = directory.to_string_lossy();
     let progress = scan::progress(progress, report);
@@ -49,7 +49,7 @@ fn directory(args: &TaskReading) -> Option<&Path> {
     (is_whole && !has_window && !selects && path.is_dir()).then_some(path)
 }
 
-/// The reports of the tasks and with the operations, one after the other. None if one of the tasks is not there.
+/// Returns the reports of the tasks and with the operations, one after the other; `None` if a task is missing.
 /// `searches`: also reports that name one of the tasks, which can be events of it.
 fn reports(
     directory: &Path,

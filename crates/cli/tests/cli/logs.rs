@@ -110,7 +110,7 @@ fn a_log_and_another_trace_on_one_time_line() {
     let (count, first, time) = all(&["--offset", "*.log=2026-11-21 09:21:59.7"]);
     assert_eq!((count, time), (188, 1_795_252_932_045_678_901));
     assert!(first > 0);
-    run(&["--offset", "other=1"]).expect(2, &["none of the paths is `other`"]);
+    run(&["--offset", "other=1"]).expect(2, &["no path matches `other`"]);
 }
 
 #[test]

@@ -93,7 +93,7 @@ fn of_formats_of_traces() {
     for verb in ["info", "cat", "check", "schema"] {
         let option = ["-O", "fuchsia-log.clock=boot"];
         let parts =
-            ["`-O fuchsia-log.clock=boot` applies to traces of the format `fuchsia-log`", "is of `ctf`"];
+            ["`-O fuchsia-log.clock=boot` applies to traces of the format `fuchsia-log`", "are of `ctf`"];
         run(verb, &[ctf], &option).expect(2, &parts);
         run(verb, &[logs], &option).expect(0, &[]);
         run(verb, &[logs], &["--dialect", "spec2"])

@@ -562,6 +562,17 @@ fn traits_say_how_to_implement_them() {
     assert!(traits > 5, "traits are not found");
 }
 
+/// Loops over messages are passes of the library, which all select, count and end alike.
+#[test]
+fn the_command_has_no_loop_over_messages() {
+    for (path, lines) in sources("cli") {
+        for (number, line) in lines {
+            let is_loop = ["drain_all", "next_head()", "advance()"].iter().any(|call| line.contains(call));
+            assert!(!is_loop, "{}:{number}: {line}", path.display());
+        }
+    }
+}
+
 /// Texts of libraries are about their interface, not about options of the command.
 #[test]
 fn libraries_do_not_speak_of_options_of_the_command() {

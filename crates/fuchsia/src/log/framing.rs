@@ -49,9 +49,9 @@ impl core::error::Error for Damage {}
 /// Results do not depend on how the input is cut into pieces, nor on the alignment of messages: after damage,
 /// one may begin at any byte. A candidate is judged together with the bytes after it:
 /// - A readable candidate is a message if another message, or the end of the input, follows. If the next
-/// message begins within it, part of it is missing and was replaced by that message.
+///   message begins within it, part of it is missing and was replaced by that message.
 /// - An unreadable candidate ends at its own size if a message, or the end of the input, is there; otherwise
-/// at the next message.
+///   at the next message.
 ///
 /// So a message is only certain when the next 8 bytes (12 in [`Framing::Datagrams`]), or the end, are known.
 ///

@@ -12,9 +12,9 @@
 //! # Framing
 //! Sockets keep datagrams apart, files do not. So there are two kinds of files:
 //! - consecutive [records](Framing::Records) (or [extended ones](Framing::ExtendedRecords)), which contain
-//! their sizes;
+//!   their sizes;
 //! - [datagrams](Framing::Datagrams) of any kind, legacy packets among them, each after its length in bytes:
-//! 32 bits, little-endian. There is no padding and nothing else in the file.
+//!   32 bits, little-endian. There is no padding and nothing else in the file.
 //!
 //! [`Framing::recognise`] recognises a file by its content.
 //!

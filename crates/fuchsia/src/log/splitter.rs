@@ -27,7 +27,7 @@ use super::message::Message;
 ///         count += 1;
 ///     }
 /// }
-/// Only the end shows that the last record is complete.
+/// // Only the end shows that the last record is complete.
 /// splitter.finish();
 /// assert!(splitter.next_message().is_some_and(|message| message.is_ok()));
 /// assert!(splitter.next_message().is_none());

@@ -17,7 +17,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let directory = tempfile::tempdir()?;
 //! # let path = directory.path().join("app.log");
-//! 10 MB, and three older files.
+//! // 10 MB, and three older files.
 //! let file = RotatingFile::open(&path, 10_000_000, 3)?;
 //! let logger = Logger::new(file, LoggerOptions::default());
 //! log::set_boxed_logger(Box::new(logger.clone()))?;

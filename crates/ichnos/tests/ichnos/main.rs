@@ -21,6 +21,8 @@ mod jsonl;
 #[cfg(all(feature = "ctf", unix))]
 mod killed;
 #[cfg(feature = "ctf")]
+mod pass;
+#[cfg(feature = "ctf")]
 mod render;
 #[cfg(feature = "ctf")]
 mod text_output;

@@ -38,7 +38,7 @@ content_size; }; event.header := struct { integer { size = 8; align = 8; } id; t
 event { name = even; id = 0; }; event { name = odd; id = 1; };";
 
 /// Makes two data streams of packets with three events each.
-fn trace() -> tempfile::TempDir {
+pub(crate) fn trace() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("metadata"), METADATA).unwrap();
     for stream in 0..2u64 {

@@ -6,8 +6,8 @@
 //! - `keyword MASK NAME`
 //! - `values NAME VALUE=NAME…`, `flags NAME MASK=NAME…`: names of values or bits.
 //! - `template NAME FIELD…`: fields, each `NAME:TYPE`, followed by `x` for hexadecimal, by `[COUNT]` for an array
-//! with the length in the field COUNT, and by `=MAP` for names of values. `NAME[COUNT]{ FIELD… }` is an array of
-//! structures.
+//!   with the length in the field COUNT, and by `=MAP` for names of values. `NAME[COUNT]{ FIELD… }` is an array of
+//!   structures.
 //! - `event ID VERSION NAME LEVEL KEYWORDS TASK OPCODE OPCODE-NAME TEMPLATE`, with `-` for missing ones.
 //!
 //! The parsed table is not kept: each look-up reads the lines of one provider, which takes some 10 µs, once for

@@ -450,7 +450,7 @@ fn labels() {
     assert_eq!(pairs(&read.context("labels")[3]), [("last".to_owned(), String::new())]);
     assert_eq!(read.damage.len(), 1, "{:?}", read.damage);
     assert!(
-        read.damage[0]["message"].as_str().unwrap().contains("list of labels, found 5"),
+        read.damage[0]["message"].as_str().unwrap().contains("list of labels, found the unknown index 5"),
         "{:?}",
         read.damage
     );
@@ -570,7 +570,11 @@ fn threads() {
     assert_eq!(read.context("process")[3], 1_u64 << 40);
     assert_eq!(read.context("thread_name")[3], "main \u{e4}");
     assert_eq!(read.damage.len(), 1);
-    assert!(read.damage[0]["message"].as_str().unwrap().contains("thread, found 4"), "{:?}", read.damage);
+    assert!(
+        read.damage[0]["message"].as_str().unwrap().contains("thread, found the unknown index 4"),
+        "{:?}",
+        read.damage
+    );
 }
 
 /// Removed threads: what they lost shows, and their indexes are free.

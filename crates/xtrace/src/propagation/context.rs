@@ -101,8 +101,8 @@ impl Context {
         &self.metadata
     }
 
-    /// Sets how important events must be to be reported, here and wherever the metadata come from now on. Contexts that
-    /// were forked or sent before keep their threshold. [`Severity::UNSET`] removes it; [`Severity::ALL`], and any other
+    /// Sets the minimum importance of reported events, here and in all programs that receive the metadata from now on.
+    /// Contexts that were forked or sent before keep their threshold. [`Severity::UNSET`] removes it; [`Severity::ALL`], and any other
     /// number above [`Severity::DEBUG`] but [`Severity::NONE`], is sent as [`Severity::DEBUG`], which reports all levels,
     /// too.
     ///

@@ -98,7 +98,7 @@ pub trait InContext: Future + Sized {
     ///
     /// let collected = Collected::default();
     /// let _entered = Context::start().enter();
-    /// For instance `tokio::spawn`.
+    /// // For instance `tokio::spawn`.
     /// let task = spawn(work(Tracer::new(collected.clone())).in_forked_context());
     /// # task.join().unwrap();
     /// # assert_eq!(collected.take().len(), 1);

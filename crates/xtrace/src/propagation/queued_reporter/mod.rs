@@ -1,4 +1,4 @@
-//! A reporter with a queue: what reports never waits, and what is lost is counted.
+//! Reporter with a queue: reporting never waits, and lost reports are counted.
 
 mod asking;
 mod connection;
@@ -112,19 +112,19 @@ impl QueueOptions {
 /// Sends reports through a connection in a separate thread: reporting never waits for the collector.
 ///
 /// - `report` adds a report to a queue. If the queue is full, it fails at once, the report is counted as
-/// dropped, and its event did not happen: no other report refers to it.
+///   dropped, and its event did not happen: no other report refers to it.
 /// - Connections are made when there is a report, and again after they break, with pauses of 50 milliseconds to
-/// 5 seconds between attempts.
+///   5 seconds between attempts.
 /// - A collector that supports it (`ichnos collect`) is asked for acknowledgements; unacknowledged reports are
-/// sent again over the next connection. So each accepted report is on its disk even if the collector is killed,
-/// unless this program ends before. A report may be there twice, which readers allow.
-/// - Historical collectors do not know that question, and close the connection. After three connections in a row that
-///   were closed so, without a failed attempt to connect between them, and one that stays open without a question, reports
-///   are sent without questions: what is under way when such a collector ends is lost. The question is asked again after
+///   sent again over the next connection. So each accepted report is on its disk even if the collector is killed,
+///   unless this program ends before. A report may be there twice, which readers allow.
+/// - Historical collectors do not know that question, and close the connection. After three consecutive connections
+///   closed like this, without a failed attempt to connect between them, and one that stays open without a question, reports
+///   are sent without questions: reports in transit when such a collector ends are lost. The question is asked again after
 ///   each connection that was lost, and once a minute. Once a collector has answered, all are asked. See
 ///   [`Acknowledgements`].
 /// - Dropping the reporter delivers queued reports, for at most two seconds ([`QueueOptions::with_shutdown`]).
-/// [`flush`](Self::flush) waits as long as needed: call it before [`std::process::exit`], which drops nothing.
+///   [`flush`](Self::flush) waits as long as needed: call it before [`std::process::exit`], which drops nothing.
 /// - After `fork` without `exec`, a process lacks the thread, and has to start a reporter of its own.
 ///
 /// Keep it in an [`Arc`] to flush it or to read its counts:
@@ -135,7 +135,7 @@ impl QueueOptions {
 ///
 /// use ichnos_xtrace::propagation::{Context, QueueOptions, Tracer};
 ///
-/// Nobody listens there, but reporting does not wait.
+/// // Nobody listens there, but reporting does not wait.
 /// let options = QueueOptions::default().with_shutdown(Duration::from_millis(10));
 /// let reporter = Arc::new(options.start("127.0.0.1:1")?);
 /// let tracer = Tracer::new(Arc::clone(&reporter));

@@ -95,7 +95,7 @@ struct QueueState {
     counts: QueueCounts,
     /// Number of reports that were delivered or dropped, in the order in which they were accepted.
     done: u64,
-    /// Somebody waits until so many are done.
+    /// Value of `done` that `flush` waits for.
     flushed_to: u64,
     /// Those that a flush has returned an error for.
     reported: Undelivered,

@@ -1,0 +1,188 @@
+//! Selection of data streams and events.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ichnos_flow::{Filter, Selector};
+use ichnos_model::plan::EventRecordPlans;
+use ichnos_model::{
+    DataStream, Event, EventCounts, EventRecordClass, ExcludedClasses, Head, Message, MessageKind,
+    StreamCursor, Window,
+};
+
+use crate::{OpenError, Reader, Session};
+
+/// Function that returns `true` for selected names.
+type NameTest = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+
+/// Function that returns `true` for selected events.
+type EventTest = Arc<dyn Fn(&Event<'_>) -> bool + Send + Sync>;
+
+/// Selected data streams and events: those for which everything added to the selection is true. The default selects
+/// everything.
+///
+/// ```
+/// # fn count(session: &ichnos::Session) -> Result<u64, ichnos::OpenError> {
+/// use ichnos::{Pass, Selection};
+/// use ichnos::model::{Message, Window};
+///
+/// let selection = Selection::default().streams(|name| name.contains("cpu0")).events(|name| name == "tick");
+/// let reader = selection.reader(session, Window::default())?;
+/// # Ok(reader.data_streams().len() as u64)
+/// # }
+/// ```
+#[derive(Clone, Default)]
+pub struct Selection {
+    streams: Option<NameTest>,
+    events: Option<NameTest>,
+    filter: Option<Selector>,
+    condition: Option<EventTest>,
+    /// Results of `events` by address of the class: classes keep their addresses while their trace is open.
+    known_classes: HashMap<usize, bool>,
+}
+
+impl std::fmt::Debug for Selection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Selection")
+            .field("streams", &self.streams.is_some())
+            .field("events", &self.events.is_some())
+            .field("filter", &self.filter.is_some())
+            .field("condition", &self.condition.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Selection {
+    /// Selects data streams by their names, which end with the name of their file.
+    #[must_use]
+    pub fn streams(self, wants: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+        Self { streams: Some(Arc::new(wants)), ..self }
+    }
+
+    /// Selects events by the names of their classes. A class without a name is not selected.
+    #[must_use]
+    pub fn events(self, wants: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+        Self { events: Some(Arc::new(wants)), known_classes: HashMap::new(), ..self }
+    }
+
+    /// Selects events by an expression.
+    #[must_use]
+    pub fn filter(self, filter: &Filter) -> Self {
+        Self { filter: Some(filter.selector()), ..self }
+    }
+
+    /// Selects events by a function, called for each event that is not rejected by its name.
+    #[must_use]
+    pub fn condition(self, wants: impl Fn(&Event<'_>) -> bool + Send + Sync + 'static) -> Self {
+        Self { condition: Some(Arc::new(wants)), ..self }
+    }
+
+    /// Reads the selected data streams of a session in a window, without events of classes that are not selected as
+    /// far as that is faster.
+    ///
+    /// # Errors
+    /// If clocks are not correlated; see [`Session::reader`].
+    pub fn reader<'s>(&self, session: &'s Session, window: Window) -> Result<Reader<'s>, OpenError> {
+        let mut reader = session.reader(window, |stream| self.wants_stream(&stream.name))?;
+        self.exclude(&mut reader);
+        Ok(reader)
+    }
+
+    /// Makes a reader skip events of classes that are not selected.
+    pub fn exclude(&self, reader: &mut Reader<'_>) {
+        if self.wants_all_events() {
+            return;
+        }
+        let mut by_name: HashMap<(usize, usize), Option<Arc<ExcludedClasses>>> = HashMap::new();
+        let mut unnamed = |stream: &DataStream| {
+            self.events.as_ref()?;
+            let known = by_name.entry((Arc::as_ptr(&stream.trace).addr(), stream.class_index));
+            let wants = |plans: &EventRecordPlans| self.wants_class(&plans.class);
+            let find =
+                || ExcludedClasses::new(stream.plans().event_records.iter().map(|plans| !wants(plans)));
+            known.or_insert_with(|| find().map(Arc::new)).clone()
+        };
+        reader.exclude(|stream| unnamed(stream).or_else(|| self.excluded_by_filter(stream)));
+    }
+
+    /// Returns the classes of a data stream of which the filter never selects an event.
+    #[must_use]
+    pub fn excluded_by_filter(&self, stream: &DataStream) -> Option<Arc<ExcludedClasses>> {
+        self.filter.as_ref()?.filter().excluded_classes(stream)
+    }
+
+    /// Returns the selector of the filter.
+    #[must_use]
+    pub fn selector(&self) -> Option<&Selector> {
+        self.filter.as_ref()
+    }
+
+    /// Returns `true` if no event has to be checked.
+    #[inline(always)]
+    #[must_use]
+    pub fn wants_all_events(&self) -> bool {
+        self.events.is_none() && self.filter.is_none() && self.condition.is_none()
+    }
+
+    /// Returns `true` if a data stream of this name, or a file that is not part of one, is selected.
+    #[must_use]
+    pub fn wants_stream(&self, name: &str) -> bool {
+        self.streams.as_ref().is_none_or(|wants| wants(name))
+    }
+
+    /// Returns `true` if events of a class may be selected.
+    #[must_use]
+    pub fn wants_class(&self, class: &EventRecordClass) -> bool {
+        self.events.as_ref().is_none_or(|wants| class.name.as_deref().is_some_and(|name| wants(name)))
+    }
+
+    /// Returns `true` if a message is selected; its data stream must be.
+    pub fn wants(&mut self, message: &Message<'_>) -> bool {
+        match message {
+            Message::Event(event) => self.wants_event(event),
+            // A file that is not part of a data stream because it is unreadable.
+            Message::Damage(damage) if damage.stream.is_none() => self.wants_stream(&damage.file),
+            _ => true,
+        }
+    }
+
+    /// Returns `true` if an event is selected.
+    #[inline]
+    pub fn wants_event(&mut self, event: &Event<'_>) -> bool {
+        self.wants_name(event)
+            && self.condition.as_ref().is_none_or(|wants| wants(event))
+            && self.filter.as_mut().is_none_or(|selector| selector.selects(event))
+    }
+
+    /// Advances a cursor and counts selected events, at most `most`, up to the first message that is not an event.
+    /// Returns the head of the current message, or `None` after the last one.
+    pub fn count_events(
+        &mut self,
+        cursor: &mut dyn StreamCursor,
+        most: u32,
+        counts: &mut EventCounts,
+    ) -> Option<Head> {
+        if self.wants_all_events() {
+            return cursor.count_events(most, counts);
+        }
+        for _ in 0..most {
+            let head = cursor.next_head()?;
+            if head.kind != MessageKind::Event {
+                break;
+            }
+            if cursor.current().is_some_and(|message| self.wants(&message)) {
+                counts.add(head.class_index(), head.nanoseconds());
+            }
+        }
+        cursor.head()
+    }
+
+    fn wants_name(&mut self, event: &Event<'_>) -> bool {
+        let Some(wants) = &self.events else { return true };
+        let address = std::ptr::from_ref(event.class) as usize;
+        *self
+            .known_classes
+            .entry(address)
+            .or_insert_with(|| event.class.name.as_deref().is_some_and(|name| wants(name)))
+    }
+}

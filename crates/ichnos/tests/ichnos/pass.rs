@@ -1,0 +1,117 @@
+//! Passes: what is selected, skipped, counted and refused.
+
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use ichnos::flow::FilterScope;
+use ichnos::model::{Damage, Event, Message, Window};
+use ichnos::{Expression, Filter, OpenOptions, Pass, PassEnd, PassHandler, Selection, Session};
+
+use crate::render::trace;
+
+/// Keeps what it is given.
+#[derive(Default)]
+struct Kept {
+    events: Vec<(String, i128)>,
+    begun: usize,
+    damages: usize,
+    preceding: Option<i128>,
+    /// Number of events after which it is interrupted.
+    interrupted_after: Option<usize>,
+}
+
+impl PassHandler for Kept {
+    fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
+        match message {
+            Message::Event(event) => {
+                self.events.push((event.name().to_owned(), event.nanoseconds().unwrap()));
+            }
+            Message::StreamBegin(_) => self.begun += 1,
+            _ => {}
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn damage(&mut self, _: &Damage) -> bool {
+        self.damages += 1;
+        true
+    }
+
+    fn precede(&mut self, event: &Event<'_>) {
+        self.preceding = event.nanoseconds();
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.interrupted_after.is_some_and(|most| self.events.len() >= most)
+    }
+}
+
+/// All events by other means.
+fn all(session: &Session) -> Vec<(String, i128)> {
+    let mut events = session.events().unwrap();
+    let mut all = Vec::new();
+    while let Some(event) = events.next_event() {
+        all.push((event.name().to_owned(), event.nanoseconds().unwrap()));
+    }
+    all
+}
+
+fn run(session: &Session, pass: &Pass, selection: &Selection, mut kept: Kept) -> (Kept, PassEnd, u64) {
+    let mut cursor = selection.reader(session, Window::default()).unwrap().cursor();
+    let summary = pass.run(&mut cursor, &mut kept).unwrap();
+    (kept, summary.end, summary.counts.events)
+}
+
+#[test]
+fn selected_events() {
+    let directory = trace();
+    let session = ichnos::open([directory.path()], &OpenOptions::default()).unwrap();
+    let all = all(&session);
+    assert_eq!(all.len(), 120);
+    let filter = Expression::parse("name == \"odd\"").unwrap();
+    let traces: Vec<_> = session.traces().iter().map(|trace| Arc::clone(trace.trace())).collect();
+    let scope = FilterScope { traces: &traces, has_dynamic_classes: false };
+    let filter = Filter::new(&filter, scope, &|text| text.parse().map_err(|_| text.to_owned())).unwrap();
+    type Wants = fn(&(String, i128)) -> bool;
+    let cases: [(Selection, Wants); 5] = [
+        (Selection::default(), |_| true),
+        (Selection::default().events(|name| name == "odd"), |(name, _)| name == "odd"),
+        (Selection::default().streams(|name| name.ends_with("stream_1")), |(_, time)| time % 100 == 1),
+        (Selection::default().condition(|event| event.nanoseconds() < Some(5_000)), |(_, time)| {
+            *time < 5_000
+        }),
+        (Selection::default().filter(&filter), |(name, _)| name == "odd"),
+    ];
+    for (selection, wants) in cases {
+        let expected: Vec<_> = all.iter().filter(|event| wants(event)).cloned().collect();
+        let pass = Pass::new(selection.clone());
+        let (kept, _, count) = run(&session, &pass, &selection, Kept::default());
+        assert_eq!((kept.events, count), (expected.clone(), expected.len() as u64), "{selection:?}");
+        let (kept, ..) = run(&session, &pass.clone().limit(3), &selection, Kept::default());
+        assert_eq!(kept.events, expected[..3]);
+        let (kept, _, count) =
+            run(&session, &pass.skip(expected.len() as u64 - 2), &selection, Kept::default());
+        assert_eq!((kept.events, count, kept.begun), (expected[expected.len() - 2..].to_vec(), 2, 0));
+        assert_eq!(kept.preceding, Some(expected[expected.len() - 3].1));
+    }
+}
+
+#[test]
+fn ends() {
+    let directory = trace();
+    let path = directory.path().join("stream_1");
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &bytes[..bytes.len() - 5]).unwrap();
+    let session = ichnos::open([directory.path()], &OpenOptions::default()).unwrap();
+    let everything = Selection::default();
+    let pass = Pass::new(everything.clone());
+    let (kept, end, _) = run(&session, &pass, &everything, Kept::default());
+    assert!(matches!(end, PassEnd::Over) && kept.damages > 0);
+    let (_, end, _) = run(&session, &pass.clone().strict(true), &everything, Kept::default());
+    assert!(matches!(end, PassEnd::Refused(damage) if damage.file.ends_with("stream_1")));
+    let interrupted = Kept { interrupted_after: Some(7), ..Kept::default() };
+    let (kept, end, count) = run(&session, &pass.check_each(), &everything, interrupted);
+    assert!(matches!(end, PassEnd::Interrupted));
+    assert_eq!((kept.events.len(), count), (7, 7));
+}
