@@ -11,7 +11,7 @@ use ichnos::model::{Damage, DataStream, StreamSummary, Window};
 use ichnos::{Reader, Session};
 
 use crate::args::{Align, Arithmetic, Convert, Cut, Filter, Global, Merge, Repair, Writing};
-use crate::around::Around;
+use crate::around::AroundOption;
 use crate::damage::Damages;
 use crate::exit::{Exit, Failure};
 use crate::filtering;
@@ -29,7 +29,7 @@ use crate::write_report::{self, InputReport};
 /// `ichnos cut`.
 pub(crate) fn cut(args: &Cut, global: &Global, report: Report) -> Result<Exit, Failure> {
     let selecting = &args.convert.selecting;
-    let around = Around::new(args.around.as_deref())?;
+    let around = AroundOption::new(args.around.as_deref())?;
     if around.is_none() && selecting.begin().is_none() && selecting.end().is_none() {
         return Err(Failure::new("cut needs --begin, --end or --around")
             .help("`ichnos convert` writes all of a trace"));
@@ -68,7 +68,7 @@ struct Edit<'e> {
     /// Writes whole packets.
     whole_packets: bool,
     /// Keeps the time around events.
-    around: Option<Around<'e>>,
+    around: Option<AroundOption<'e>>,
     /// Selects events.
     expression: Option<&'e str>,
 }

@@ -9,7 +9,7 @@ use ichnos::export::{
 
 use ichnos::Session;
 
-use crate::args::{Arithmetic, FramesKept, Global, Roots, Stacks, StacksFormat};
+use crate::args::{Arithmetic, FramesKept, Global, RootsShown, Stacks, StacksFormat};
 use crate::collecting::{self, Collecting};
 use crate::exit::{Exit, Failure};
 use crate::field_names;
@@ -156,9 +156,9 @@ fn write(profile: &StackProfile, args: &Stacks) -> Result<(), Failure> {
             .help("write it to a file: `-o FILE.pb.gz`"));
     }
     let roots = match args.roots {
-        Roots::None => StackRoots::None,
-        Roots::Process => StackRoots::Process,
-        Roots::Thread => StackRoots::Thread,
+        RootsShown::None => StackRoots::None,
+        RootsShown::Process => StackRoots::Process,
+        RootsShown::Thread => StackRoots::Thread,
     };
     let mut output = Destination::new(output, TerminalText::Lines { colors: false });
     let mut buffered = BufWriter::with_capacity(64 << 10, &mut output);

@@ -19,8 +19,8 @@ use crate::selection::{Patterns, Selection};
 use crate::style::{Paint, count, safe};
 use crate::{collecting, damage, field_names, input, interrupt, output, scan, unmatched};
 use job::{Follower, StatsJob};
-use rows::Found;
-use table::Times;
+use rows::StatsResults;
+use table::TimeDisplay;
 
 pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit, Failure> {
     check(args)?;
@@ -79,12 +79,12 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
     }
     let clocks = session.traces().iter().flat_map(|trace| &trace.trace().class.clocks);
     let mut clocks = clocks.filter(|_| !args.clock_seconds);
-    let times = Times {
+    let times = TimeDisplay {
         has_dates: !args.clock_seconds && clocks.all(|clock| clock.origin == ClockOrigin::UnixEpoch),
         date: args.clock_date,
         gmt: args.selecting.clock_gmt,
     };
-    let mut found = Found::new(args, &stats, pairs.as_ref(), &job.options);
+    let mut found = StatsResults::new(args, &stats, pairs.as_ref(), &job.options);
     if let (true, Some(options)) = (is_default_key, &job.pairs) {
         found.key.clone_from(&options.keys);
         found.has_default_key = true;
