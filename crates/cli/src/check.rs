@@ -19,7 +19,7 @@ use crate::selected::Selected;
 use crate::selection::Selection;
 use crate::style::{Paint, count, grouped, safe};
 use crate::text_check::TextCheck;
-use crate::{applicable, input, limits, output, scan, unmatched};
+use crate::{check_args, input, limits, no_match_help, output, scan};
 
 pub(crate) fn run(args: &Check, global: &Global, report: Report) -> Result<Exit, Failure> {
     if args.fails_on(FailOn::Never) && args.fail_on.len() > 1 {
@@ -29,12 +29,12 @@ pub(crate) fn run(args: &Check, global: &Global, report: Report) -> Result<Exit,
     let mut found = Findings { most_damages: args.reading.limits().report.damage, ..Findings::default() };
     match input::try_open(&args.reading, Arithmetic::Exact, true, scan::progress(global.progress, report))? {
         Ok(session) => {
-            applicable::check_reading(&args.reading, &session, report)?;
+            check_args::check_reading(&args.reading, &session, report)?;
             let mut selected = Selected::new(&session, selection, report)?;
             let mut progress = Progress::new(global.progress, &session, false, report);
             found.session(&session, args, &mut selected, &mut progress);
             if !args.metadata_only {
-                unmatched::explain(&session, &selected.selection, selected.window, found.events, report);
+                no_match_help::explain(&session, &selected.selection, selected.window, found.events, report);
             }
             input::print_notices(&session, report);
             input::report_empty_traces(&session, report);

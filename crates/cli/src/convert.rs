@@ -17,12 +17,12 @@ use crate::exit::{Exit, Failure};
 use crate::filtering;
 use crate::input;
 use crate::interrupt;
+use crate::no_match_help;
 use crate::output_path::OutputPath;
 use crate::report::Report;
 use crate::scan;
 use crate::selection::Selection;
 use crate::style::{count as count_of, safe};
-use crate::unmatched;
 use crate::write_progress::WriteProgress;
 use crate::write_report::{self, InputReport};
 
@@ -244,7 +244,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     }
     let is_nothing = is_empty && selection.is_some() && !is_any.load(Ordering::Relaxed);
     if failed.is_none() {
-        unmatched::explain(&session, &selection, window, u64::from(!is_nothing), report);
+        no_match_help::explain(&session, &selection, window, u64::from(!is_nothing), report);
     }
     match failed {
         Some(failure) => Err(failure),

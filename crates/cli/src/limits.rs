@@ -8,8 +8,8 @@ use ichnos::io::{IoError, IoLimits, TreeProblem};
 use ichnos::model::{DamageKind, Diagnostic};
 use ichnos::{OpenError, model};
 
-use crate::nearest::nearest;
 use crate::size;
+use crate::suggest::nearest;
 
 /// Values of all limits.
 #[derive(Clone, Debug)]

@@ -12,7 +12,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::exit::Failure;
-use crate::nearest::{alternatives, nearest};
+use crate::suggest::{alternatives, nearest};
 use crate::time;
 
 /// Maximum size of a manifest in bytes.

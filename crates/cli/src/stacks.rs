@@ -15,6 +15,7 @@ use crate::exit::{Exit, Failure};
 use crate::field_names;
 use crate::input;
 use crate::interrupt;
+use crate::no_match_help;
 use crate::output::{self, Destination};
 use crate::output_path::OutputPath;
 use crate::progress::Progress;
@@ -23,7 +24,6 @@ use crate::scan;
 use crate::selection::{Patterns, Selection};
 use crate::style::{Paint, count, grouped, safe};
 use crate::terminal_width;
-use crate::unmatched;
 
 pub(crate) fn run(args: &Stacks, global: &Global, report: Report) -> Result<Exit, Failure> {
     // Before reading anything: errors in patterns should not take an hour to be reported.
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Stacks, global: &Global, report: Report) -> Result<Exit
         report.notice("no sample has the state of its thread: --cpu has no effect");
     }
     if profile.weight() == 0 {
-        unmatched::explain(&session, &pass.selection, window, pass.events, report);
+        no_match_help::explain(&session, &pass.selection, window, pass.events, report);
         report_nothing(&profile, args, report);
         return Ok(collecting::exit(damaged, true));
     }

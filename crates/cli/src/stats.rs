@@ -17,7 +17,7 @@ use crate::progress::Progress;
 use crate::report::Report;
 use crate::selection::{Patterns, Selection};
 use crate::style::{Paint, count, safe};
-use crate::{collecting, damage, field_names, input, interrupt, output, scan, unmatched};
+use crate::{collecting, damage, field_names, input, interrupt, no_match_help, output, scan};
 use job::{Follower, StatsJob};
 use rows::StatsResults;
 use table::TimeDisplay;
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
         field_names::check(&session, &job.selection, unknown, true)?;
         check_histogram(args, &session, true)?;
     }
-    unmatched::explain(&session, &job.selection, window, events, report);
+    no_match_help::explain(&session, &job.selection, window, events, report);
     if pairs.is_some() && events > 0 {
         warn_of_names(args, &session, &job.selection, report)?;
     }
@@ -192,7 +192,7 @@ fn warn_of_names(
     for name in args.pair.iter().flatten() {
         let mut named = selection.clone();
         named.select_events(Patterns::new(std::slice::from_ref(name), "--pair")?);
-        unmatched::explain_events(session, &named, "--pair", report);
+        no_match_help::explain_events(session, &named, "--pair", report);
     }
     Ok(())
 }

@@ -17,7 +17,6 @@ use crate::collecting::{self, Collecting};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::interrupt;
-use crate::nearest::list as list_of;
 use crate::output::Destination;
 use crate::output_path::OutputPath;
 use crate::progress::Progress;
@@ -25,6 +24,7 @@ use crate::report::Report;
 use crate::scan;
 use crate::selection::Selection;
 use crate::style::{count, safe};
+use crate::suggest::list as list_of;
 
 pub(crate) fn run(args: &Task, global: &Global, report: Report) -> Result<Exit, Failure> {
     match &args.verb {

@@ -496,7 +496,7 @@ fn no_circles_between_files_of_the_model() {
 
 /// Files of the command that name a format, and why.
 const NAMES_FORMATS: &[(&str, &str)] =
-    &[("habits.rs", "what `babeltrace2` calls its components and formats of output")];
+    &[("babeltrace_compat.rs", "what `babeltrace2` calls its components and formats of output")];
 
 /// The command names neither crates of formats, nor formats, nor what only one of them has. (The texts of
 /// the help are comments.)

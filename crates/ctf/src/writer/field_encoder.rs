@@ -8,9 +8,9 @@ use ichnos_model::{
 };
 
 use super::bit_writer::BitWriter;
+use super::encoder_config::EncoderConfig;
 use super::placed::{OverwriteLayout, Placed};
 use super::source_frame::AddedFields;
-use super::stream_rules::StreamRules;
 use crate::packet::PACKET_MAGIC;
 
 /// Reason why a field cannot be written.
@@ -94,7 +94,7 @@ pub(super) fn is_of_other_clock(roles: Roles, default_clock: Option<u16>) -> boo
 impl<'e> FieldEncoder<'e> {
     pub(super) fn new(
         out: &'e mut BitWriter,
-        rules: &StreamRules,
+        config: &EncoderConfig,
         roles: RoleValues,
         placed: Option<&'e mut Vec<Placed>>,
         lengths: &'e mut Vec<Option<i128>>,
@@ -110,12 +110,12 @@ impl<'e> FieldEncoder<'e> {
             changed_times: 0,
             cut: 0,
             error: None,
-            replaces_invalid: rules.repairs,
+            replaces_invalid: config.repairs,
             replaced: 0,
-            default_clock: rules.default_clock,
-            added: rules.added,
+            default_clock: config.default_clock,
+            added: config.added,
             class_id: None,
-            most_integer_bits: rules.limits.integer_bits,
+            most_integer_bits: config.limits.integer_bits,
             uuid: None,
             depth: 0,
             unions,

@@ -190,13 +190,13 @@ impl Template {
         packet: &Packet<'_>,
         around: PacketContext,
     ) -> Option<Self> {
-        let goes_on = encoder.rules.clock.goes_on.output;
-        let end = around.end_before.filter(|_| goes_on && !encoder.rules.clock.adds_begin).unwrap_or(0);
+        let goes_on = encoder.config.clock.goes_on.output;
+        let end = around.end_before.filter(|_| goes_on && !encoder.config.clock.adds_begin).unwrap_or(0);
         let own = Packets { end, ..Packets::default() };
         let lanes = std::mem::replace(&mut encoder.lanes, vec![own]);
         let (header, window) = (encoder.header, encoder.window);
         // Each part has its own.
-        encoder.header = encoder.rules.header;
+        encoder.header = encoder.config.header;
         encoder.header.replaced.uuid = encoder.header.uuid;
         encoder.window = Window::default();
         encoder.open_mirrored(packet);
@@ -219,7 +219,7 @@ impl Template {
         counts_anew: bool,
     ) {
         let PacketContext { widths, end_before, .. } = around;
-        let rules = std::sync::Arc::clone(&encoder.rules);
+        let config = std::sync::Arc::clone(&encoder.config);
         let window = encoder.window;
         let elements = &mut encoder.most_elements;
         elements.of_head = elements.of_head.max(self.open.head_elements.excess);
@@ -229,20 +229,20 @@ impl Template {
             digest.packet = hash;
         }
         let mut open = self.open.clone();
-        let raises = self.has_late_events && rules.timestamp.are_whole();
+        let raises = self.has_late_events && config.timestamp.are_whole();
         let is_early = raises && open.begin < packets.last_event;
         if is_early {
             open.begin = packets.last_event;
         }
-        if rules.clock.adds_begin {
+        if config.clock.adds_begin {
             let end = self.range.end.map(|end| end.cycles);
             let latest = end.filter(|end| !open.is_corrected || *end >= open.begin);
             open.begin = open.begin.max(packets.end).min(latest.unwrap_or(u64::MAX));
         }
-        if let Some(begin) = begin_in_window(&rules, window, self.range.begin, self.range.end, open.begin) {
+        if let Some(begin) = begin_in_window(&config, window, self.range.begin, self.range.end, open.begin) {
             open.begin = begin;
         }
-        let is_late = !rules.is_ctf && open.begin < packets.end;
+        let is_late = !config.is_ctf && open.begin < packets.end;
         if is_late {
             open.begin = packets.end;
         }
@@ -266,9 +266,10 @@ impl Template {
             if has_field {
                 // Readers see a loss between two packets, so an empty packet is written before it.
                 let wanted = end_before.unwrap_or(open.begin);
-                let first = begin_in_window(&rules, window, self.range.begin, self.range.end, 0).unwrap_or(0);
+                let first =
+                    begin_in_window(&config, window, self.range.begin, self.range.end, 0).unwrap_or(0);
                 let wanted = wanted.max(first).max(packets.end).min(open.begin);
-                let can_begin = rules.clock.can_begin(wanted, packets.end, rules.timestamp);
+                let can_begin = config.clock.can_begin(wanted, packets.end, config.timestamp);
                 let begin = if can_begin { wanted } else { open.begin };
                 let empty =
                     OpenPacket { begin, now: begin, source_end: Some(begin), total: 0, ..self.open.clone() };
@@ -292,7 +293,7 @@ impl Template {
                 let what = "discarded events: more than their counter can count".to_owned();
                 let loss =
                     LossEntry { kind: LossKind::Dropped, class: String::new(), field: String::new(), what };
-                rules.lowered.lose(loss, losses.events - said);
+                config.lowered.lose(loss, losses.events - said);
             }
         }
         let packets = &mut encoder.lanes[0];

@@ -35,7 +35,6 @@ pub use self::trace::{EventLosses, LoweredEvent, LoweredStream, LoweredTrace, Pa
 
 mod absolute;
 mod annotations;
-mod before;
 mod capabilities;
 mod class;
 mod class_ids;
@@ -49,6 +48,7 @@ mod names;
 mod objects;
 mod options;
 mod payload;
+mod prefix_member;
 mod scalar;
 mod trace;
 mod trace_lowerer;

@@ -10,7 +10,7 @@ use ichnos_model::{
 };
 
 use super::OpenOptions;
-use super::outline::Outline;
+use super::index::FileIndex;
 use crate::known::{self, EventMeaning, FieldPath, KnownEvent};
 use crate::{EventMetadata, Field, FieldType, ValueNames, Version};
 
@@ -286,13 +286,13 @@ fn context_meanings(is_v6: bool) -> Meanings {
 
 /// Returns the class of the trace.
 pub(super) fn trace_class(
-    outline: &Outline,
+    index: &FileIndex,
     kinds: &[EventKind],
     said: Vec<(String, Value)>,
     options: &OpenOptions,
 ) -> Option<TraceClass> {
-    let trace = &outline.trace;
-    let is_v6 = matches!(outline.version, Version::V6(_));
+    let trace = &index.trace;
+    let is_v6 = matches!(index.version, Version::V6(_));
     let mut clock = ClockClass::new("ticks", trace.frequency);
     if let Some(zero) = options.clock_zero {
         clock.offset_seconds = i64::try_from(zero.div_euclid(1_000_000_000)).ok()?;
@@ -330,7 +330,7 @@ pub(super) fn trace_class(
         ..DataStreamClass::default()
     };
     Some(TraceClass {
-        dialect: match outline.version {
+        dialect: match index.version {
             Version::V3 => "NetPerf 3".to_owned(),
             Version::V4 => "NetTrace 4".to_owned(),
             Version::V6(minor) => format!("NetTrace 6.{minor}"),

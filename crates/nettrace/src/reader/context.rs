@@ -90,7 +90,7 @@ impl ContextShape {
         push_optional(values, self.has_activity.then(|| guid(entry.activity)));
         push_optional(values, self.has_related_activity.then(|| guid(entry.related_activity)));
         values.begin(Scope::Resource);
-        push_optional(values, file.outline.trace.process_id);
+        push_optional(values, file.index.trace.process_id);
     }
 }
 

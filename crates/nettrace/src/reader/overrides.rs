@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use ichnos_io::Bytes;
 
-use super::outline::{Outline, content};
+use super::index::{FileIndex, content};
 use super::pending::UNKNOWN_CLASS;
 use super::tables::{LabelTable, ThreadTable};
 use super::walk::{Walker, walk};
@@ -43,10 +43,10 @@ const MOST: usize = 1 << 16;
 
 /// Returns the classes of events whose labels override their metadata, with these labels, sorted; `true` if there
 /// are more.
-pub(super) fn find(bytes: &Bytes, container: &Container, outline: &Outline) -> (Vec<(u32, Overrides)>, bool) {
+pub(super) fn find(bytes: &Bytes, container: &Container, index: &FileIndex) -> (Vec<(u32, Overrides)>, bool) {
     let mut reader =
         OverrideReader { bytes, labels: LabelTable::default(), pairs: HashSet::new(), is_full: false };
-    walk(bytes, container, outline, &mut reader);
+    walk(bytes, container, index, &mut reader);
     let is_full = reader.is_full;
     let mut pairs: Vec<_> = reader.pairs.into_iter().collect();
     // Ids of classes must not depend on the order of a set.

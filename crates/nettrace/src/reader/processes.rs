@@ -79,7 +79,7 @@ pub(super) struct ProcessNameReader<'f> {
 impl<'f> ProcessNameReader<'f> {
     /// Returns `None` if no event of the file can name a process.
     pub(super) fn new(file: &'f TraceFile) -> Option<Self> {
-        let sources: Vec<_> = file.outline.classes.iter().map(ProcessEvent::of).collect();
+        let sources: Vec<_> = file.index.classes.iter().map(ProcessEvent::of).collect();
         sources.contains(&ProcessEvent::Name).then(|| Self { bytes: &file.bytes, sources, rows: Vec::new() })
     }
 

@@ -435,7 +435,7 @@ impl Walker for StackNumbers<'_> {
     fn event(&mut self, row: &EventRow, _: u32, threads: &ThreadTable) {
         if row.stack_id != 0 {
             let space = address_space(threads.process(row.thread));
-            let pointer_size = self.file.outline.trace.pointer_size;
+            let pointer_size = self.file.index.trace.pointer_size;
             // The trace keeps its number.
             let _ = self.stacks.get_in_space(row.stack_id, space, &self.file.bytes, pointer_size, self.trace);
         }

@@ -26,19 +26,19 @@ use crate::{Block, EventMetadata, EventRow, Version, known};
 
 /// Reads all symbols of a file in one pass over its events. `clock` is the clock of their times.
 pub(super) fn read(file: &TraceFile, clock: &ClockClass) -> Symbols {
-    let sources: Vec<SymbolEvent> = file.outline.classes.iter().map(source).collect();
+    let sources: Vec<SymbolEvent> = file.index.classes.iter().map(source).collect();
     if sources.iter().all(|source| *source == SymbolEvent::None) {
         return Symbols::default();
     }
     let mut reader = SymbolReader {
         bytes: &file.bytes,
-        is_v6: matches!(file.outline.version, Version::V6(_)),
+        is_v6: matches!(file.index.version, Version::V6(_)),
         sources,
         methods: Methods::default(),
         mappings: Mappings::default(),
         texts: Texts::default(),
         threads: HashMap::new(),
-        process: file.outline.trace.process_id,
+        process: file.index.trace.process_id,
     };
     file.walk(&mut reader);
     let SymbolReader { methods, mappings, mut texts, threads, .. } = reader;

@@ -17,7 +17,7 @@ use crate::{
 
 /// Information about a file from one pass over its blocks.
 #[derive(Debug)]
-pub(crate) struct Outline {
+pub(crate) struct FileIndex {
     pub(crate) version: Version,
     pub(crate) trace: TraceBlock,
     /// Distinct kinds of events.
@@ -98,13 +98,13 @@ pub(crate) fn content<'a>(bytes: &'a [u8], block: &Block) -> &'a [u8] {
     bytes.get(range).unwrap_or_default()
 }
 
-impl Outline {
+impl FileIndex {
     /// Reads the blocks of a file.
     pub(crate) fn read(bytes: &Bytes, limits: &Limits) -> Result<Self, Refusal> {
         let short = Refusal::Short(bytes.len() as u64);
         let mut container = Container::open(bytes, true)?.ok_or_else(|| short.clone())?;
         let version = container.version();
-        let mut outline = Self {
+        let mut index = Self {
             version,
             trace: TraceBlock::default(),
             classes: Vec::new(),
@@ -130,23 +130,23 @@ impl Outline {
         loop {
             match container.next(bytes, 0, true) {
                 FileItem::Block(block) => {
-                    outline.blocks += 1;
+                    index.blocks += 1;
                     release(bytes, &block);
                     if block.kind == BlockKind::Trace && !has_trace {
                         has_trace = true;
                         let trace = TraceBlock::read(content(bytes, &block), version);
                         match trace.filter(|_| block.is_whole || matches!(version, Version::V6(_))) {
-                            Some(trace) => outline.trace = trace,
+                            Some(trace) => index.trace = trace,
                             None => return Err(short),
                         }
                     } else {
-                        outline.add(bytes, &block, &mut rows);
+                        index.add(bytes, &block, &mut rows);
                     }
                 }
                 FileItem::Fault(fault) => {
-                    outline.fault_count += 1;
-                    if outline.faults.len() < limits.diagnostics {
-                        outline.faults.push(fault);
+                    index.fault_count += 1;
+                    if index.faults.len() < limits.diagnostics {
+                        index.faults.push(fault);
                     }
                 }
                 FileItem::End | FileItem::More => break,
@@ -154,16 +154,16 @@ impl Outline {
         }
         if !has_trace {
             let found = "another block".to_owned();
-            return Err(if outline.blocks == 0 { short } else { Refusal::NoTrace { offset: 20, found } });
+            return Err(if index.blocks == 0 { short } else { Refusal::NoTrace { offset: 20, found } });
         }
-        outline.is_complete = container.is_complete();
+        index.is_complete = container.is_complete();
         if rows.have_overrides
             && let Some(container) = Container::open(bytes, true)?
         {
-            outline.add_overridden(bytes, &container, &mut rows);
+            index.add_overridden(bytes, &container, &mut rows);
         }
-        outline.check_trace();
-        Ok(outline)
+        index.check_trace();
+        Ok(index)
     }
 
     fn check_trace(&mut self) {

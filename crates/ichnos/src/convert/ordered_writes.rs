@@ -3,11 +3,11 @@
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// The turns of threads, by data stream: parts of a data stream are written one after the other, those of different
+/// Writes in order: parts of a data stream are written one after the other, those of different
 /// data streams concurrently.
 ///
 /// Parts must begin in their order, so that the one whose turn it is never has to wait.
-pub(super) struct Turns {
+pub(super) struct OrderedWrites {
     state: Mutex<TurnState>,
     changed: Condvar,
 }
@@ -18,8 +18,8 @@ struct TurnState {
     is_over: bool,
 }
 
-impl Turns {
-    /// Makes turns for a number of data streams.
+impl OrderedWrites {
+    /// Begins with the first part of each of `streams` data streams.
     pub(super) fn new(streams: usize) -> Self {
         let state = TurnState { next: vec![0; streams], is_over: false };
         Self { state: Mutex::new(state), changed: Condvar::new() }
@@ -35,7 +35,7 @@ impl Turns {
         self.changed.notify_all();
     }
 
-    /// `true` after [`Turns::end`].
+    /// `true` after [`OrderedWrites::end`].
     pub(super) fn is_over(&self) -> bool {
         self.lock().is_over
     }
@@ -43,7 +43,7 @@ impl Turns {
 
 /// A part of a data stream, whose items wait until it is its turn.
 pub(super) struct OrderedPart<'t, T> {
-    turns: &'t Turns,
+    writes: &'t OrderedWrites,
     stream: usize,
     number: usize,
     waiting: Vec<T>,
@@ -54,8 +54,8 @@ impl<'t, T> OrderedPart<'t, T> {
     const ROOM: usize = 4;
 
     /// Begins a part of a data stream; numbers begin at 0.
-    pub(super) fn new(turns: &'t Turns, stream: usize, number: usize) -> Self {
-        Self { turns, stream, number, waiting: Vec::new() }
+    pub(super) fn new(writes: &'t OrderedWrites, stream: usize, number: usize) -> Self {
+        Self { writes, stream, number, waiting: Vec::new() }
     }
 
     /// Writes an item by `write`, or keeps it. Returns `false` if writing has ended.
@@ -69,10 +69,10 @@ impl<'t, T> OrderedPart<'t, T> {
 
     /// Writes the waiting items if it is the turn of the part; waits for the turn if `waits` is set.
     fn advance(&mut self, waits: bool, write: &mut dyn FnMut(T) -> io::Result<()>) -> io::Result<bool> {
-        let mut state = self.turns.lock();
+        let mut state = self.writes.lock();
         let is_due = |state: &TurnState| state.next.get(self.stream) == Some(&self.number);
         while waits && !state.is_over && !is_due(&state) {
-            state = self.turns.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.writes.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         if state.is_over {
             return Ok(false);
@@ -91,10 +91,10 @@ impl<'t, T> OrderedPart<'t, T> {
     /// Errors of `write`.
     pub(super) fn finish(mut self, write: &mut dyn FnMut(T) -> io::Result<()>) -> io::Result<()> {
         if self.advance(true, write)? {
-            if let Some(next) = self.turns.lock().next.get_mut(self.stream) {
+            if let Some(next) = self.writes.lock().next.get_mut(self.stream) {
                 *next += 1;
             }
-            self.turns.changed.notify_all();
+            self.writes.changed.notify_all();
         }
         Ok(())
     }
@@ -104,7 +104,7 @@ impl<T> Drop for OrderedPart<'_, T> {
     /// Ends waiting for a part whose thread panicked.
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.turns.end();
+            self.writes.end();
         }
     }
 }
@@ -118,7 +118,7 @@ mod tests {
     /// Two data streams with eight parts of ten items each.
     #[test]
     fn parts_are_written_in_order() {
-        let (turns, taken) = (Turns::new(2), AtomicUsize::new(0));
+        let (writes, taken) = (OrderedWrites::new(2), AtomicUsize::new(0));
         let written: Mutex<[Vec<usize>; 2]> = Mutex::default();
         let work = || {
             loop {
@@ -131,7 +131,7 @@ mod tests {
                     written.lock().unwrap()[stream].push(item);
                     Ok(())
                 };
-                let mut part = OrderedPart::new(&turns, stream, number);
+                let mut part = OrderedPart::new(&writes, stream, number);
                 for item in 0..10 {
                     assert!(part.put(10 * number + item, write).unwrap());
                     assert!(part.waiting.len() <= OrderedPart::<usize>::ROOM);
@@ -146,16 +146,16 @@ mod tests {
 
     #[test]
     fn nothing_waits_after_the_end() {
-        let turns = Turns::new(1);
+        let writes = OrderedWrites::new(1);
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| {
-                let mut part = OrderedPart::new(&turns, 0, 1);
+                let mut part = OrderedPart::new(&writes, 0, 1);
                 let mut write = |_: u8| panic!("it was not its turn");
                 (0..100).all(|item| part.put(item, &mut write).unwrap())
             });
-            turns.end();
+            writes.end();
             assert!(!waiting.join().unwrap());
         });
-        assert!(turns.is_over());
+        assert!(writes.is_over());
     }
 }

@@ -9,7 +9,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::args::{FieldName, NameScope};
 use crate::exit::Failure;
-use crate::nearest::{alternatives, nearest};
+use crate::suggest::{alternatives, nearest};
 
 /// Puts the words of a command line in the order that the parser expects: the verb first, which is `cat` if
 /// only a path is given.
