@@ -211,7 +211,7 @@ impl Maximum {
 pub(crate) fn help() -> String {
     let mut text =
         "Limits that protect against hostile input. Anything beyond a limit is refused or skipped, and\nreported.\n\n\
-                    Set them with --max NAME=VALUE of info, cat, check and schema, for instance\n\
+                    Set them with --max NAME=VALUE of any command that reads traces, for instance\n\
                     --max unpacked=32G. K, M, G and T are powers of 1024.\n\n"
             .to_owned();
     let width = LIMITS.iter().map(|limit| limit.name.len()).max().unwrap_or_default();
