@@ -501,7 +501,7 @@ struct Keys<'a> {
     /// `None` to split by the names of events.
     field: Option<&'a str>,
     /// By class: the position of the field, or the number of the name.
-    classes: HashMap<usize, KeyClass>,
+    classes: HashMap<usize, Class>,
     numbers: HashMap<String, usize>,
     /// By number; `None` for events without the field.
     labels: Vec<Option<String>>,
@@ -510,7 +510,7 @@ struct Keys<'a> {
     text: String,
 }
 
-enum KeyClass {
+enum Class {
     Field(Option<FieldRef>),
     Name(usize),
 }
@@ -545,19 +545,19 @@ impl<'a> Keys<'a> {
         let address = std::ptr::from_ref(event.plans).addr();
         if !self.classes.contains_key(&address) {
             let class = match self.field {
-                Some(field) => KeyClass::Field(FieldRef::new(event, field)),
+                Some(field) => Class::Field(FieldRef::new(event, field)),
                 None => {
                     self.text.clear();
                     self.text.push_str(event.name());
-                    KeyClass::Name(self.number_of_text())
+                    Class::Name(self.number_of_text())
                 }
             };
             self.classes.insert(address, class);
         }
         self.text.clear();
         let value = match self.classes.get(&address) {
-            Some(KeyClass::Name(number)) => return *number,
-            Some(KeyClass::Field(Some(field))) => event.get(field),
+            Some(Class::Name(number)) => return *number,
+            Some(Class::Field(Some(field))) => event.get(field),
             _ => None,
         };
         match value.is_some_and(|value| put_text(&mut self.text, value)) {

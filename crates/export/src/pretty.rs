@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use ichnos_model::plan::Plan;
 use ichnos_model::{ClockValue, Damage, DataStream, Discarded, Event, Message, Scope, Sink, Value};
 
-use crate::block::ShortText;
+use crate::block::Block;
 use crate::color::Palette;
 use crate::event_stacks::EventStacks;
 use crate::number;
@@ -189,7 +189,7 @@ impl PrettyOptions {
 #[derive(Debug)]
 struct PrettyClassState {
     /// Text between the time and the scopes.
-    prefix: ShortText,
+    prefix: Block,
     specific: FieldLabels,
     payload: FieldLabels,
     stacks: EventStacks,
@@ -697,7 +697,7 @@ fn make_class(
     out.extend_from_slice(if names { b", " } else { b": " });
     let labels = |plan: &Option<Plan>, names| FieldLabels::of(plan.as_ref(), palette, names, options.color);
     PrettyClassState {
-        prefix: ShortText::new(&out),
+        prefix: Block::new(&out),
         specific: labels(&event.plans.specific_context, options.names.context),
         payload: labels(&event.plans.payload, options.names.payload),
         stacks: EventStacks::of(event, options.stacks),

@@ -4,7 +4,7 @@ use ichnos_model::{ClockClass, ClockOrigin, ClockValue, IntegerProperties};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::block::ShortText;
+use crate::block::Block;
 use crate::number;
 
 const BILLION: i128 = 1_000_000_000;
@@ -25,7 +25,7 @@ pub(crate) struct ClockDisplay {
     /// Second of `text`.
     second: i64,
     /// Date and time of day of that second, with the decimal point.
-    text: Option<ShortText>,
+    text: Option<Block>,
 }
 
 impl ClockDisplay {
@@ -87,7 +87,7 @@ impl ClockDisplay {
             _ => {
                 let text = self.make_text(second);
                 out.extend_from_slice(&text);
-                (self.second, self.text) = (second, Some(ShortText::new(&text)));
+                (self.second, self.text) = (second, Some(Block::new(&text)));
             }
         }
         number::push_nanoseconds(out, nanoseconds);
@@ -157,7 +157,7 @@ fn push_nanoseconds_as_date(out: &mut Vec<u8>, nanoseconds: Option<i128>) -> boo
 #[derive(Debug, Default)]
 struct Iso {
     /// A second and its text, with the decimal point.
-    second: Option<(i64, ShortText)>,
+    second: Option<(i64, Block)>,
 }
 
 impl Iso {
@@ -188,7 +188,7 @@ impl Iso {
                     number::push_padded(out, part.unsigned_abs().into(), 2);
                 }
                 out.push(b'.');
-                self.second = Some((second, ShortText::new(out.get(begin..).unwrap_or_default())));
+                self.second = Some((second, Block::new(out.get(begin..).unwrap_or_default())));
             }
         }
         number::push_nanoseconds(out, nanoseconds.rem_euclid(BILLION) as u32);

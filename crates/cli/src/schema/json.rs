@@ -4,11 +4,11 @@ use ichnos::model::*;
 use serde_json::{Value as Json, json};
 
 use super::{clamped, clock_id};
-use crate::json::{self as js, JsonObject};
+use crate::json::{self as js, Object};
 
 /// Returns a trace class with all its properties.
-pub(super) fn trace_json(class: &TraceClass) -> JsonObject {
-    let mut object = JsonObject::default();
+pub(super) fn trace_json(class: &TraceClass) -> Object {
+    let mut object = Object::default();
     object.put("dialect", class.dialect.as_str());
     identity(&mut object, &class.namespace, &class.name, &class.uid);
     object.put_some("uuid", class.uuid.map(|uuid| uuid.to_string()));
@@ -26,19 +26,14 @@ pub(super) fn trace_json(class: &TraceClass) -> JsonObject {
     object
 }
 
-fn identity(
-    object: &mut JsonObject,
-    namespace: &Option<String>,
-    name: &Option<String>,
-    uid: &Option<String>,
-) {
+fn identity(object: &mut Object, namespace: &Option<String>, name: &Option<String>, uid: &Option<String>) {
     object.put_some("namespace", namespace.as_deref());
     object.put_some("name", name.as_deref());
     object.put_some("uid", uid.as_deref());
 }
 
 fn scope_json(
-    object: &mut JsonObject,
+    object: &mut Object,
     name: &str,
     field: &Option<std::sync::Arc<FieldClass>>,
     trace: &TraceClass,
@@ -47,8 +42,8 @@ fn scope_json(
 }
 
 /// Returns a clock class with all its properties.
-pub(crate) fn clock_json(clock: &ClockClass) -> JsonObject {
-    let mut object = JsonObject::default();
+pub(crate) fn clock_json(clock: &ClockClass) -> Object {
+    let mut object = Object::default();
     object.put("id", clock.id.as_str());
     identity(&mut object, &clock.namespace, &clock.name, &clock.uid);
     object.put_some("uuid", clock.uuid.map(|uuid| uuid.to_string()));
@@ -61,7 +56,7 @@ pub(crate) fn clock_json(clock: &ClockClass) -> JsonObject {
     match &clock.origin {
         ClockOrigin::UnixEpoch => object.put("origin", "unix-epoch"),
         ClockOrigin::Named { namespace, name, uid } => {
-            let mut origin = JsonObject::default();
+            let mut origin = Object::default();
             identity(&mut origin, namespace, &Some(name.clone()), &Some(uid.clone()));
             object.put("origin", origin);
         }
@@ -73,7 +68,7 @@ pub(crate) fn clock_json(clock: &ClockClass) -> JsonObject {
 }
 
 fn stream_json(stream: &DataStreamClass, trace: &TraceClass) -> Json {
-    let mut object = JsonObject::default();
+    let mut object = Object::default();
     object.put("id", stream.id);
     identity(&mut object, &stream.namespace, &stream.name, &stream.uid);
     object.put_some("default_clock", stream.default_clock.and_then(|index| clock_id(index, trace)));
@@ -89,8 +84,8 @@ fn stream_json(stream: &DataStreamClass, trace: &TraceClass) -> Json {
     object.json()
 }
 
-fn event_record_json(record: &EventRecordClass, trace: &TraceClass) -> JsonObject {
-    let mut object = JsonObject::default();
+fn event_record_json(record: &EventRecordClass, trace: &TraceClass) -> Object {
+    let mut object = Object::default();
     object.put("id", record.id);
     identity(&mut object, &record.namespace, &record.name, &record.uid);
     object.put_some("log_level", record.log_level);
@@ -104,8 +99,8 @@ fn event_record_json(record: &EventRecordClass, trace: &TraceClass) -> JsonObjec
 }
 
 /// Returns a field class with all its properties.
-fn field_json(class: &FieldClass, trace: &TraceClass) -> JsonObject {
-    let mut object = JsonObject::default();
+fn field_json(class: &FieldClass, trace: &TraceClass) -> Object {
+    let mut object = Object::default();
     match &class.kind {
         FieldKind::BitArray(bits) => {
             object.put("type", "bit-array");
@@ -148,7 +143,7 @@ fn field_json(class: &FieldClass, trace: &TraceClass) -> JsonObject {
                 StringLength::Static(bytes) => object.put("length", *bytes),
                 StringLength::Dynamic(location) => object.put("length", location_json(location)),
                 StringLength::Prefixed { length, gap } => {
-                    let mut prefix = JsonObject::default();
+                    let mut prefix = Object::default();
                     bits_json(&mut prefix, *length);
                     prefix.put("gap", *gap);
                     object.put("length_prefix", prefix.json());
@@ -218,14 +213,14 @@ fn field_json(class: &FieldClass, trace: &TraceClass) -> JsonObject {
     object
 }
 
-fn bits_json(object: &mut JsonObject, bits: BitField) {
+fn bits_json(object: &mut Object, bits: BitField) {
     object.put("length", bits.length);
     object.put("byte_order", bits.byte_order.name());
     object.put("bit_order", bits.bit_order.name());
     object.put("alignment", bits.alignment);
 }
 
-fn integer_json(object: &mut JsonObject, integer: &IntegerProperties) {
+fn integer_json(object: &mut Object, integer: &IntegerProperties) {
     object.put("signed", integer.signed);
     object.put("preferred_display_base", integer.preferred_base.radix());
     object.put_some("mappings", integer.mappings.as_ref().map(|_| labels_json(integer)));
@@ -233,7 +228,7 @@ fn integer_json(object: &mut JsonObject, integer: &IntegerProperties) {
 }
 
 fn wall_clock_json(clock: WallClock) -> Json {
-    let mut object = JsonObject::default();
+    let mut object = Object::default();
     object.put("epoch_seconds", clock.epoch_seconds());
     object.put("frequency", clock.frequency());
     object.json()
@@ -275,7 +270,7 @@ fn length_json(length: &Length) -> Json {
 }
 
 fn location_json(location: &FieldLocation) -> Json {
-    let mut object = JsonObject::default();
+    let mut object = Object::default();
     object.put_some("origin", location.origin.map(Scope::name));
     let steps: Vec<Json> = location
         .path
@@ -292,7 +287,7 @@ fn location_json(location: &FieldLocation) -> Json {
 
 fn members_json(members: &[Member], trace: &TraceClass) -> Json {
     let member = |member: &Member| {
-        let mut object = JsonObject::default();
+        let mut object = Object::default();
         object.put("name", member.name.as_str());
         object.put_some("raw_name", member.has_underscore.then(|| member.location_name()).as_deref());
         object.put("class", field_json(&member.class, trace));
@@ -303,7 +298,7 @@ fn members_json(members: &[Member], trace: &TraceClass) -> Json {
 }
 
 fn option_json(option: &VariantOption, trace: &TraceClass) -> Json {
-    let mut object = JsonObject::default();
+    let mut object = Object::default();
     object.put_some("name", option.name.as_deref());
     object.put("ranges", ranges_json(option.ranges.0.iter().copied()));
     object.put("class", field_json(&option.class, trace));

@@ -4,13 +4,13 @@ use ichnos_model::plan::{Node, Plan};
 use ichnos_model::{Field, FieldKind, IntegerProperties, Mappings, VariableLengthValue};
 
 use super::fields::push_string;
-use crate::block::ShortText;
+use crate::block::Block;
 
 /// Text before a field, and its kind.
 #[derive(Debug)]
 pub(crate) struct Key {
     /// Comma, name of the member and colon.
-    pub(crate) lead: ShortText,
+    pub(crate) lead: Block,
     /// `true` for an integer whose values have no names or dates.
     pub(crate) is_plain: bool,
 }
@@ -30,7 +30,7 @@ impl Keys {
             lead.push(b':');
             let is_plain =
                 |integer: &IntegerProperties| integer.mappings.is_none() && integer.wall_clock.is_none();
-            Key { lead: ShortText::new(&lead), is_plain: node.class.integer().is_some_and(is_plain) }
+            Key { lead: Block::new(&lead), is_plain: node.class.integer().is_some_and(is_plain) }
         };
         Self { keys: plan.into_iter().flat_map(Plan::nodes).map(key).collect() }
     }

@@ -6,7 +6,7 @@ use ichnos_model::plan::Plan;
 use ichnos_model::{Field, FieldKind, Real, Text, Uuid, Visitor, Wide};
 
 use super::parts::push_utf8;
-use crate::block::ShortText;
+use crate::block::Block;
 use crate::jsonl::keys::mappings;
 use crate::number;
 use crate::printable::{Escaping, escape_from};
@@ -16,7 +16,7 @@ use crate::time::push_date;
 #[derive(Debug)]
 pub(super) struct PairPrefixes {
     /// Texts by index of the node.
-    names: Vec<ShortText>,
+    names: Vec<Block>,
     /// Escaping in names and values.
     escaping: Escaping,
 }
@@ -27,7 +27,7 @@ impl PairPrefixes {
             let mut name = vec![b' '];
             push_text(&mut name, node.name.as_deref().unwrap_or_default().as_bytes(), escaping);
             name.push(b'=');
-            ShortText::new(&name)
+            Block::new(&name)
         });
         Self { names: names.collect(), escaping }
     }

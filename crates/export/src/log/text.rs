@@ -5,7 +5,7 @@ use ichnos_model::LogLevel;
 use super::LineContent;
 use super::pairs::push_text;
 use super::parts::{LineParts, SignedNumber};
-use crate::block::ShortText;
+use crate::block::Block;
 use crate::color::Palette;
 use crate::number;
 use crate::time::{JsonTime, TimeWriter};
@@ -17,10 +17,10 @@ const SECOND_DIGITS: usize = 5;
 #[derive(Debug)]
 pub(super) struct Beginning {
     /// The seconds and their text: `[00012.`.
-    seconds: Option<(u64, ShortText)>,
+    seconds: Option<(u64, Block)>,
     /// Process and thread, and their text: `][1][2][`.
     thread: (Option<SignedNumber>, Option<SignedNumber>),
-    thread_text: ShortText,
+    thread_text: Block,
     /// Times of JSON lines with dates.
     pub(super) dates: TimeWriter,
 }
@@ -30,7 +30,7 @@ impl Beginning {
         Self {
             seconds: None,
             thread: (None, None),
-            thread_text: ShortText::new(b"][][]["),
+            thread_text: Block::new(b"][][]["),
             dates: TimeWriter::of_dates(time),
         }
     }
@@ -72,7 +72,7 @@ impl Beginning {
         out.push(b'[');
         number::push_padded(out, second, SECOND_DIGITS);
         out.push(b'.');
-        self.seconds = Some((second, ShortText::new(out.get(begin..).unwrap_or_default())));
+        self.seconds = Some((second, Block::new(out.get(begin..).unwrap_or_default())));
     }
 
     #[inline(never)]
@@ -86,7 +86,7 @@ impl Beginning {
         }
         out.extend_from_slice(b"][");
         self.thread = (parts.process, parts.thread);
-        self.thread_text = ShortText::new(out.get(begin..).unwrap_or_default());
+        self.thread_text = Block::new(out.get(begin..).unwrap_or_default());
     }
 }
 

@@ -14,7 +14,7 @@ use crate::number;
 const BLOCK: usize = 64 << 10;
 
 pub(super) fn write(profile: &StackProfile, out: &mut dyn Write) -> io::Result<()> {
-    let mut text = TextBlocks { buffer: Vec::new(), out };
+    let mut text = Text { buffer: Vec::new(), out };
     text.push("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"ichnos ");
     text.push(env!("CARGO_PKG_VERSION"));
     text.push("\",\"name\":");
@@ -39,7 +39,7 @@ pub(super) fn write(profile: &StackProfile, out: &mut dyn Write) -> io::Result<(
     text.write()
 }
 
-fn write_thread(profile: &StackProfile, thread: &ThreadSamples, text: &mut TextBlocks<'_>) -> io::Result<()> {
+fn write_thread(profile: &StackProfile, thread: &ThreadSamples, text: &mut Text<'_>) -> io::Result<()> {
     let is_time = profile.weight.is_time();
     text.push("{\"type\":\"evented\",\"unit\":");
     text.push(if is_time { "\"nanoseconds\"" } else { "\"none\"" });
@@ -88,7 +88,7 @@ struct Open {
 
 impl Open {
     /// Ends and begins calls so that `call` is the innermost one.
-    fn change(&mut self, call: u32, at: u64, calls: &Calls, text: &mut TextBlocks<'_>) {
+    fn change(&mut self, call: u32, at: u64, calls: &Calls, text: &mut Text<'_>) {
         if self.calls.last().is_some_and(|last| last.0 == call) {
             return;
         }
@@ -106,7 +106,7 @@ impl Open {
     }
 
     /// Ends all but the `depth` outermost calls.
-    fn close_to(&mut self, depth: usize, at: u64, text: &mut TextBlocks<'_>) {
+    fn close_to(&mut self, depth: usize, at: u64, text: &mut Text<'_>) {
         while self.calls.len() > depth {
             if let Some((_, function)) = self.calls.pop() {
                 self.event("C", function, at, text);
@@ -114,7 +114,7 @@ impl Open {
         }
     }
 
-    fn event(&mut self, kind: &str, function: u32, at: u64, text: &mut TextBlocks<'_>) {
+    fn event(&mut self, kind: &str, function: u32, at: u64, text: &mut Text<'_>) {
         text.push(if self.any { ",\n{\"type\":\"" } else { "\n{\"type\":\"" });
         self.any = true;
         text.push(kind);
@@ -127,12 +127,12 @@ impl Open {
 }
 
 /// Text that is written in blocks.
-struct TextBlocks<'w> {
+struct Text<'w> {
     buffer: Vec<u8>,
     out: &'w mut dyn Write,
 }
 
-impl TextBlocks<'_> {
+impl Text<'_> {
     fn push(&mut self, text: &str) {
         self.buffer.extend_from_slice(text.as_bytes());
     }

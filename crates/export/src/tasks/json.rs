@@ -11,7 +11,7 @@ use crate::number;
 /// Writes an object with the lists `nodes` and `edges`, causes first.
 pub(super) fn write(graph: &TaskGraph<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut text = Vec::new();
-    let end = |node: u32| -> EdgeEnd {
+    let end = |node: u32| -> End {
         let member = graph.member(node);
         (member.as_ref().map(|member| member.id), member.and_then(|member| member.chain))
     };
@@ -70,15 +70,15 @@ pub(super) fn write(graph: &TaskGraph<'_>, out: &mut dyn Write) -> io::Result<()
 }
 
 /// End of an edge: identifier of the operation and its chain.
-type EdgeEnd = (Option<Identifier>, Option<u32>);
+type End = (Option<Identifier>, Option<u32>);
 
 /// Appends an edge to a list.
 fn write_edge(
     out: &mut dyn Write,
     text: &mut Vec<u8>,
     separator: &mut &str,
-    from: EdgeEnd,
-    to: EdgeEnd,
+    from: End,
+    to: End,
     kind: Option<CauseKind>,
 ) -> io::Result<()> {
     text.clear();
