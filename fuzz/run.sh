@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 seconds=${1:-60}
 shift || true
-[ $# -gt 0 ] || set -- tsdl prop1 prop2 spec2 packetized packets index trace generated roundtrip archive expression log legacy printf nettrace_v3 nettrace_v4 nettrace_v6 xtrace_metadata xtrace_reports jsonl convert
+[ $# -gt 0 ] || set -- tsdl prop1 prop2 spec2 packetized packets index trace generated roundtrip archive expression log legacy printf nettrace_v3 nettrace_v4 nettrace_v6 xtrace_metadata xtrace_reports json jsonl convert
 
 ./seeds.sh
 # Our code has next to no `unsafe`, so that without the address sanitizer twice as much is tried.
@@ -17,6 +17,7 @@ fuzz() {
 	case $target in
 	tsdl | prop1 | prop2 | spec2 | packetized) options=(-max_len=4096 -dict=corpus/words.dict) ;;
 	trace | jsonl) options=(-max_len=16384 -dict=corpus/words.dict) ;;
+	json) options=(-max_len=1024 -dict=corpus/words.dict) ;;
 	generated | roundtrip | index | legacy) options=(-max_len=1024) ;;
 	expression) options=(-max_len=512 -dict=corpus/expression.dict) ;;
 	xtrace_metadata) options=(-max_len=1024 -dict=corpus/xtrace.dict) ;;

@@ -7,7 +7,7 @@ fixtures=../crates/ctf/tests/fixtures
 ust=../examples/hello-lttng/trace/ust/uid/65534/64-bit
 ctf2=../examples/hello-ctf2/trace
 
-for target in tsdl prop1 prop2 spec2 packetized packets index trace generated roundtrip archive expression log legacy printf nettrace_v3 nettrace_v4 nettrace_v6 xtrace_metadata xtrace_reports jsonl convert; do
+for target in tsdl prop1 prop2 spec2 packetized packets index trace generated roundtrip archive expression log legacy printf nettrace_v3 nettrace_v4 nettrace_v6 xtrace_metadata xtrace_reports json jsonl convert; do
 	mkdir -p corpus/$target
 done
 cp $fixtures/prop1/*.json metadata/prop1.json corpus/prop1
@@ -195,6 +195,8 @@ written = b"""{"type":"stream-begin","stream":0,"name":"a","class":{"id":0,"fiel
 {"type":"discarded-events","stream":0,"count":4,"begin":{"ts":1000000,"cycles":1}}
 {"type":"stream-end","stream":0}
 """
+for i, line in enumerate(written.splitlines()):
+    (corpus / "json" / f"{i}").write_bytes(line)
 script = b"""{"ts":1,"name":"a","payload":{"x":1,"y":[1,2.5,null],"z":{"$blob":"00ff","media_type":"a"}}}
 {"time":"1970-01-01T00:00:00.5Z","name":"a","payload":{"x":"\\u00e9","w":{"$int":"18446744073709551616"}}}
 """

@@ -4,6 +4,7 @@
 pub mod expression;
 pub mod fuchsia;
 pub mod generator;
+pub mod json;
 pub mod jsonl;
 pub mod lttng;
 pub mod nettrace;

@@ -109,7 +109,7 @@ mod tests {
             FieldKind::BitMap { bits, flags: Mappings::default() },
             FieldKind::Boolean(bits),
             FieldKind::Integer { bits, integer: integer.clone() },
-            FieldKind::Float(bits),
+            FieldClass::float(32).kind,
             FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), alignment: 8 },
             FieldKind::String {
                 encoding: StringEncoding::Utf16Le,
@@ -140,7 +140,7 @@ mod tests {
             },
             FieldKind::Union { members: vec![Member::new("u", plain)], alignment: 8 },
             FieldKind::Null { alignment: 1 },
-            FieldKind::Guid { alignment: 8 },
+            FieldClass::guid().kind,
             FieldClass::wall_clock(false, WallClock::FILETIME).kind,
         ];
         let mut members = Vec::new();

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ichnos::convert::{ConvertError, ConvertOptions, Select, SplitBy as By, SplitTargets, Target};
 use ichnos::io::{CreateError, FileNames, ListWritten, OutputDirectory, TraceWriter, WriteReport};
-use ichnos::model::{Damage, DataStream, Event, FieldRef, FieldValue, Message, Window};
+use ichnos::model::{Damage, DataStream, Event, FieldPath, FieldValue, Message, Window};
 use ichnos::{Pass, PassHandler, Reader, Session};
 
 use crate::args::{Arithmetic, Global, Split, SplitBy};
@@ -176,7 +176,7 @@ struct SplitParts<'a> {
     digits: usize,
     begins: usize,
     writer: &'a dyn TraceWriter,
-    keys: Keys<'a>,
+    keys: Keys,
     names: RefCell<FileNames>,
     /// Names of the existing parts, by number.
     created: RefCell<HashMap<usize, String>>,
@@ -497,11 +497,9 @@ fn too_many(parts: &str) -> Failure {
 }
 
 /// Numbers of the values by which events are split, in the order in which they are found.
-struct Keys<'a> {
+struct Keys {
     /// `None` to split by the names of events.
-    field: Option<&'a str>,
-    /// By class: the position of the field, or the number of the name.
-    classes: HashMap<usize, Class>,
+    field: Option<FieldPath>,
     numbers: HashMap<String, usize>,
     /// By number; `None` for events without the field.
     labels: Vec<Option<String>>,
@@ -510,16 +508,10 @@ struct Keys<'a> {
     text: String,
 }
 
-enum Class {
-    Field(Option<FieldRef>),
-    Name(usize),
-}
-
-impl<'a> Keys<'a> {
-    fn new(field: Option<&'a str>) -> Self {
+impl Keys {
+    fn new(field: Option<&str>) -> Self {
         Self {
-            field,
-            classes: HashMap::new(),
+            field: field.map(FieldPath::from),
             numbers: HashMap::new(),
             labels: Vec::new(),
             without: None,
@@ -541,38 +533,24 @@ impl<'a> Keys<'a> {
 
     /// Returns the number of an event's part.
     fn number(&mut self, event: &Event<'_>) -> usize {
-        // Classes keep their addresses while their trace is open.
-        let address = std::ptr::from_ref(event.plans).addr();
-        if !self.classes.contains_key(&address) {
-            let class = match self.field {
-                Some(field) => Class::Field(FieldRef::new(event, field)),
-                None => {
-                    self.text.clear();
-                    self.text.push_str(event.name());
-                    Class::Name(self.number_of_text())
-                }
-            };
-            self.classes.insert(address, class);
-        }
-        self.text.clear();
-        let value = match self.classes.get(&address) {
-            Some(Class::Name(number)) => return *number,
-            Some(Class::Field(Some(field))) => event.get(field),
-            _ => None,
-        };
-        match value.is_some_and(|value| put_text(&mut self.text, value)) {
-            true => self.number_of_text(),
+        let Some(field) = &mut self.field else { return self.number_of(event.name()) };
+        let mut text = std::mem::take(&mut self.text);
+        text.clear();
+        let number = match field.get(event).is_some_and(|value| put_text(&mut text, value)) {
+            true => self.number_of(&text),
             false => self.without(),
-        }
+        };
+        self.text = text;
+        number
     }
 
-    fn number_of_text(&mut self) -> usize {
-        if let Some(number) = self.numbers.get(&self.text) {
+    fn number_of(&mut self, text: &str) -> usize {
+        if let Some(number) = self.numbers.get(text) {
             return *number;
         }
         let number = self.labels.len();
-        self.labels.push(Some(self.text.clone()));
-        self.numbers.insert(self.text.clone(), number);
+        self.labels.push(Some(text.to_owned()));
+        self.numbers.insert(text.to_owned(), number);
         number
     }
 }

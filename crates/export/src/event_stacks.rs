@@ -1,8 +1,8 @@
 //! Call stacks of an event, frame by frame, written with the event.
 
+use ichnos_json::write::{ObjectWriter, ValueWriter};
 use ichnos_model::{Event, FieldRef, Frame, Meaning, Resolved};
 
-use crate::jsonl::fields::push_string;
 use crate::number;
 use crate::printable::printable;
 
@@ -47,19 +47,14 @@ impl EventStacks {
         if self.members.is_empty() {
             return;
         }
-        out.extend_from_slice(b",\"stacks\":");
-        for (i, (field, name)) in self.members.iter().enumerate() {
-            out.push(if i == 0 { b'{' } else { b',' });
-            push_string(out, name);
-            out.extend_from_slice(b":[");
-            let mut separator = None;
-            for_each_frame(event, field, |frame, resolved| {
-                out.extend(separator.replace(b','));
-                push_json_frame(out, frame, resolved);
-            });
-            out.push(b']');
+        let mut line = ObjectWriter::resume(out, true);
+        let mut stacks = line.member("stacks").object();
+        for (field, name) in &self.members {
+            let mut frames = stacks.named(name).array();
+            for_each_frame(event, field, |frame, resolved| write_frame(frames.element(), frame, resolved));
+            frames.end();
         }
-        out.push(b'}');
+        stacks.end();
     }
 }
 
@@ -109,34 +104,14 @@ fn push_frame(out: &mut Vec<u8>, frame: &Frame, resolved: Option<Resolved<'_>>) 
     }
 }
 
-fn push_json_frame(out: &mut Vec<u8>, frame: &Frame, resolved: Option<Resolved<'_>>) {
-    let begin = out.len();
-    let member = |out: &mut Vec<u8>, name: &str| {
-        out.push(if out.len() == begin { b'{' } else { b',' });
-        push_string(out, name);
-        out.push(b':');
-    };
-    if let Some(address) = frame.address {
-        member(out, "address");
-        number::push_unsigned(out, address);
-    }
+fn write_frame(place: ValueWriter<'_>, frame: &Frame, resolved: Option<Resolved<'_>>) {
+    let mut object = place.object();
+    object.unsigned("address", frame.address);
     let function = function(frame, resolved);
-    if let Some((name, _)) = function {
-        member(out, "symbol");
-        push_string(out, name);
-    }
-    if let Some((_, Some(offset))) = function {
-        member(out, "offset");
-        number::push_unsigned(out, offset);
-    }
-    if let Some(module) = module(frame, resolved) {
-        member(out, "module");
-        push_string(out, module);
-    }
-    if out.len() == begin {
-        out.push(b'{');
-    }
-    out.push(b'}');
+    object.string("symbol", function.map(|(name, _)| name));
+    object.unsigned("offset", function.and_then(|(_, offset)| offset));
+    object.string("module", module(frame, resolved));
+    object.end();
 }
 
 fn push_hex(out: &mut Vec<u8>, value: u64) {

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use ichnos_json::read::Reader;
+
 /// Representation of integers in JSON.
 ///
 /// Readers such as JavaScript and jq 1.6 keep only 53 bits of a number.
@@ -53,7 +55,9 @@ pub(crate) fn push(out: &mut Vec<u8>, json: &[u8], integers: Integers) {
         let (before, from) = rest.split_at(at);
         out.extend_from_slice(before);
         let is_string = from.first() == Some(&b'"');
-        let (token, behind) = from.split_at(if is_string { string(from) } else { number(from) });
+        // What is cut off at the end stays as it is.
+        let length = Reader::new(from).skip_relaxed(0).map_or(from.len(), <[u8]>::len);
+        let (token, behind) = from.split_at_checked(length).unwrap_or((from, &[]));
         let digits = token.strip_prefix(b"-").unwrap_or(token);
         if !is_string && digits.iter().all(u8::is_ascii_digit) && integers.quotes(digits) {
             out.push(b'"');
@@ -65,25 +69,6 @@ pub(crate) fn push(out: &mut Vec<u8>, json: &[u8], integers: Integers) {
         rest = behind;
     }
     out.extend_from_slice(rest);
-}
-
-/// Returns the length of the string at the beginning of `text`.
-fn string(text: &[u8]) -> usize {
-    let mut at = 1;
-    while let Some(found) = text.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
-        at += found;
-        if text.get(at) == Some(&b'"') {
-            return at + 1;
-        }
-        at += 2;
-    }
-    text.len()
-}
-
-/// Returns the length of the number at the beginning of `text`.
-fn number(text: &[u8]) -> usize {
-    let is_of_number = |byte: &u8| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
-    text.iter().position(|byte| !is_of_number(byte)).unwrap_or(text.len())
 }
 
 #[cfg(test)]

@@ -1,8 +1,6 @@
 //! One JSON object per line and message, for other programs. `docs/jsonl.md` describes the format.
 
 mod classes;
-pub(crate) mod fields;
-pub(crate) mod keys;
 mod meanings;
 mod opening;
 mod resume;
@@ -10,6 +8,7 @@ mod resume;
 use std::io;
 use std::ops::ControlFlow;
 
+use ichnos_json::write::{Escaped, ObjectWriter, ValueWriter};
 use ichnos_model::decode::DecodeError;
 use ichnos_model::{
     Attributes, ClockClass, ClockOrigin, ClockValue, Damage, DataStream, Discarded, Event, EventRecordClass,
@@ -18,14 +17,13 @@ use ichnos_model::{
 
 use crate::event_stacks::EventStacks;
 use crate::integers::Integers;
-use crate::number;
+use crate::json_fields::{FieldWriter, Keys, Scratch};
+use crate::number::write_id;
 use crate::output::{Output, TextWriter};
 use crate::property;
 use crate::repeated::Repeated;
 use crate::stream_table::StreamTable;
 use crate::time::{JsonTime, TimeWriter};
-use fields::{FieldWriter, Scratch, push_escaped, push_string};
-use keys::Keys;
 use opening::Openings;
 use resume::{Introduced, Resumed, Subject, introduce};
 pub use resume::{Introduction, JsonLinesState};
@@ -110,10 +108,10 @@ impl ClassState {
     fn of(event: &Event<'_>, with_frames: bool) -> Self {
         let class = event.class;
         let mut out = Vec::new();
-        push_key(&mut out, "id");
-        number::push_id(&mut out, class.id);
-        push_text(&mut out, "name", class.name.as_deref());
-        push_log_level(&mut out, class);
+        let mut line = ObjectWriter::resume(&mut out, true);
+        write_id(line.member("id"), class.id);
+        line.string("name", class.name.as_deref());
+        write_log_level(&mut line, class);
         Self {
             identity: out.into(),
             specific: Keys::of(event.plan(Scope::SpecificContext)),
@@ -213,20 +211,10 @@ impl<W: TextWriter> JsonLines<W> {
         }
     }
 
-    /// Begins a line about a data stream.
-    fn begin(&mut self, kind: &str, stream: &DataStream) {
+    /// Number that lines call a data stream by.
+    fn number_of(&mut self, stream: &DataStream) -> u64 {
         self.prepare(stream);
-        let number = self.streams.get(stream.key).map_or(0, |(part, _)| part.number);
-        let out = &mut self.output.buffer;
-        for text in ["{\"type\":\"", kind, "\",\"stream\":"] {
-            out.extend_from_slice(text.as_bytes());
-        }
-        number::push_unsigned(out, number);
-    }
-
-    fn end(&mut self) -> io::Result<()> {
-        self.output.buffer.extend_from_slice(b"}\n");
-        self.output.flush_if_full()
+        self.streams.get(stream.key).map_or(0, |(part, _)| part.number)
     }
 
     fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
@@ -299,93 +287,79 @@ impl<W: TextWriter> JsonLines<W> {
             failures.note(push_resource(out, scratch, event, known, class.message));
         }
         class.frames.push_json(out, event);
-        self.end()
+        out.extend_from_slice(b"}\n");
+        self.output.flush_if_full()
     }
 
     fn packet(&mut self, packet: &Packet<'_>, begins: bool) -> io::Result<()> {
         if !self.options.packets {
             return Ok(());
         }
-        self.begin(if begins { "packet-begin" } else { "packet-end" }, packet.stream);
-        let out = &mut self.output.buffer;
+        let number = self.number_of(packet.stream);
+        let kind = if begins { "packet-begin" } else { "packet-end" };
+        let mut line = begin(&mut self.output.buffer, kind, number);
         if let (Some(value), Some((_, class, _))) =
             (if begins { packet.begin } else { packet.end }, self.streams.get_mut(packet.stream))
         {
-            out.push(b',');
-            push_clock(out, value, &mut class.time, self.options.cycles);
+            write_clock(&mut line, value, &mut class.time, self.options.cycles);
         }
-        let mut numbers = vec![("sequence_number", packet.sequence_number)];
+        line.unsigned("sequence_number", packet.sequence_number);
         if !begins {
             // These are not final until the packet has ended.
-            numbers.push(("discarded_counter", packet.discarded_counter));
-            numbers.push(("content_bits", Some(packet.content_length)));
-            numbers.push(("total_bits", Some(packet.total_length)));
-        }
-        for (name, value) in numbers {
-            if let Some(value) = value {
-                push_key(out, name);
-                number::push_unsigned(out, value);
-            }
+            line.unsigned("discarded_counter", packet.discarded_counter);
+            line.unsigned("content_bits", Some(packet.content_length));
+            line.unsigned("total_bits", Some(packet.total_length));
         }
         if begins {
             for (scope, name) in [(Scope::PacketHeader, "header"), (Scope::PacketContext, "context")] {
                 if packet.plan(scope).is_some() {
-                    push_key(out, name);
                     let keys = Keys::of(packet.plan(scope));
-                    let mut writer = FieldWriter::new(out, &mut self.scratch, &keys);
+                    let mut writer = FieldWriter::new(line.member(name).raw(), &mut self.scratch, &keys);
                     let result = packet.visit(scope, &mut writer);
                     writer.finish(result.is_err());
                     self.output.failures.note(result);
                 }
             }
         }
-        self.end()
+        end(line);
+        self.output.flush_if_full()
     }
 
     fn discarded(&mut self, kind: &str, discarded: &Discarded<'_>) -> io::Result<()> {
         if !self.options.losses {
             return Ok(());
         }
-        self.begin(kind, discarded.stream);
-        let out = &mut self.output.buffer;
-        push_key(out, "count");
+        let number = self.number_of(discarded.stream);
+        let mut line = begin(&mut self.output.buffer, kind, number);
         match discarded.count {
-            Some(count) => number::push_unsigned(out, count),
-            None => out.extend_from_slice(b"null"),
+            Some(count) => line.member("count").unsigned(count),
+            None => line.member("count").null(),
         }
-        if let Some(thread) = discarded.thread {
-            push_key(out, "thread");
-            number::push_unsigned(out, thread);
-        }
+        line.unsigned("thread", discarded.thread);
         for (name, value) in [("begin", discarded.begin), ("end", discarded.end)] {
             if let (Some(value), Some((_, class, _))) = (value, self.streams.get_mut(discarded.stream)) {
-                push_key(out, name);
-                out.push(b'{');
-                push_clock(out, value, &mut class.time, self.options.cycles);
-                out.push(b'}');
+                let mut clock = line.member(name).object();
+                write_clock(&mut clock, value, &mut class.time, self.options.cycles);
+                clock.end();
             }
         }
-        self.end()
+        end(line);
+        self.output.flush_if_full()
     }
 
     fn damage(&mut self, damage: &Damage) -> io::Result<()> {
         if !self.options.losses {
             return Ok(());
         }
-        let out = &mut self.output.buffer;
-        out.extend_from_slice(b"{\"type\":\"damage\",\"file\":");
-        push_string(out, &damage.file);
-        if let Some(stream) = &damage.stream {
-            push_key(out, "stream_name");
-            push_string(out, stream);
-        }
-        push_key(out, "bit");
-        number::push_unsigned(out, damage.bit);
-        push_key(out, "skipped_bits");
-        number::push_unsigned(out, damage.skipped);
-        push_key(out, "message");
-        push_string(out, &damage.kind.to_string());
-        self.end()
+        let mut line = ValueWriter::new(&mut self.output.buffer).object();
+        line.member("type").string("damage");
+        line.member("file").string(&damage.file);
+        line.string("stream_name", damage.stream.as_deref());
+        line.member("bit").unsigned(damage.bit);
+        line.member("skipped_bits").unsigned(damage.skipped);
+        line.member("message").display(&damage.kind);
+        end(line);
+        self.output.flush_if_full()
     }
 }
 
@@ -401,8 +375,9 @@ impl<W: TextWriter> Sink for JsonLines<W> {
             }
             Message::StreamEnd(stream) => {
                 if self.options.streams {
-                    self.begin("stream-end", stream);
-                    self.end()?;
+                    let number = self.number_of(stream);
+                    end(begin(&mut self.output.buffer, "stream-end", number));
+                    self.output.flush_if_full()?;
                 }
                 self.streams.remove(stream);
             }
@@ -461,48 +436,30 @@ fn push_resource(
     result
 }
 
-/// Writes escaped text between the quotation marks of a string.
-struct Escaped<'o>(&'o mut Vec<u8>);
-
-impl std::fmt::Write for Escaped<'_> {
-    fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        push_escaped(self.0, text.as_bytes());
-        Ok(())
-    }
+/// Begins a line about a data stream.
+fn begin<'o>(out: &'o mut Vec<u8>, kind: &str, stream: u64) -> ObjectWriter<'o> {
+    let mut line = ValueWriter::new(out).object();
+    line.member("type").string(kind);
+    line.member("stream").unsigned(stream);
+    line
 }
 
-/// Appends a comma and a member name that needs no escaping.
-fn push_key(out: &mut Vec<u8>, name: &str) {
-    out.extend_from_slice(b",\"");
-    out.extend_from_slice(name.as_bytes());
-    out.extend_from_slice(b"\":");
+/// Ends a line.
+fn end(mut line: ObjectWriter<'_>) {
+    line.buffer().extend_from_slice(b"}\n");
 }
 
-fn push_text(out: &mut Vec<u8>, name: &str, text: Option<&str>) {
-    if let Some(text) = text {
-        push_key(out, name);
-        push_string(out, text);
-    }
+/// Writes the members of a clock value.
+fn write_clock(object: &mut ObjectWriter<'_>, value: ClockValue, time: &mut TimeWriter, cycles: bool) {
+    time.push(object.member("ts").raw(), value.nanoseconds);
+    object.unsigned("cycles", cycles.then_some(value.cycles));
 }
 
-/// Appends the members of a clock value.
-fn push_clock(out: &mut Vec<u8>, value: ClockValue, time: &mut TimeWriter, cycles: bool) {
-    out.extend_from_slice(b"\"ts\":");
-    time.push(out, value.nanoseconds);
-    if cycles {
-        out.extend_from_slice(b",\"cycles\":");
-        number::push_unsigned(out, value.cycles);
-    }
-}
-
-/// Appends the name of a log level, or its number if it has no name.
-fn push_log_level(out: &mut Vec<u8>, class: &EventRecordClass) {
+/// Writes the name of a log level, or its number if it has no name.
+fn write_log_level(line: &mut ObjectWriter<'_>, class: &EventRecordClass) {
     match (property::log_level(class), class.log_level) {
-        (Some(level), _) => push_text(out, "log_level", Some(level.attribute)),
-        (None, Some(number)) => {
-            push_key(out, "log_level");
-            number::push_signed(out, number);
-        }
+        (Some(level), _) => line.member("log_level").string(level.attribute),
+        (None, Some(number)) => line.member("log_level").signed(number),
         (None, None) => {}
     }
 }
@@ -510,198 +467,157 @@ fn push_log_level(out: &mut Vec<u8>, class: &EventRecordClass) {
 #[cold]
 fn push_other_clocks(out: &mut Vec<u8>, event: &Event<'_>) {
     let clocks = &event.stream.trace.class.clocks;
-    push_key(out, "other_clocks");
-    out.push(b'{');
-    let known = event.other_clocks.iter().filter_map(|(index, cycles)| {
-        let clock = clocks.get(usize::from(*index))?;
-        Some((clock, *cycles))
-    });
-    for (i, (clock, cycles)) in known.enumerate() {
-        if i > 0 {
-            out.push(b',');
+    let mut line = ObjectWriter::resume(out, true);
+    let mut object = line.member("other_clocks").object();
+    for (index, cycles) in event.other_clocks {
+        if let Some(clock) = clocks.get(usize::from(*index)) {
+            object.named(&clock.id).unsigned(*cycles);
         }
-        push_string(out, &clock.id);
-        out.push(b':');
-        number::push_unsigned(out, cycles);
     }
-    out.push(b'}');
+    object.end();
 }
 
 /// Appends the line that introduces an event record class.
 fn push_class(out: &mut Vec<u8>, event: &Event<'_>, stream: u64) {
     let class = event.class;
-    out.extend_from_slice(b"{\"type\":\"event-class\",\"stream\":");
-    number::push_unsigned(out, stream);
-    push_key(out, "id");
-    number::push_id(out, class.id);
-    push_identity(out, &class.namespace, &class.name, &class.uid);
-    push_log_level(out, class);
-    push_text(out, "emf_uri", property::emf_uri(class));
-    push_text(out, "role", (class.role != EventRole::Instant).then(|| class.role.name()));
-    meanings::push_meanings(out, event);
-    push_attributes(out, &class.attributes);
-    meanings::push_log_role(out, class);
+    let mut line = begin(out, "event-class", stream);
+    write_id(line.member("id"), class.id);
+    write_identity(&mut line, &class.namespace, &class.name, &class.uid);
+    write_log_level(&mut line, class);
+    line.string("emf_uri", property::emf_uri(class));
+    line.string("role", (class.role != EventRole::Instant).then(|| class.role.name()));
+    meanings::write_meanings(&mut line, event);
+    write_attributes(&mut line, &class.attributes);
+    meanings::write_log_role(&mut line, class);
     if class.is_undescribed {
-        push_key(out, "undescribed");
-        out.extend_from_slice(b"true");
+        line.member("undescribed").boolean(true);
     }
-    classes::push_event_fields(out, event);
-    out.extend_from_slice(b"}\n");
+    classes::write_event_fields(&mut line, event);
+    end(line);
 }
 
-fn push_identity(out: &mut Vec<u8>, namespace: &Option<String>, name: &Option<String>, uid: &Option<String>) {
-    push_text(out, "namespace", namespace.as_deref());
-    push_text(out, "name", name.as_deref());
-    push_text(out, "uid", uid.as_deref());
+fn write_identity(
+    object: &mut ObjectWriter<'_>,
+    namespace: &Option<String>,
+    name: &Option<String>,
+    uid: &Option<String>,
+) {
+    object.string("namespace", namespace.as_deref());
+    object.string("name", name.as_deref());
+    object.string("uid", uid.as_deref());
 }
 
-fn push_uuid(out: &mut Vec<u8>, uuid: Option<Uuid>) {
+fn write_uuid(object: &mut ObjectWriter<'_>, uuid: Option<Uuid>) {
     if let Some(uuid) = uuid {
-        push_text(out, "uuid", Some(&uuid.to_string()));
+        object.member("uuid").display(uuid);
     }
 }
 
-fn push_attributes(out: &mut Vec<u8>, attributes: &Attributes) {
+fn write_attributes(object: &mut ObjectWriter<'_>, attributes: &Attributes) {
     if !attributes.is_empty() {
-        push_key(out, "attributes");
-        push_map(out, attributes.entries());
+        write_map(object.member("attributes"), attributes.entries());
     }
 }
 
 /// Appends the line that introduces a data stream.
 fn push_stream(out: &mut Vec<u8>, stream: &DataStream, number: u64, with_packets: bool) {
     let class = stream.class();
-    out.extend_from_slice(b"{\"type\":\"stream-begin\",\"stream\":");
-    number::push_unsigned(out, number);
-    push_text(out, "name", Some(&stream.name));
+    let mut line = begin(out, "stream-begin", number);
+    line.member("name").string(&stream.name);
     if let Some(id) = stream.id {
-        push_key(out, "id");
-        number::push_id(out, id);
+        write_id(line.member("id"), id);
     }
-    out.extend_from_slice(b",\"class\":{\"id\":");
-    number::push_id(out, class.id);
-    push_identity(out, &class.namespace, &class.name, &class.uid);
-    push_attributes(out, &class.attributes);
-    classes::push_stream_fields(out, stream, with_packets);
-    out.push(b'}');
-    push_key(out, "trace");
-    push_trace(out, &stream.trace);
+    let mut object = line.member("class").object();
+    write_id(object.member("id"), class.id);
+    write_identity(&mut object, &class.namespace, &class.name, &class.uid);
+    write_attributes(&mut object, &class.attributes);
+    classes::write_stream_fields(&mut object, stream, with_packets);
+    object.end();
+    write_trace(line.member("trace"), &stream.trace);
     if let Some(clock) = stream.clock() {
-        push_key(out, "clock");
-        push_clock_class(out, clock);
+        write_clock_class(line.member("clock"), clock);
     }
     let clocks = &stream.trace.class.clocks;
     let others = class.other_clocks.iter().filter(|clock| Some(**clock) != class.default_clock);
     let mut others = others.filter_map(|clock| clocks.get(usize::from(*clock))).peekable();
     if others.peek().is_some() {
-        push_key(out, "other_clocks");
-        for (i, clock) in others.enumerate() {
-            out.push(if i == 0 { b'[' } else { b',' });
-            push_clock_class(out, clock);
-        }
-        out.push(b']');
+        let mut list = line.member("other_clocks").array();
+        others.for_each(|clock| write_clock_class(list.element(), clock));
+        list.end();
     }
-    out.extend_from_slice(b"}\n");
+    end(line);
 }
 
-fn push_trace(out: &mut Vec<u8>, trace: &Trace) {
+fn write_trace(place: ValueWriter<'_>, trace: &Trace) {
     let class = &trace.class;
-    out.extend_from_slice(b"{\"path\":");
-    push_string(out, &trace.path);
-    push_text(out, "format", Some(&class.dialect));
-    push_identity(out, &class.namespace, &class.name, &class.uid);
-    push_text(out, "implied_namespace", class.implied_namespace.as_deref());
-    push_text(out, "label", Some(&*trace.name).filter(|name| !name.is_empty()));
-    push_uuid(out, class.uuid);
+    let mut object = place.object();
+    object.member("path").string(&trace.path);
+    object.member("format").string(&class.dialect);
+    write_identity(&mut object, &class.namespace, &class.name, &class.uid);
+    object.string("implied_namespace", class.implied_namespace.as_deref());
+    object.string("label", Some(&*trace.name).filter(|name| !name.is_empty()));
+    write_uuid(&mut object, class.uuid);
     let uuid_of = match class.uuid_of {
         UuidOf::TraceClass => Some("trace-class"),
         UuidOf::MetadataStream => Some("metadata-stream"),
         _ => None,
     };
-    push_text(out, "uuid_of", uuid_of.filter(|_| class.uuid.is_some()));
-    push_key(out, "environment");
-    push_map(out, &class.environment);
-    push_attributes(out, &class.attributes);
+    object.string("uuid_of", uuid_of.filter(|_| class.uuid.is_some()));
+    write_map(object.member("environment"), &class.environment);
+    write_attributes(&mut object, &class.attributes);
     if !class.call_sites.is_empty() {
-        push_key(out, "call_sites");
-        push_list(out, &class.call_sites);
+        write_list(object.member("call_sites"), &class.call_sites);
     }
-    out.push(b'}');
+    object.end();
 }
 
-fn push_clock_class(out: &mut Vec<u8>, clock: &ClockClass) {
-    out.extend_from_slice(b"{\"id\":");
-    push_string(out, &clock.id);
-    push_identity(out, &clock.namespace, &clock.name, &clock.uid);
-    push_uuid(out, clock.uuid);
-    push_text(out, "description", clock.description.as_deref());
-    push_key(out, "frequency");
-    number::push_unsigned(out, clock.frequency);
-    for (name, value) in [("precision", clock.precision), ("accuracy", clock.accuracy)] {
-        if let Some(value) = value {
-            push_key(out, name);
-            number::push_unsigned(out, value);
-        }
-    }
-    push_key(out, "offset_seconds");
-    number::push_signed(out, clock.offset_seconds);
-    push_key(out, "offset_cycles");
-    number::push_unsigned(out, clock.offset_cycles);
+fn write_clock_class(place: ValueWriter<'_>, clock: &ClockClass) {
+    let mut object = place.object();
+    object.member("id").string(&clock.id);
+    write_identity(&mut object, &clock.namespace, &clock.name, &clock.uid);
+    write_uuid(&mut object, clock.uuid);
+    object.string("description", clock.description.as_deref());
+    object.member("frequency").unsigned(clock.frequency);
+    object.unsigned("precision", clock.precision);
+    object.unsigned("accuracy", clock.accuracy);
+    object.member("offset_seconds").signed(clock.offset_seconds);
+    object.member("offset_cycles").unsigned(clock.offset_cycles);
     match &clock.origin {
-        ClockOrigin::UnixEpoch => push_text(out, "origin", Some("unix-epoch")),
+        ClockOrigin::UnixEpoch => object.member("origin").string("unix-epoch"),
         ClockOrigin::Named { namespace, name, uid } => {
-            push_key(out, "origin");
-            out.push(b'{');
-            if let Some(namespace) = namespace {
-                out.extend_from_slice(b"\"namespace\":");
-                push_string(out, namespace);
-                out.push(b',');
-            }
-            out.extend_from_slice(b"\"name\":");
-            push_string(out, name);
-            push_text(out, "uid", Some(uid));
-            out.push(b'}');
+            let mut origin = object.member("origin").object();
+            origin.string("namespace", namespace.as_deref());
+            origin.member("name").string(name);
+            origin.member("uid").string(uid);
+            origin.end();
         }
         ClockOrigin::Unknown => {}
     }
-    push_attributes(out, &clock.attributes);
-    out.push(b'}');
+    write_attributes(&mut object, &clock.attributes);
+    object.end();
 }
 
-fn push_list(out: &mut Vec<u8>, elements: &[Value]) {
-    out.push(b'[');
-    for (i, element) in elements.iter().enumerate() {
-        if i > 0 {
-            out.push(b',');
-        }
-        push_value(out, element);
-    }
-    out.push(b']');
+fn write_list(place: ValueWriter<'_>, elements: &[Value]) {
+    let mut list = place.array();
+    elements.iter().for_each(|element| write_value(list.element(), element));
+    list.end();
 }
 
-fn push_map(out: &mut Vec<u8>, entries: &[(String, Value)]) {
-    out.push(b'{');
-    for (i, (name, value)) in entries.iter().enumerate() {
-        if i > 0 {
-            out.push(b',');
-        }
-        push_string(out, name);
-        out.push(b':');
-        push_value(out, value);
-    }
-    out.push(b'}');
+fn write_map(place: ValueWriter<'_>, entries: &[(String, Value)]) {
+    let mut object = place.object();
+    entries.iter().for_each(|(name, value)| write_value(object.named(name), value));
+    object.end();
 }
 
-fn push_value(out: &mut Vec<u8>, value: &Value) {
+fn write_value(place: ValueWriter<'_>, value: &Value) {
     match value {
-        Value::Null => out.extend_from_slice(b"null"),
-        Value::Boolean(true) => out.extend_from_slice(b"true"),
-        Value::Boolean(false) => out.extend_from_slice(b"false"),
-        Value::Integer(integer) => number::push_i128(out, *integer),
-        Value::Number(text) => out.extend_from_slice(text.as_bytes()),
-        Value::Text(text) => push_string(out, text),
-        Value::Array(elements) => push_list(out, elements),
-        Value::Map(entries) => push_map(out, entries),
+        Value::Null => place.null(),
+        Value::Boolean(value) => place.boolean(*value),
+        Value::Integer(integer) => place.integer(*integer),
+        Value::Number(text) => place.number(text),
+        Value::Text(text) => place.string(text),
+        Value::Array(elements) => write_list(place, elements),
+        Value::Map(entries) => write_map(place, entries),
     }
 }
 

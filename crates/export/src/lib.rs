@@ -11,6 +11,7 @@ mod csv;
 mod details;
 mod event_stacks;
 mod integers;
+mod json_fields;
 mod jsonl;
 mod log;
 mod null;

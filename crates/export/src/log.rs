@@ -19,8 +19,7 @@ use ichnos_model::{
 use crate::color::Palette;
 use crate::event_stacks::EventStacks;
 use crate::integers::Integers;
-use crate::jsonl::fields::{FieldWriter, Scratch};
-use crate::jsonl::keys::Keys;
+use crate::json_fields::{FieldWriter, Keys, Scratch};
 use crate::output::{Failures, Output, TextWriter};
 use crate::stream_table::StreamTable;
 use crate::time::{self, JsonTime};

@@ -2,44 +2,9 @@
 
 use std::io::Write;
 
+use ichnos_json::write::{ValueWriter, eight_digits};
+pub(crate) use ichnos_json::write::{push_integer, push_signed, push_unsigned};
 use ichnos_model::{Field, Uuid};
-
-/// Digits of the numbers below 100.
-static PAIRS: [[u8; 2]; 100] = {
-    let mut pairs = [[0; 2]; 100];
-    let mut number = 0;
-    while number < 100 {
-        pairs[number] = [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8];
-        number += 1;
-    }
-    pairs
-};
-
-/// Returns the two digits of a number below 100.
-#[inline(always)]
-fn pair(number: u32) -> [u8; 2] {
-    PAIRS.get(number as usize).copied().unwrap_or_default()
-}
-
-/// Returns the digits of a number below 100,000,000, the first one in the lowest byte.
-#[inline(always)]
-fn eight_values(number: u32) -> u64 {
-    // Halves, quarters and eighths of the word are divided at once, by multiplication with the divisor's
-    // reciprocal, which is exact for numbers this small.
-    let fours = u64::from(number / 10_000) | u64::from(number % 10_000) << 32;
-    let hundreds = ((fours * 10_486) >> 20) & 0x7f_0000_007f;
-    let twos = hundreds | (fours - 100 * hundreds) << 16;
-    let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
-    tens | (twos - 10 * tens) << 8
-}
-
-const ZEROS: u64 = u64::from_le_bytes(*b"00000000");
-
-/// Returns the eight digits of a number below 100,000,000.
-#[inline(always)]
-fn eight_digits(number: u32) -> [u8; 8] {
-    (eight_values(number) | ZEROS).to_le_bytes()
-}
 
 /// Appends a GUID for display: as activity path, if it encodes one and its class has activity paths.
 pub(crate) fn push_guid(out: &mut Vec<u8>, field: &Field<'_>, guid: Uuid) {
@@ -53,80 +18,15 @@ pub(crate) fn push_uuid(out: &mut Vec<u8>, uuid: Uuid) {
     out.extend_from_slice(uuid.hyphenated().encode_lower(&mut [0; 36]).as_bytes());
 }
 
-/// Appends an unsigned integer in decimal.
-#[inline]
-pub(crate) fn push_unsigned(out: &mut Vec<u8>, value: u64) {
-    if value < 10 {
-        out.push(b'0' + value as u8);
-    } else if value < 100 {
-        out.extend_from_slice(&pair(value as u32));
-    } else {
-        push_large(out, value);
-    }
-}
-
-/// Appends the id of a class or a data stream as JSON: up to 64 bits as a number, like all integers.
-#[inline]
-pub(crate) fn push_id(out: &mut Vec<u8>, id: u128) {
+/// Writes the id of a class or a data stream as JSON: as all integers, a number up to 64 bits.
+pub(crate) fn write_id(place: ValueWriter<'_>, id: u128) {
     match u64::try_from(id) {
-        Ok(id) => push_unsigned(out, id),
+        Ok(id) => place.unsigned(id),
         Err(_) => {
-            let mut buffer = itoa::Buffer::new();
-            out.extend_from_slice(b"{\"$int\":\"");
-            out.extend_from_slice(buffer.format(id).as_bytes());
-            out.extend_from_slice(b"\"}");
+            let mut wide = place.object();
+            wide.member("$int").display(id);
+            wide.end();
         }
-    }
-}
-
-#[inline(never)]
-fn push_large(out: &mut Vec<u8>, value: u64) {
-    const EIGHT: u64 = 100_000_000;
-    let low = if value < EIGHT {
-        value
-    } else {
-        let high = value / EIGHT;
-        if high < EIGHT {
-            push_up_to_eight(out, high as u32);
-        } else {
-            push_up_to_eight(out, (high / EIGHT) as u32);
-            out.extend_from_slice(&eight_digits((high % EIGHT) as u32));
-        }
-        return out.extend_from_slice(&eight_digits((value % EIGHT) as u32));
-    };
-    push_up_to_eight(out, low as u32);
-}
-
-/// Appends a number below 100,000,000.
-#[inline(always)]
-fn push_up_to_eight(out: &mut Vec<u8>, value: u32) {
-    let values = eight_values(value);
-    // Computed before the digits, since the next append waits for the length. A decimal digit has about 3.32 bits.
-    const POWERS: [u32; 16] =
-        [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 0, 0, 0, 0, 0, 0, 0];
-    let digits = ((32 - (value | 1).leading_zeros()) * 1233) >> 12;
-    let leading = 7 + u32::from(value | 1 < POWERS[digits as usize & 15]) - digits;
-    // Append a block of fixed size and truncate it.
-    let end = out.len() + 8 - leading as usize;
-    out.extend_from_slice(&((values | ZEROS) >> (leading * 8)).to_le_bytes());
-    out.truncate(end);
-}
-
-/// Appends a signed integer in decimal.
-#[inline]
-pub(crate) fn push_signed(out: &mut Vec<u8>, value: i64) {
-    if value < 0 {
-        out.push(b'-');
-    }
-    push_unsigned(out, value.unsigned_abs());
-}
-
-/// Appends an integer of up to 128 bits in decimal.
-#[inline]
-pub(crate) fn push_i128(out: &mut Vec<u8>, value: i128) {
-    match i64::try_from(value) {
-        Ok(value) => push_signed(out, value),
-        Err(_) => out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes()),
     }
 }
 
@@ -427,27 +327,12 @@ mod tests {
     }
 
     #[test]
-    fn integers() {
-        let mut values = vec![0, u64::MAX];
-        for digits in 0..20 {
-            let power = 10u64.pow(digits);
-            values.extend([power - 1, power, power + 1, power.wrapping_mul(7) / 3, power / 9 * 5]);
-        }
-        values.extend(0..11_000);
-        for value in values {
-            assert_eq!(text(|out| push_unsigned(out, value)), value.to_string());
-            let signed = value as i64;
-            assert_eq!(text(|out| push_signed(out, signed)), signed.to_string());
+    fn fractions_of_a_second() {
+        for value in (0..30).map(|digits| 1_000_000_007u64.wrapping_mul(digits).wrapping_mul(digits)) {
             let nanoseconds = (value % 1_000_000_000) as u32;
             assert_eq!(text(|out| push_nanoseconds(out, nanoseconds)), format!("{nanoseconds:09}"));
-        }
-        assert_eq!(text(|out| push_signed(out, i64::MIN)), i64::MIN.to_string());
-    }
-
-    #[test]
-    fn all_digits_of_eight() {
-        for value in (0..10_000).flat_map(|value| [value, value * 10_000, value * 10_001]) {
-            assert_eq!(eight_digits(value), *format!("{value:08}").as_bytes());
+            let microseconds = nanoseconds / 1000;
+            assert_eq!(text(|out| push_microseconds(out, microseconds)), format!("{microseconds:06}"));
         }
     }
 

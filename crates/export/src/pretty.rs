@@ -653,7 +653,7 @@ fn make_class(
                 begin(&mut out, title);
                 let (open, close): (&[u8], &[u8]) = if name == "vpid" { (b"(", b")") } else { (b"", b"") };
                 out.extend_from_slice(open);
-                number::push_i128(&mut out, *integer);
+                number::push_integer(&mut out, *integer);
                 out.extend_from_slice(close);
             }
             _ => {}

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use ichnos_model::plan::Plan;
-use ichnos_model::{Attributes, DataStream, EventRecordClass, Field, FieldKind, TraceClass, UuidOf};
+use ichnos_model::{Attributes, DataStream, EventRecordClass, Field, TraceClass, UuidOf};
 
 /// Namespaces of attributes with log levels and EMF URIs in CTF 2.
 const NAMESPACES: [&str; 2] = ["babeltrace.org,2020", "lttng.org,2009"];
@@ -104,17 +104,11 @@ impl Hidden {
         // Fields come after their containers.
         for index in (0..hidden.len()).rev() {
             let Some(node) = plan.get(index) else { continue };
-            hidden[index] = match &node.class.kind {
-                FieldKind::Structure { .. }
-                | FieldKind::Array { .. }
-                | FieldKind::Optional { .. }
-                | FieldKind::Variant { .. }
-                | FieldKind::Union { .. } => {
-                    let mut within = plan.children(index).peekable();
-                    within.peek().is_some() && within.all(|child| hidden[child])
-                }
-                FieldKind::Padding(_) => true,
-                _ => !node.roles.is_empty() && !node.is_needed(),
+            hidden[index] = if node.class.is_compound() {
+                let mut within = plan.children(index).peekable();
+                within.peek().is_some() && within.all(|child| hidden[child])
+            } else {
+                node.class.is_padding() || !node.roles.is_empty() && !node.is_needed()
             };
         }
         if !hidden.contains(&true) {
@@ -143,15 +137,7 @@ impl Hidden {
 /// `true` if a field of a scope has a value of its own and no role.
 pub(crate) fn has_plain_field(plan: &Plan) -> bool {
     plan.nodes().any(|node| {
-        let has_value = !matches!(
-            node.class.kind,
-            FieldKind::Structure { .. }
-                | FieldKind::Array { .. }
-                | FieldKind::Optional { .. }
-                | FieldKind::Variant { .. }
-                | FieldKind::Union { .. }
-                | FieldKind::Padding(_)
-        );
+        let has_value = !node.class.is_compound() && !node.class.is_padding();
         has_value && node.roles.is_empty()
     })
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ichnos_model::{DataStream, Event, Trace};
+use ichnos_model::{DataStream, EventClassTable, Trace};
 
 /// State of a sink: an `S` for each data stream, a `C` for each data stream class and an `E` for each event
 /// record class. The last two are shared by all data streams of the class, which can be very many.
@@ -30,22 +30,6 @@ struct ClassEntry<C, E> {
     event_records: EventClassTable<E>,
 }
 
-/// State for the event record classes of a data stream class: all that the trace declares, and some of the
-/// dynamic ones, which can be very many.
-#[derive(Debug)]
-pub(crate) struct EventClassTable<E> {
-    by_index: Vec<Option<Box<E>>>,
-    /// Number of classes that the trace declares.
-    declared: usize,
-    /// Number of dynamic classes with state.
-    dynamic: usize,
-    /// State for the last event whose class is not one of the trace's.
-    other: Option<Box<E>>,
-}
-
-/// Maximum number of dynamic classes with state; beyond it, all are made again.
-const MOST_DYNAMIC: usize = 512;
-
 impl<S, C, E> Default for StreamTable<S, C, E> {
     fn default() -> Self {
         Self { streams: Vec::new(), classes: Vec::new(), class_indexes: HashMap::new() }
@@ -63,8 +47,7 @@ impl<S, C, E> StreamTable<S, C, E> {
     pub(crate) fn insert(&mut self, stream: &DataStream, part: S, class: impl FnOnce() -> C) {
         let id = (Arc::as_ptr(&stream.trace).addr(), stream.class_index);
         let class = *self.class_indexes.entry(id).or_insert_with(|| {
-            let declared = stream.class().event_records.len();
-            let event_records = EventClassTable { by_index: Vec::new(), declared, dynamic: 0, other: None };
+            let event_records = EventClassTable::new(stream);
             self.classes.push(ClassEntry { _trace: Arc::clone(&stream.trace), part: class(), event_records });
             self.classes.len() - 1
         });
@@ -103,41 +86,5 @@ impl<S, C, E> StreamTable<S, C, E> {
         if let Some(part) = self.streams.get_mut(stream.key as usize) {
             *part = None;
         }
-    }
-}
-
-impl<E> EventClassTable<E> {
-    /// Returns the state for the class of an event, made if it is missing.
-    #[inline]
-    pub(crate) fn of(&mut self, event: &Event<'_>, make: impl FnOnce() -> E) -> &E {
-        let place = match event.class_index() {
-            Some(index) => {
-                if self.by_index.get(index).is_none_or(Option::is_none) {
-                    self.make_room(index);
-                }
-                &mut self.by_index[index]
-            }
-            None => {
-                self.other = None;
-                &mut self.other
-            }
-        };
-        place.get_or_insert_with(|| Box::new(make()))
-    }
-
-    /// Makes room for the state of the class with this index.
-    #[cold]
-    fn make_room(&mut self, index: usize) {
-        if self.by_index.len() <= index {
-            self.by_index.resize_with(index + 1, || None);
-        }
-        if index < self.declared {
-            return;
-        }
-        if self.dynamic >= MOST_DYNAMIC {
-            self.by_index.iter_mut().skip(self.declared).for_each(|part| *part = None);
-            self.dynamic = 0;
-        }
-        self.dynamic += 1;
     }
 }

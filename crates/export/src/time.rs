@@ -74,7 +74,7 @@ impl ClockDisplay {
         if negative {
             out.push(b'-');
         }
-        number::push_i128(out, second);
+        number::push_integer(out, second);
         out.push(b'.');
         number::push_nanoseconds(out, rest);
     }
@@ -224,7 +224,7 @@ impl TimeWriter {
     #[inline]
     pub(crate) fn push(&mut self, out: &mut Vec<u8>, nanoseconds: i128) {
         if self.is_number() {
-            number::push_i128(out, nanoseconds);
+            number::push_integer(out, nanoseconds);
         } else {
             self.push_with_date(out, nanoseconds);
         }
@@ -234,7 +234,7 @@ impl TimeWriter {
     #[inline]
     pub(crate) fn push_bare(&mut self, out: &mut Vec<u8>, nanoseconds: i128) {
         if self.is_number() || !self.iso.push(out, nanoseconds) {
-            number::push_i128(out, nanoseconds);
+            number::push_integer(out, nanoseconds);
         }
     }
 
@@ -248,7 +248,7 @@ impl TimeWriter {
             }
             out.truncate(begin);
         }
-        number::push_i128(out, nanoseconds);
+        number::push_integer(out, nanoseconds);
         if self.form == JsonTime::Both {
             let end = out.len();
             out.extend_from_slice(b",\"time\":\"");

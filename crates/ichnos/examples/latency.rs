@@ -2,7 +2,6 @@
 //! `cargo run -p ichnos --example latency -- TRACE BEGIN END FIELD`
 use std::collections::HashMap;
 
-use ichnos::model::FieldRef;
 use ichnos::prelude::*;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -10,8 +9,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let [trace, begin, end, field] = &arguments[..] else { return Err("TRACE BEGIN END FIELD".into()) };
     let session = ichnos::open([trace], &OpenOptions::default())?;
     let mut events = session.events()?;
-    // The field of each class of events is looked up once.
-    let mut fields: HashMap<(u32, Option<usize>), Option<FieldRef>> = HashMap::new();
+    let mut field = FieldPath::new(field);
     let mut open: HashMap<i128, i128> = HashMap::new();
     let mut latencies = Vec::new();
     while let Some(event) = events.next_event() {
@@ -19,9 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         if !is_begin && !is_end {
             continue;
         }
-        let class = (event.stream.key, event.class_index());
-        let found = fields.entry(class).or_insert_with(|| FieldRef::new(&event, field));
-        let key = found.as_ref().and_then(|field| event.get(field)?.as_i128());
+        let key = field.get(&event).and_then(|value| value.as_i128());
         let (Some(key), Some(time)) = (key, event.nanoseconds()) else { continue };
         if is_end && let Some(begun) = open.remove(&key) {
             latencies.push(time - begun);

@@ -65,8 +65,8 @@ pub use session::{NoTrace, OpenError, OutputKind, Session, UncorrelatedClocks, l
 pub mod prelude {
     pub use ichnos_flow::pump;
     pub use ichnos_model::{
-        Cursor, Damage, DataStream, Event, Message, Packet, Scope, Sink, StreamCursor, TraceInput, Visitor,
-        Window,
+        Cursor, Damage, DataStream, Event, FieldPath, Meaning, Message, Packet, Scope, Sink, StreamCursor,
+        TraceInput, Visitor, Window,
     };
 
     pub use crate::{OpenOptions, Session, open};

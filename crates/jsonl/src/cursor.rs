@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ichnos_json::read::Reader;
 use ichnos_model::plan::EventRecordPlans;
 use ichnos_model::{
     BrokenRule, ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, EventValues, Head,
@@ -9,9 +10,9 @@ use ichnos_model::{
 };
 
 use crate::event::{Class, EventReader};
+use crate::fault::{Fault, Parsed, fault, value};
 use crate::field_class::integer_of;
 use crate::index::{RunCursor, byte_order_mark, line_at};
-use crate::json::{Fault, Json, Parsed};
 use crate::line::{self, Kind, LONGEST};
 use crate::marks::MarkCursor;
 use crate::stream::StreamPart;
@@ -208,7 +209,7 @@ impl LineCursor {
                 Ok(is_last.then_some(Current::StreamEnd))
             }
             Kind::PacketBegin | Kind::PacketEnd => {
-                let value = Json::new(text).value()?;
+                let value = value(&mut Reader::new(text))?;
                 let clock = self.clock(&value);
                 let number = |name: &str| u64_of(&value, name);
                 let is_begin = kind == Kind::PacketBegin;
@@ -235,7 +236,7 @@ impl LineCursor {
                 Ok(Some(Current::Packet(kind)))
             }
             Kind::DiscardedEvents | Kind::DiscardedPackets => {
-                let value = Json::new(text).value()?;
+                let value = value(&mut Reader::new(text))?;
                 let clock = |name: &str| value.get(name).and_then(|value| self.clock(value));
                 let loss = Loss {
                     count: u64_of(&value, "count"),
@@ -249,7 +250,7 @@ impl LineCursor {
                 };
                 Ok(Some(Current::Discarded(kind, loss)))
             }
-            Kind::Damage => Ok(Some(Current::Damage(damage_of(&Json::new(text).value()?)))),
+            Kind::Damage => Ok(Some(Current::Damage(damage_of(&value(&mut Reader::new(text))?)))),
         }
     }
 
@@ -313,7 +314,7 @@ fn packet_scopes(
         ("header", Scope::PacketHeader, stream.trace.class.packet_header.as_deref()),
         ("context", Scope::PacketContext, stream.class().packet_context.as_deref()),
     ];
-    let mut json = Json::new(text);
+    let mut json = Reader::new(text);
     json.expect(b'{', "an object")?;
     let mut is_first = true;
     while let Some(key) = json.key(&mut is_first)? {
@@ -326,7 +327,7 @@ fn packet_scopes(
     }
     for (name, scope, class) in classes {
         if class.is_some() && !values.has(scope) {
-            return json.fault(format!("the member `{name}` before the end of the line"));
+            return fault(&json, format!("the member `{name}` before the end of the line"));
         }
     }
     Ok(())

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use ichnos_json::read::{Raw, Reader};
 use ichnos_model::{
     ClockArithmetic, ClockValue, DynamicClass, EventRecordClass, EventValues, FieldClass, FieldKind,
     Meanings, Member, Scope, Value, Window,
 };
 
 use crate::description::{self, Places, log_level};
-use crate::json::{Fault, Json, Parsed, Quoted};
+use crate::fault::{Fault, Parsed, end, fault, value};
 use crate::line::{Kind, integer};
 use crate::shape::Shape;
 use crate::stacks::{Numbers, frames};
@@ -56,19 +57,19 @@ struct Parts<'a> {
     date: Option<i128>,
     cycles: Option<u64>,
     id: Option<u128>,
-    name: Option<Quoted<'a>>,
-    log_level: Option<Json<'a>>,
-    other_clocks: Option<Json<'a>>,
-    stacks: Option<Json<'a>>,
-    common: Option<Json<'a>>,
-    specific: Option<Json<'a>>,
-    payload: Option<Json<'a>>,
+    name: Option<Raw<'a>>,
+    log_level: Option<Reader<'a>>,
+    other_clocks: Option<Reader<'a>>,
+    stacks: Option<Reader<'a>>,
+    common: Option<Reader<'a>>,
+    specific: Option<Reader<'a>>,
+    payload: Option<Reader<'a>>,
 }
 
 impl<'a> Parts<'a> {
     /// Reads the parts of a line that determine the class of an event, if it is one.
     fn of(text: &'a str) -> Parsed<Option<Self>> {
-        let mut json = Json::new(text);
+        let mut json = Reader::new(text);
         json.expect(b'{', "an object")?;
         let mut is_first = true;
         let mut parts = Self::default();
@@ -94,7 +95,7 @@ impl<'a> Parts<'a> {
                 }
             }
         }
-        json.end()?;
+        end(&mut json)?;
         Ok(Some(parts))
     }
 
@@ -145,11 +146,11 @@ struct Look {
 impl Look {
     fn of(parts: &Parts<'_>, part: &StreamPart) -> Parsed<Self> {
         let mut left = part.file.limits.field_classes;
-        let mut object = |json: &Option<Json<'_>>| -> Parsed<Option<Vec<(String, Shape)>>> {
+        let mut object = |json: &Option<Reader<'_>>| -> Parsed<Option<Vec<(String, Shape)>>> {
             json.clone().map(|mut json| Shape::of_scope(&mut json, &mut left)).transpose()
         };
         let (common, specific) = (object(&parts.common)?, object(&parts.specific)?);
-        let level = parts.log_level.clone().map(|mut level| level.value()).transpose()?;
+        let level = parts.log_level.clone().map(|mut level| value(&mut level)).transpose()?;
         Ok(Self {
             common: common.as_ref().map_or(0, Vec::len),
             context: match (common, specific) {
@@ -166,7 +167,7 @@ impl Look {
     /// Appends a key that only events of one class share. If that class `is_named`, a line contains its name
     /// and log level.
     fn push_key(&self, parts: &Parts<'_>, is_named: bool, key: &mut Vec<u8>) {
-        let name = parts.name.filter(|_| !is_named).map(Quoted::text);
+        let name = parts.name.filter(|_| !is_named).map(Raw::text);
         let log_level = self.log_level.filter(|_| !is_named);
         let name_or_empty = name.as_deref().unwrap_or_default();
         key.extend_from_slice(&parts.id.unwrap_or_default().to_le_bytes());
@@ -222,7 +223,7 @@ impl EventReader {
         window: Window,
         part: &StreamPart,
     ) -> Parsed<bool> {
-        let mut json = Json::new(text);
+        let mut json = Reader::new(text);
         json.expect(b'{', "an object")?;
         let mut is_first = true;
         let mut parts = Parts::default();
@@ -230,7 +231,7 @@ impl EventReader {
         let stream_class = part.stream.class();
         while let Some(key) = json.key(&mut is_first)? {
             json.peek();
-            let at = json.at;
+            let at = json.offset();
             match key.plain().unwrap_or_default() {
                 "type" | "stream" => {
                     json.skip()?;
@@ -289,7 +290,7 @@ impl EventReader {
                 _ => self.ignore(&mut json, offset + at)?,
             }
         }
-        json.end()?;
+        end(&mut json)?;
         self.clock = self.clock_value(parts.time.or(parts.date), parts.cycles, part);
         if let Some(clocks) = parts.other_clocks.take() {
             self.read_other_clocks(clocks, part)?;
@@ -309,18 +310,19 @@ impl EventReader {
         Ok(true)
     }
 
-    fn scope(&mut self, json: &mut Json<'_>, scope: Scope, class: &FieldClass) -> Parsed<()> {
+    fn scope(&mut self, json: &mut Reader<'_>, scope: Scope, class: &FieldClass) -> Parsed<()> {
         if self.values.has(scope) {
-            return json.fault("each scope once");
+            return fault(json, "each scope once");
         }
         self.values_of.takes_json = false;
         self.values_of.is_strict = false;
         self.values_of.scope(json, scope, class, &[], &mut self.values)
     }
 
-    fn ignore(&mut self, json: &mut Json<'_>, at: usize) -> Parsed<()> {
+    fn ignore(&mut self, json: &mut Reader<'_>, at: usize) -> Parsed<()> {
         self.unknown.get_or_insert(at);
-        json.skip().map(drop)
+        json.skip()?;
+        Ok(())
     }
 
     /// Reads the rest of an event of a class that a line describes.
@@ -329,12 +331,12 @@ impl EventReader {
         index: usize,
         stacks: &[(Scope, u32)],
         parts: Parts<'_>,
-        end: &Json<'_>,
+        end: &Reader<'_>,
         part: &StreamPart,
     ) -> Parsed<()> {
         let stream_class = part.stream.class();
-        let Some(class) = stream_class.event_records.get(index) else { return end.fault("a known class") };
-        let with_frames = parts.stacks.map(|mut stacks| stacks.value()).transpose()?;
+        let Some(class) = stream_class.event_records.get(index) else { return fault(end, "a known class") };
+        let with_frames = parts.stacks.map(|mut stacks| value(&mut stacks)).transpose()?;
         let scopes = [
             (Scope::CommonContext, "common_context", &stream_class.common_context, parts.common),
             (Scope::SpecificContext, "specific_context", &class.specific_context, parts.specific),
@@ -343,7 +345,7 @@ impl EventReader {
         for (scope, name, class, json) in scopes {
             let Some(class) = class else {
                 if let Some(json) = json {
-                    return json.fault(format!("a member of the class, not `{name}`"));
+                    return fault(&json, format!("a member of the class, not `{name}`"));
                 }
                 continue;
             };
@@ -362,10 +364,10 @@ impl EventReader {
             self.values_of.takes_json = false;
             self.values_of.is_strict = false;
             let is_there = json.is_some();
-            let mut json = json.unwrap_or_else(|| Json::new("{}"));
+            let mut json = json.unwrap_or_else(|| Reader::new("{}"));
             let read = self.values_of.scope(&mut json, scope, class, &numbers, &mut self.values);
             if !is_there && read.is_err() {
-                return end.fault(format!("a member `{name}` before the end of the line"));
+                return fault(end, format!("a member `{name}` before the end of the line"));
             }
             read?;
         }
@@ -375,7 +377,7 @@ impl EventReader {
     }
 
     /// Reads the scopes that all events of the data stream have.
-    fn read_missing(&mut self, end: &Json<'_>, part: &StreamPart) -> Parsed<()> {
+    fn read_missing(&mut self, end: &Reader<'_>, part: &StreamPart) -> Parsed<()> {
         let class = part.stream.class();
         let scopes = [
             (Scope::PacketHeader, "packet_header", &part.stream.trace.class.packet_header),
@@ -386,23 +388,23 @@ impl EventReader {
         for (scope, name, class) in scopes {
             if let Some(class) = class
                 && !self.values.has(scope)
-                && self.values_of.scope(&mut Json::new("{}"), scope, class, &[], &mut self.values).is_err()
+                && self.values_of.scope(&mut Reader::new("{}"), scope, class, &[], &mut self.values).is_err()
             {
-                return end.fault(format!("`{name}` before the end of the line"));
+                return fault(end, format!("`{name}` before the end of the line"));
             }
         }
         Ok(())
     }
 
     /// Reads the rest of an event whose shape determines its class.
-    fn read_undeclared(&mut self, parts: Parts<'_>, end: &Json<'_>, part: &StreamPart) -> Parsed<()> {
+    fn read_undeclared(&mut self, parts: Parts<'_>, end: &Reader<'_>, part: &StreamPart) -> Parsed<()> {
         let mut parts = parts.without_nulls();
         if let (Some(class), Some(mut json)) = (&part.stream.class().common_context, parts.common.clone()) {
             self.scope(&mut json, Scope::CommonContext, class)?;
             parts.common = None;
         }
         self.read_missing(end, part)?;
-        let name = parts.name.map(Quoted::text);
+        let name = parts.name.map(Raw::text);
         let template = parts.id.and_then(|id| part.classes.get(&id));
         let last = self.last.get(name.as_deref().unwrap_or_default());
         if let Some(last) = last.filter(|last| last.id == parts.id).cloned()
@@ -430,7 +432,7 @@ impl EventReader {
         let specific = members(class.specific_context.as_deref());
         let payload = members(class.payload.as_deref());
         let Some((first, second)) = specific.split_at_checked(last.common) else { return Ok(()) };
-        let empty = Json::new("{}");
+        let empty = Reader::new("{}");
         if class.specific_context.is_some() {
             self.values.begin(Scope::SpecificContext);
             for (json, members) in [(&parts.common, first), (&parts.specific, second)] {
@@ -438,10 +440,10 @@ impl EventReader {
                 self.values_of.members_in_order(&mut json, members, &mut self.values)?;
             }
         } else if parts.common.is_some() || parts.specific.is_some() {
-            return empty.fault("no context");
+            return fault(&empty, "no context");
         }
         if class.payload.is_some() != parts.payload.is_some() {
-            return empty.fault("a payload as in the event before");
+            return fault(&empty, "a payload as in the event before");
         }
         if let Some(mut json) = parts.payload.clone() {
             self.values.begin(Scope::Payload);
@@ -478,14 +480,14 @@ impl EventReader {
             class
         };
         let Some(classes) = part.stream.trace.dynamic_classes(part.stream.class_index) else {
-            return Json::new("").fault("a class");
+            return fault(&Reader::new(""), "a class");
         };
         let fault = || Fault { at: 0, expected: "an event whose class is within the limits".into() };
         let class = classes.intern(key, make).ok().flatten().ok_or_else(fault)?;
         Ok(Last { class, id: parts.id, common: look.common })
     }
 
-    fn read_other_clocks(&mut self, mut json: Json<'_>, part: &StreamPart) -> Parsed<()> {
+    fn read_other_clocks(&mut self, mut json: Reader<'_>, part: &StreamPart) -> Parsed<()> {
         let mut is_first = true;
         json.expect(b'{', "an object")?;
         while let Some(key) = json.key(&mut is_first)? {
@@ -533,7 +535,7 @@ impl EventReader {
 }
 
 /// Skips a value that is read later.
-fn later<'a>(json: &mut Json<'a>) -> Parsed<Json<'a>> {
+fn later<'a>(json: &mut Reader<'a>) -> Parsed<Reader<'a>> {
     let value = json.clone();
     json.skip()?;
     Ok(value)
@@ -564,12 +566,12 @@ fn undescribed_meanings(value: &Value, class: &EventRecordClass, common: usize) 
 }
 
 /// Reads an id of any size.
-fn description_id(json: &mut Json<'_>) -> Parsed<u128> {
+fn description_id(json: &mut Reader<'_>) -> Parsed<u128> {
     if json.peek() != Some(b'{') {
         return integer(json);
     }
-    let at = json.at;
-    let value = Value::Map(vec![("id".to_owned(), json.value()?)]);
+    let at = json.offset();
+    let value = Value::Map(vec![("id".to_owned(), value(json)?)]);
     match description::id(&value) {
         Ok(Some(id)) => Ok(id),
         _ => Err(Fault { at, expected: "an id".into() }),

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ichnos_io::{Entry, FileId, Format, OpenedTraces, ReadOptions, Refused, Tree};
+use ichnos_json::read::Reader;
 use ichnos_model::{Damage, DamageKind, Diagnostic, FileDiagnostic, TextPosition};
 
 use crate::index::{byte_order_mark, line_at};
-use crate::json::Json;
 use crate::line::{self, Kind, Line};
 use crate::open;
 use crate::stream::File;
@@ -171,7 +171,7 @@ fn is_of_trace(beginning: &[u8]) -> bool {
 /// Returns `true` if a readable line differs from other JSON.
 fn is_line_of_trace(text: &str, line: &Line) -> bool {
     let has = |names: &[&str]| {
-        let mut json = Json::new(text);
+        let mut json = Reader::new(text);
         let mut is_first = true;
         let mut found = 0;
         if !json.take(b'{') {

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use ichnos_json::read::Reader;
 use ichnos_model::{Limits, Value};
 
-use crate::json::{Json, MOST_VALUES};
+use crate::fault::{MOST_VALUES, value, value_within};
 use crate::line::{self, Kind, Line};
 use crate::marks::{Mark, Marks};
 
@@ -305,7 +306,7 @@ impl Scan {
     fn damaged(&self, line: &[u8]) -> Option<usize> {
         let streams = &self.index.streams;
         let of = || -> Option<usize> {
-            let value = Json::new(line::text(line).ok()?).value().ok()?;
+            let value = value(&mut Reader::new(line::text(line).ok()?)).ok()?;
             let name = value.get("stream_name")?;
             let is_named = |lines: &StreamLines| {
                 lines.begin.as_ref().and_then(|begin| begin.value.get("name")) == Some(name)
@@ -332,7 +333,7 @@ impl Scan {
         let is_last = values == allowed;
         let read = line::text(line).and_then(|text| {
             let begin = values;
-            let value = Json::new(text).value_within(&mut values);
+            let value = value_within(&mut Reader::new(text), &mut values);
             self.left_memory -= (begin - values) * VALUE_BYTES;
             value
         });

@@ -1,6 +1,8 @@
 //! Outline of a line, to find the lines of each data stream.
 
-use crate::json::{Fault, Json, Parsed};
+use ichnos_json::read::Reader;
+
+use crate::fault::{Fault, Parsed, end};
 use crate::time;
 
 /// Maximum length of a line in bytes.
@@ -74,7 +76,7 @@ impl Line {
     }
 
     fn of_any(text: &str) -> Parsed<Self> {
-        let mut json = Json::new(text);
+        let mut json = Reader::new(text);
         json.expect(b'{', "an object")?;
         let mut line = Self { kind: Kind::Event, stream: None, time: None, has_cycles: false };
         let mut is_first = true;
@@ -82,7 +84,7 @@ impl Line {
         while let Some(key) = json.key(&mut is_first)? {
             match key.plain() {
                 Some("type") => {
-                    let at = json.at;
+                    let at = json.offset();
                     let name = json.string()?.text();
                     line.kind =
                         Kind::of(&name).ok_or(Fault { at, expected: "a known type of line".into() })?;
@@ -95,14 +97,14 @@ impl Line {
                 Some("ts") => line.time = Some(time::read(&mut json)?),
                 Some("time") => {
                     let value = json.skip()?;
-                    date = time::read(&mut Json::new(value)).ok();
+                    date = time::read(&mut Reader::new(value)).ok();
                 }
                 _ => {
                     json.skip()?;
                 }
             }
         }
-        json.end()?;
+        end(&mut json)?;
         line.time = line.time.or(date);
         Ok(line)
     }
@@ -127,9 +129,9 @@ fn digits(bytes: &[u8]) -> Option<(u64, &[u8])> {
 }
 
 /// Reads an integer from a number, or from a string of its digits.
-pub(crate) fn integer<T: std::str::FromStr>(json: &mut Json<'_>) -> Parsed<T> {
+pub(crate) fn integer<T: std::str::FromStr>(json: &mut Reader<'_>) -> Parsed<T> {
     let quoted = json.peek() == Some(b'"');
-    let at = json.at;
+    let at = json.offset();
     let parsed = if quoted { json.string()?.plain().map(str::parse) } else { Some(json.number()?.parse()) };
     match parsed {
         Some(Ok(integer)) => Ok(integer),

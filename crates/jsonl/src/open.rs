@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use ichnos_json::read::Reader;
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
     BrokenRule, ClockClass, ClockOffsets, Damage, DataStream, DataStreamClass, EventRecordClass, FieldClass,
@@ -12,9 +13,9 @@ use ichnos_model::{
 use crate::class_ids::{self, ClassIds};
 use crate::cursor::damage_of;
 use crate::description::{self, MESSAGE, Places};
+use crate::fault::value;
 use crate::field_class::{Classes, Made, StreamScopes, text};
 use crate::index::{LineIndex, StreamLines};
-use crate::json::Json;
 use crate::stacks::{self, Renumbered};
 use crate::stream::{ClassEntry, File, StreamPart};
 use crate::trace::JsonTrace;
@@ -95,7 +96,7 @@ pub(crate) fn open(file: &Arc<File>) -> Result<Vec<JsonTrace>, PlanError> {
     let mut faults = Faults { file, damage: Vec::new() };
     for (begin, end) in &index.before {
         let line = file.bytes.get(*begin..*end).unwrap_or_default();
-        let value = std::str::from_utf8(line).ok().and_then(|text| Json::new(text).value().ok());
+        let value = std::str::from_utf8(line).ok().and_then(|text| value(&mut Reader::new(text)).ok());
         faults.damage.extend(value.as_ref().map(damage_of));
     }
     for (at, length, what) in &index.faults {

@@ -1,16 +1,17 @@
 //! Values of selectors, found in the JSON of the scope that also contains the selected field.
 
+use ichnos_json::read::Reader;
 use ichnos_model::{FieldClass, FieldKind, FieldLocation, LocationStep, Member, Scope, Value};
 
+use crate::fault::value;
 use crate::field_class::integer_of;
-use crate::json::Json;
 
 /// A structure that is being read.
 #[derive(Clone, Debug)]
 pub(crate) struct Surroundings<'s, 'a> {
     scope: Scope,
     /// Position at the beginning of its object.
-    json: Json<'a>,
+    json: Reader<'a>,
     members: &'s [Member],
     /// Enclosing member; `None` for a scope.
     outer: Option<Place<'s, 'a>>,
@@ -25,12 +26,12 @@ pub(crate) struct Place<'s, 'a> {
 
 impl<'s, 'a> Surroundings<'s, 'a> {
     /// Returns the object of a scope.
-    pub(crate) fn of_scope(scope: Scope, json: Json<'a>, members: &'s [Member]) -> Self {
+    pub(crate) fn of_scope(scope: Scope, json: Reader<'a>, members: &'s [Member]) -> Self {
         Self { scope, json, members, outer: None }
     }
 
     /// Returns an object within a member of another structure.
-    pub(crate) fn within(outer: Place<'s, 'a>, json: Json<'a>, members: &'s [Member]) -> Self {
+    pub(crate) fn within(outer: Place<'s, 'a>, json: Reader<'a>, members: &'s [Member]) -> Self {
         Self { scope: outer.structure.scope, json, members, outer: Some(outer) }
     }
 
@@ -70,7 +71,7 @@ impl<'s, 'a> Surroundings<'s, 'a> {
 
 /// Returns the value of the field at a path from an object.
 fn member_value(
-    mut json: Json<'_>,
+    mut json: Reader<'_>,
     members: &[Member],
     path: &[LocationStep],
     work: &mut u64,
@@ -83,15 +84,15 @@ fn member_value(
         if key.is(&member.name) {
             return field_value(json, &member.class, rest, work);
         }
-        let begin = json.at;
+        let begin = json.offset();
         json.skip().ok()?;
-        *work = work.checked_sub(1 + (json.at - begin) as u64 / 64)?;
+        *work = work.checked_sub(1 + (json.offset() - begin) as u64 / 64)?;
     }
     None
 }
 
 fn field_value(
-    mut json: Json<'_>,
+    mut json: Reader<'_>,
     class: &FieldClass,
     path: &[LocationStep],
     work: &mut u64,
@@ -105,7 +106,7 @@ fn field_value(
         FieldKind::Integer { .. } | FieldKind::VariableLength { .. } | FieldKind::Boolean(_)
             if path.is_empty() =>
         {
-            match json.value().ok()? {
+            match value(&mut json).ok()? {
                 Value::Boolean(value) => Some(value.into()),
                 value => integer_of(value.get("value").unwrap_or(&value)),
             }

@@ -2,11 +2,12 @@
 
 use std::sync::{Arc, LazyLock};
 
+use ichnos_json::read::Reader;
 use ichnos_model::{
     BitField, ByteOrder, FieldClass, FieldKind, FieldLocation, IntegerProperties, Length, Member,
 };
 
-use crate::json::{Json, Parsed};
+use crate::fault::{Parsed, fault};
 use crate::values::is_integer;
 
 /// Shape of a value.
@@ -33,16 +34,16 @@ pub(crate) enum Shape {
 
 impl Shape {
     /// Reads the shape of a value that consists of at most `left` values, and subtracts their number.
-    pub(crate) fn of(json: &mut Json<'_>, left: &mut u64) -> Parsed<Self> {
+    pub(crate) fn of(json: &mut Reader<'_>, left: &mut u64) -> Parsed<Self> {
         let mut is_first = true;
         Ok(match json.peek() {
             Some(b'{') => {
-                let begin = json.at;
+                let begin = json.offset();
                 let members = Self::of_scope(json, left)?;
                 special(json.since(begin)).unwrap_or(Self::Object(members))
             }
             Some(b'[') => {
-                json.at += 1;
+                json.take(b'[');
                 let mut element = None;
                 let before = *left;
                 while json.element(&mut is_first)? {
@@ -77,13 +78,13 @@ impl Shape {
     }
 
     /// Reads the members of the object of a scope.
-    pub(crate) fn of_scope(json: &mut Json<'_>, left: &mut u64) -> Parsed<Vec<(String, Self)>> {
+    pub(crate) fn of_scope(json: &mut Reader<'_>, left: &mut u64) -> Parsed<Vec<(String, Self)>> {
         let mut is_first = true;
         let mut members = Vec::new();
         json.expect(b'{', "an object")?;
         while let Some(key) = json.key(&mut is_first)? {
             let Some(fewer) = left.checked_sub(1) else {
-                return json.fault("an event whose class is within the limits");
+                return fault(json, "an event whose class is within the limits");
             };
             *left = fewer;
             members.push((key.text().into_owned(), Self::of(json, left)?));
@@ -212,7 +213,7 @@ fn bits_of(digits: &str) -> u64 {
 
 /// Returns the shape of an object that represents a value which JSON does not have.
 pub(crate) fn special(object: &str) -> Option<Shape> {
-    let mut json = Json::new(object);
+    let mut json = Reader::new(object);
     json.take(b'{').then_some(())?;
     let mut is_first = true;
     let key = json.key(&mut is_first).ok()??.plain()?;

@@ -1,13 +1,15 @@
 //! Times: nanoseconds, or dates of RFC 3339.
 
-use crate::json::{Fault, Json, Parsed};
+use ichnos_json::read::Reader;
+
+use crate::fault::{Fault, Parsed};
 
 const BILLION: i128 = 1_000_000_000;
 
 /// Reads a time in nanoseconds: an integer, a string of its digits, or a date.
-pub(crate) fn read(json: &mut Json<'_>) -> Parsed<i128> {
+pub(crate) fn read(json: &mut Reader<'_>) -> Parsed<i128> {
     let is_string = json.peek() == Some(b'"');
-    let at = json.at;
+    let at = json.offset();
     let found = if is_string {
         json.string()?.plain().and_then(|text| text.parse().ok().or_else(|| date(text)))
     } else {

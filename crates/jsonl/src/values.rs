@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use ichnos_json::read::Reader;
 use ichnos_model::{
     BitField, EventValues, FieldClass, FieldKind, FieldValue, IntegerProperties, Length, Member, Real, Scope,
     StringEncoding, VariableLengthValue, VariantOption, Wide,
 };
 use uuid::Uuid;
 
-use crate::json::{Fault, Json, Parsed};
+use crate::fault::{Fault, Parsed, fault};
 use crate::selectors::{Place, Surroundings};
 use crate::shape::{Shape, special};
 use crate::stacks::Numbers;
@@ -41,7 +42,7 @@ pub(crate) struct ValueReader {
 struct Entries<'a> {
     names: Vec<Cow<'a, str>>,
     /// `None` after the value was taken.
-    values: Vec<Option<Json<'a>>>,
+    values: Vec<Option<Reader<'a>>>,
 }
 
 /// Finds members of an object.
@@ -61,9 +62,9 @@ impl<'n> Finder<'n> {
     fn take<'a>(
         &mut self,
         names: &'n [Cow<'a, str>],
-        values: &mut [Option<Json<'a>>],
+        values: &mut [Option<Reader<'a>>],
         name: &str,
-    ) -> Option<Json<'a>> {
+    ) -> Option<Reader<'a>> {
         while values.get(self.first).is_some_and(Option::is_none) {
             self.first += 1;
         }
@@ -89,17 +90,17 @@ impl ValueReader {
     /// Reads the object of a scope. `stacks` are the members that are numbers of call stacks, in order.
     pub(crate) fn scope(
         &mut self,
-        json: &mut Json<'_>,
+        json: &mut Reader<'_>,
         scope: Scope,
         class: &FieldClass,
         stacks: &[(u32, Numbers<'_>)],
         values: &mut EventValues,
     ) -> Parsed<()> {
         let FieldKind::Structure { members, .. } = &class.kind else {
-            return json.fault("a class that is a structure");
+            return fault(json, "a class that is a structure");
         };
-        let begin = json.at;
-        self.work = FEW_COMPARED + COMPARED_PER_BYTE * json.len() as u64;
+        let begin = json.offset();
+        self.work = FEW_COMPARED + COMPARED_PER_BYTE * json.text().len() as u64;
         values.begin(scope);
         json.peek();
         let around = Surroundings::of_scope(scope, json.clone(), members);
@@ -107,7 +108,7 @@ impl ValueReader {
             return Ok(());
         }
         // Retry for another order of members.
-        json.at = begin;
+        json.seek(begin);
         values.begin(scope);
         self.members(json, &around, members, stacks, values, true)
     }
@@ -115,7 +116,7 @@ impl ValueReader {
     /// Reads members in exactly this order.
     pub(crate) fn members_in_order(
         &mut self,
-        json: &mut Json<'_>,
+        json: &mut Reader<'_>,
         members: &[Member],
         values: &mut EventValues,
     ) -> Parsed<()> {
@@ -125,17 +126,17 @@ impl ValueReader {
 
     fn members<'a>(
         &mut self,
-        json: &mut Json<'a>,
+        json: &mut Reader<'a>,
         around: &Surroundings<'_, 'a>,
         members: &[Member],
         stacks: &[(u32, Numbers<'_>)],
         values: &mut EventValues,
         in_any_order: bool,
     ) -> Parsed<()> {
-        let begin = json.at;
+        let begin = json.offset();
         json.expect(b'{', "an object")?;
         if in_any_order {
-            json.at = begin;
+            json.seek(begin);
             return self.members_in_any_order(json, around, members, stacks, values);
         }
         let mut is_first = true;
@@ -154,18 +155,18 @@ impl ValueReader {
             } else if member.class.is_optional_of_values() && !self.is_strict {
                 values.push_optional(false);
             } else {
-                return json.fault(format!("the member `{}`", member.name));
+                return fault(json, format!("the member `{}`", member.name));
             }
         }
         if key.is_some() {
-            return json.fault("no further members");
+            return fault(json, "no further members");
         }
         Ok(())
     }
 
     fn members_in_any_order<'a>(
         &mut self,
-        json: &mut Json<'a>,
+        json: &mut Reader<'a>,
         around: &Surroundings<'_, 'a>,
         members: &[Member],
         stacks: &[(u32, Numbers<'_>)],
@@ -197,13 +198,13 @@ impl ValueReader {
                     values.push_optional(false)
                 }
                 None => {
-                    return json.fault(format!("the member `{}` before the end of the object", member.name));
+                    return fault(json, format!("the member `{}` before the end of the object", member.name));
                 }
             }
         }
         let rest = entries.names.iter().zip(&entries.values).find(|(_, value)| value.is_some());
         match rest {
-            Some((name, Some(json))) => json.fault(format!("a member of the class, not `{name}`")),
+            Some((name, Some(json))) => fault(json, format!("a member of the class, not `{name}`")),
             _ => Ok(()),
         }
     }
@@ -211,14 +212,14 @@ impl ValueReader {
     /// Reads a field.
     fn field<'a>(
         &mut self,
-        json: &mut Json<'a>,
+        json: &mut Reader<'a>,
         place: Place<'_, 'a>,
         class: &FieldClass,
         values: &mut EventValues,
         in_any_order: bool,
     ) -> Parsed<()> {
         if self.is_strict && !is_just(json, class) {
-            return json.fault("what the event before looks like");
+            return fault(json, "what the event before looks like");
         }
         match &class.kind {
             FieldKind::Integer { bits, integer } => self.integer(json, Some(*bits), integer, values),
@@ -228,7 +229,7 @@ impl ValueReader {
             FieldKind::Boolean(_) | FieldKind::VariableLength { value: VariableLengthValue::Boolean, .. } => {
                 let value = json.literal("true");
                 if !value && !json.literal("false") {
-                    return json.fault("a boolean");
+                    return fault(json, "a boolean");
                 }
                 values.push(value);
                 Ok(())
@@ -242,20 +243,20 @@ impl ValueReader {
             FieldKind::Float(bits) => self.float(json, bits.length, values),
             FieldKind::String { encoding, .. } => self.string(json, *encoding, values),
             FieldKind::Blob { length, .. } => {
-                let begin = json.at;
+                let begin = json.offset();
                 self.tagged(json, "$blob", "a BLOB: an object with `$blob`")?;
                 if let Length::Static(length) = length
                     && *length != self.bytes.len() as u64
                 {
-                    json.at = begin;
-                    return json.fault(format!("{length} bytes"));
+                    json.seek(begin);
+                    return fault(json, format!("{length} bytes"));
                 }
                 values.push(FieldValue::Blob(&self.bytes));
                 Ok(())
             }
             FieldKind::Guid { .. } => {
                 json.peek();
-                let at = json.at;
+                let at = json.offset();
                 let guid = json.string()?.plain().and_then(|text| Uuid::parse_str(text).ok());
                 values.push(guid.ok_or(Fault { at, expected: "a GUID".into() })?);
                 Ok(())
@@ -279,7 +280,7 @@ impl ValueReader {
                 values.end();
                 match length {
                     Length::Static(length) if *length != count => {
-                        json.fault(format!("{length} elements before the end of the array"))
+                        fault(json, format!("{length} elements before the end of the array"))
                     }
                     _ => Ok(()),
                 }
@@ -304,35 +305,38 @@ impl ValueReader {
                     |option: &VariantOption| looks_like(json.clone(), &option.class, &mut self.work);
                 let said = said.filter(|option| fits(&options[*option]));
                 let Some(option) = said.or_else(|| options.iter().position(fits)) else {
-                    return json.fault(match self.work {
-                        0 => "a line with fewer values of variants",
-                        _ => "a value of one of the options of a variant",
-                    });
+                    return fault(
+                        json,
+                        match self.work {
+                            0 => "a line with fewer values of variants",
+                            _ => "a value of one of the options of a variant",
+                        },
+                    );
                 };
                 values.push_variant(option);
                 self.field(json, place, &options[option].class, values, in_any_order)
             }
             FieldKind::Null { .. } => {
                 if !json.literal("null") {
-                    return json.fault("null");
+                    return fault(json, "null");
                 }
                 values.push(FieldValue::Null);
                 Ok(())
             }
-            _ => json.fault("a field of a known class"),
+            _ => fault(json, "a field of a known class"),
         }
     }
 
     /// Reads the number of a call stack, and appends its number in the table.
     fn stack<'a>(
         &mut self,
-        json: &mut Json<'a>,
+        json: &mut Reader<'a>,
         place: Place<'_, 'a>,
         numbers: &Numbers<'_>,
         values: &mut EventValues,
     ) -> Parsed<()> {
         let class = &*place.member.class;
-        let (begin, mut value) = (json.at, json.clone());
+        let (begin, mut value) = (json.offset(), json.clone());
         let number = value.number().ok().or_else(|| value.string().ok()?.plain());
         let found = number.and_then(|number| number.parse().ok()).and_then(|number: u32| numbers.get(number));
         let Some(found) = found else { return self.field(json, place, class, values, true) };
@@ -342,11 +346,11 @@ impl ValueReader {
                 true
             }
             _ => {
-                json.at = begin;
+                json.seek(begin);
                 return self.field(json, place, class, values, true);
             }
         };
-        json.at = value.at;
+        json.seek(value.offset());
         if is_optional {
             values.push_optional(true);
         }
@@ -357,7 +361,7 @@ impl ValueReader {
     /// Reads an integer; of a variable length if there are no `bits`.
     fn integer(
         &mut self,
-        json: &mut Json<'_>,
+        json: &mut Reader<'_>,
         bits: Option<BitField>,
         integer: &IntegerProperties,
         values: &mut EventValues,
@@ -376,7 +380,7 @@ impl ValueReader {
             return if is_found {
                 Ok(())
             } else {
-                json.fault("the member `value` before the end of the object")
+                fault(json, "the member `value` before the end of the object")
             };
         }
         self.plain_integer(json, bits, integer, values)
@@ -384,13 +388,13 @@ impl ValueReader {
 
     fn plain_integer(
         &mut self,
-        json: &mut Json<'_>,
+        json: &mut Reader<'_>,
         bits: Option<BitField>,
         integer: &IntegerProperties,
         values: &mut EventValues,
     ) -> Parsed<()> {
         json.peek();
-        let at = json.at;
+        let at = json.offset();
         let wide;
         let length = bits.map_or(64, |bits| bits.length);
         let digits: &str = match json.peek() {
@@ -436,18 +440,18 @@ impl ValueReader {
     }
 
     /// Reads `{"$int": "DIGITS"}`. Returns the digits.
-    fn tagged_integer<'a>(&mut self, json: &mut Json<'a>) -> Parsed<&'a str> {
+    fn tagged_integer<'a>(&mut self, json: &mut Reader<'a>) -> Parsed<&'a str> {
         json.expect(b'{', "an integer")?;
         let mut is_first = true;
         let key = json.key(&mut is_first)?;
         if !key.is_some_and(|key| key.is("$int")) {
-            return json.fault("the member `$int`");
+            return fault(json, "the member `$int`");
         }
         let digits = json.string()?.plain();
         json.expect(b'}', "the end of the object")?;
         match digits {
             Some(digits) => Ok(digits),
-            None => json.fault("a string of digits"),
+            None => fault(json, "a string of digits"),
         }
     }
 
@@ -499,7 +503,12 @@ impl ValueReader {
     }
 
     /// Reads `{"bits": INTEGER}`, with flags or without.
-    fn bits(&mut self, json: &mut Json<'_>, bits: Option<BitField>, values: &mut EventValues) -> Parsed<()> {
+    fn bits(
+        &mut self,
+        json: &mut Reader<'_>,
+        bits: Option<BitField>,
+        values: &mut EventValues,
+    ) -> Parsed<()> {
         json.expect(b'{', "an object with `bits`")?;
         let (mut is_first, mut is_found) = (true, false);
         while let Some(key) = json.key(&mut is_first)? {
@@ -509,7 +518,7 @@ impl ValueReader {
             }
             is_found = true;
             json.peek();
-            let at = json.at;
+            let at = json.offset();
             let digits = match json.peek() {
                 Some(b'"') => json.string()?.plain().unwrap_or_default(),
                 Some(b'{') => self.tagged_integer(json)?,
@@ -527,13 +536,13 @@ impl ValueReader {
                 None => return Err(Fault { at, expected: format!("{length} bits").into() }),
             }
         }
-        if is_found { Ok(()) } else { json.fault("the member `bits` before the end of the object") }
+        if is_found { Ok(()) } else { fault(json, "the member `bits` before the end of the object") }
     }
 
-    fn float(&mut self, json: &mut Json<'_>, length: u64, values: &mut EventValues) -> Parsed<()> {
+    fn float(&mut self, json: &mut Reader<'_>, length: u64, values: &mut EventValues) -> Parsed<()> {
         const EXPECTED: &str = "a floating-point number of the size of the class";
         json.peek();
-        let at = json.at;
+        let at = json.offset();
         let wrong = || Fault { at, expected: EXPECTED.into() };
         if json.peek() != Some(b'{') {
             let number = json.number()?;
@@ -546,7 +555,7 @@ impl ValueReader {
             values.push(FieldValue::Real(real.ok_or_else(wrong)?));
             return Ok(());
         }
-        json.at += 1;
+        json.take(b'{');
         let mut is_first = true;
         let key = json.key(&mut is_first)?.and_then(|key| key.plain()).ok_or_else(wrong)?;
         let text = json.string()?.plain().ok_or_else(wrong)?;
@@ -589,7 +598,7 @@ impl ValueReader {
 
     fn string(
         &mut self,
-        json: &mut Json<'_>,
+        json: &mut Reader<'_>,
         encoding: StringEncoding,
         values: &mut EventValues,
     ) -> Parsed<()> {
@@ -621,15 +630,15 @@ impl ValueReader {
     }
 
     /// Reads an object whose first member is hexadecimal digits, and stores their bytes.
-    fn tagged(&mut self, json: &mut Json<'_>, name: &'static str, expected: &'static str) -> Parsed<()> {
+    fn tagged(&mut self, json: &mut Reader<'_>, name: &'static str, expected: &'static str) -> Parsed<()> {
         json.expect(b'{', expected)?;
         let mut is_first = true;
         if !json.key(&mut is_first)?.is_some_and(|key| key.is(name)) {
-            return json.fault(expected);
+            return fault(json, expected);
         }
         json.peek();
-        let at = json.at;
-        let digits = json.string()?.raw.as_bytes();
+        let at = json.offset();
+        let digits = json.string()?.as_written().as_bytes();
         self.bytes.clear();
         for pair in digits.chunks(2) {
             let digit = |index: usize| char::from(*pair.get(index)?).to_digit(16);
@@ -695,7 +704,7 @@ pub(crate) fn half_of(value: f64) -> Option<u16> {
 
 /// Returns `true` if the shape of a value gives exactly this class if no line describes one, as far as a
 /// quick check shows.
-fn is_just(json: &Json<'_>, class: &FieldClass) -> bool {
+fn is_just(json: &Reader<'_>, class: &FieldClass) -> bool {
     let mut json = json.clone();
     let first = json.peek();
     match &class.kind {
@@ -726,7 +735,7 @@ fn is_just(json: &Json<'_>, class: &FieldClass) -> bool {
 }
 
 /// Returns `true` if a value represents the bytes of a string.
-fn is_bytes(json: &Json<'_>) -> bool {
+fn is_bytes(json: &Reader<'_>) -> bool {
     json.clone().skip().is_ok_and(|text| special(text) == Some(Shape::Text))
 }
 

@@ -2,21 +2,22 @@
 
 use std::borrow::Cow;
 
+use ichnos_json::read::Reader;
 use ichnos_model::{
-    FieldClass, FieldKind, IntegerProperties, Length, StringEncoding, Value, VariableLengthValue,
+    FieldClass, FieldKind, IntegerProperties, Length, Member, StringEncoding, Value, VariableLengthValue,
 };
 use uuid::Uuid;
 
+use crate::fault::value;
 use crate::field_class::integer_of;
-use crate::json::Json;
 use crate::values::{half_of, is_integer};
 
 /// Returns `true` if a value can be a field of a class. `work` is the number of comparisons left.
-pub(crate) fn looks_like(mut json: Json<'_>, class: &FieldClass, work: &mut u64) -> bool {
+pub(crate) fn looks_like(mut json: Reader<'_>, class: &FieldClass, work: &mut u64) -> bool {
     let Some(less) = work.checked_sub(1) else { return false };
     *work = less;
     let first = json.peek();
-    let integer_fits = |json: &mut Json<'_>, length: Option<u64>, signed: bool| {
+    let integer_fits = |json: &mut Reader<'_>, length: Option<u64>, signed: bool| {
         let digits = match first {
             Some(b'"') => json.string().ok().and_then(|text| text.plain()),
             Some(b'{') => {
@@ -35,21 +36,19 @@ pub(crate) fn looks_like(mut json: Json<'_>, class: &FieldClass, work: &mut u64)
             (Err(_), length) => length.is_none_or(|length| length > 64),
         }
     };
-    match &class.kind {
-        FieldKind::Integer { integer, .. }
-        | FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
-            let length = match &class.kind {
-                FieldKind::Integer { bits, .. } => Some(bits.length),
-                _ => None,
-            };
-            if integer.mappings.is_some() {
-                return labels_fit(json, integer);
-            }
-            if first == Some(b'"') && integer.wall_clock.is_some() {
-                return true;
-            }
-            integer_fits(&mut json, length, integer.signed)
+    if let Some(integer) = class.integer() {
+        if integer.mappings.is_some() {
+            return labels_fit(json, integer);
         }
+        if first == Some(b'"') && integer.wall_clock.is_some() {
+            return true;
+        }
+        return integer_fits(&mut json, class.bits().map(|bits| bits.length), integer.signed);
+    }
+    if let Some(members) = class.members() {
+        return members_fit(json, members, work);
+    }
+    match &class.kind {
         FieldKind::Boolean(_) | FieldKind::VariableLength { value: VariableLengthValue::Boolean, .. } => {
             matches!(first, Some(b't' | b'f'))
         }
@@ -88,27 +87,6 @@ pub(crate) fn looks_like(mut json: Json<'_>, class: &FieldClass, work: &mut u64)
             let text = json.string().ok().and_then(|text| text.plain());
             text.is_some_and(|text| text.len() == 36 && Uuid::parse_str(text).is_ok())
         }
-        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
-            let mut names =
-                members.iter().filter(|member| !matches!(member.class.kind, FieldKind::Padding(_)));
-            if !json.take(b'{') {
-                return false;
-            }
-            let mut is_first = true;
-            while let Ok(Some(key)) = json.key(&mut is_first) {
-                // Optional members can be missing.
-                let is_it = names.by_ref().find(|member| {
-                    key.is(&member.name) || !matches!(member.class.kind, FieldKind::Optional { .. })
-                });
-                let is_it = is_it.filter(|member| key.is(&member.name));
-                if !is_it.is_some_and(|member| looks_like(json.clone(), &member.class, work))
-                    || json.skip().is_err()
-                {
-                    return false;
-                }
-            }
-            names.all(|member| matches!(member.class.kind, FieldKind::Optional { .. }))
-        }
         FieldKind::Array { element, length, .. } => {
             if !json.take(b'[') {
                 return false;
@@ -122,13 +100,32 @@ pub(crate) fn looks_like(mut json: Json<'_>, class: &FieldClass, work: &mut u64)
             }
             matches!(length, Length::Dynamic(_)) || *length == Length::Static(count)
         }
-        FieldKind::Optional { field, .. } => first == Some(b'n') || looks_like(json, field, work),
-        FieldKind::Variant { options, .. } => {
-            options.iter().any(|option| looks_like(json.clone(), &option.class, work))
+        FieldKind::Optional { .. } if first == Some(b'n') => true,
+        FieldKind::Optional { .. } | FieldKind::Variant { .. } => {
+            class.children().any(|child| looks_like(json.clone(), child.class(), work))
         }
         FieldKind::Null { .. } => first == Some(b'n'),
         _ => false,
     }
+}
+
+/// Returns `true` if a value is an object of these members, of which optional ones can be missing.
+fn members_fit(mut json: Reader<'_>, members: &[Member], work: &mut u64) -> bool {
+    let is_optional = |member: &Member| matches!(member.class.kind, FieldKind::Optional { .. });
+    let mut names = members.iter().filter(|member| !member.class.is_padding());
+    if !json.take(b'{') {
+        return false;
+    }
+    let mut is_first = true;
+    while let Ok(Some(key)) = json.key(&mut is_first) {
+        let is_it = names.by_ref().find(|member| key.is(&member.name) || !is_optional(member));
+        let is_it = is_it.filter(|member| key.is(&member.name));
+        if !is_it.is_some_and(|member| looks_like(json.clone(), &member.class, work)) || json.skip().is_err()
+        {
+            return false;
+        }
+    }
+    names.all(is_optional)
 }
 
 /// Returns the number of digits of a number without leading and trailing zeros.
@@ -138,13 +135,13 @@ fn shortest_digits(number: &str) -> usize {
     digits.trim_matches('0').len()
 }
 
-fn first_key(mut json: Json<'_>) -> Option<Cow<'_, str>> {
+fn first_key(mut json: Reader<'_>) -> Option<Cow<'_, str>> {
     json.take(b'{').then_some(())?;
     Some(json.key(&mut true).ok()??.text())
 }
 
 /// Returns `true` if a value is an object with these keys.
-fn has_keys(mut json: Json<'_>, names: &[&str]) -> bool {
+fn has_keys(mut json: Reader<'_>, names: &[&str]) -> bool {
     let (mut is_first, mut names) = (true, names.iter());
     if !json.take(b'{') {
         return false;
@@ -158,11 +155,11 @@ fn has_keys(mut json: Json<'_>, names: &[&str]) -> bool {
 }
 
 /// Returns `true` if a value and its labels match an enumeration.
-fn labels_fit(mut json: Json<'_>, integer: &IntegerProperties) -> bool {
+fn labels_fit(mut json: Reader<'_>, integer: &IntegerProperties) -> bool {
     if !has_keys(json.clone(), &["value", "labels"]) {
         return false;
     }
-    let Ok(value) = json.value() else { return false };
+    let Ok(value) = value(&mut json) else { return false };
     let Some(number) = value.get("value").and_then(integer_of) else { return true };
     let Some(Value::Array(labels)) = value.get("labels") else { return false };
     let Some(mappings) = &integer.mappings else { return false };

@@ -2,7 +2,9 @@
 //!
 //! They are passed on unchanged. Their values are those of JSON, because CTF 2 writes them so.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
+
+use ichnos_json::write::write_printable;
 
 /// A value of an attribute, of an extension or of the environment.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,7 +36,7 @@ impl fmt::Display for Value {
             Self::Boolean(boolean) => write!(f, "{boolean}"),
             Self::Integer(integer) => write!(f, "{integer}"),
             Self::Number(number) => f.write_str(number),
-            Self::Text(text) => write_text(f, text),
+            Self::Text(text) => write_printable(f, text),
             Self::Array(values) => {
                 f.write_str("[")?;
                 for (index, value) in values.iter().enumerate() {
@@ -47,7 +49,7 @@ impl fmt::Display for Value {
                 f.write_str("{")?;
                 for (index, (name, value)) in entries.iter().enumerate() {
                     f.write_str(if index > 0 { "," } else { "" })?;
-                    write_text(f, name)?;
+                    write_printable(f, name)?;
                     f.write_str(":")?;
                     value.fmt(f)?;
                 }
@@ -55,19 +57,6 @@ impl fmt::Display for Value {
             }
         }
     }
-}
-
-/// Writes a text as a JSON string.
-fn write_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
-    f.write_char('"')?;
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => write!(f, "\\{c}")?,
-            c if c < ' ' || c == '\u{7f}' => write!(f, "\\u{:04x}", u32::from(c))?,
-            c => f.write_char(c)?,
-        }
-    }
-    f.write_char('"')
 }
 
 impl Value {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::{
     DataStreamClass, EventRecordClass, FieldClass, FieldKind, IntegerProperties, IntegerRange, Length,
-    Mappings, StringLength, TraceClass, VariableLengthValue, WideInteger,
+    Mappings, TraceClass, WideInteger,
 };
 
 /// An upper bound for instances of a class: one of `b` bits has at most `fields`, and `per_bit` for each
@@ -131,6 +131,18 @@ fn longest<'a>(names: impl Iterator<Item = &'a str>) -> u64 {
     names.map(name_cost).max().unwrap_or(0)
 }
 
+/// Cost of the names that a value can have.
+fn names_cost(class: &FieldClass) -> u64 {
+    match (class.integer(), class.mappings()) {
+        (Some(integer), Some(mappings)) => mapping_cost(mappings).saturating_add(wide_cost(integer)),
+        // Any number of the bits of a bit map can be set.
+        (None, Some(flags)) => {
+            (flags.len() as u64).saturating_mul(1 + longest(flags.iter().map(|flag| flag.name)))
+        }
+        _ => 0,
+    }
+}
+
 /// Cost of the names of values: one value can have all of them.
 fn mapping_cost(mappings: &Mappings) -> u64 {
     let most = most_at_once(mappings);
@@ -216,68 +228,38 @@ impl CostCounter {
 
     fn of(&mut self, class: &Arc<FieldClass>) -> Cost {
         // Most classes are plain, and too many to keep a list of them.
-        if class.kind.is_plain() {
-            return self.of_kind(&class.kind);
+        if !class.is_compound() && class.mappings().is_none() {
+            return Cost::field_of(class.own_bits());
         }
         if let Some(known) = self.known.get(&Arc::as_ptr(class)) {
             return *known;
         }
-        let cost = self.of_kind(&class.kind);
+        let cost = match class.is_compound() {
+            true => self.of_compound(class),
+            false => Cost::field_of(class.own_bits()).and(Cost::fields(names_cost(class))),
+        };
         self.known.insert(Arc::as_ptr(class), cost);
         cost
     }
 
-    fn of_kind(&mut self, kind: &FieldKind) -> Cost {
-        let names = |integer: &IntegerProperties| {
-            let of_mappings = integer.mappings.as_ref().map_or(0, mapping_cost);
-            of_mappings.saturating_add(wide_cost(integer))
-        };
-        match kind {
-            FieldKind::BitArray(bits)
-            | FieldKind::Boolean(bits)
-            | FieldKind::Float(bits)
-            | FieldKind::Padding(bits) => Cost::field_of(bits.length),
-            FieldKind::BitMap { bits, flags } => {
-                let longest = longest(flags.iter().map(|flag| flag.name));
-                let names = (flags.len() as u64).saturating_mul(1 + longest);
-                Cost::field_of(bits.length).and(Cost::fields(names))
-            }
-            FieldKind::Integer { bits, integer } => {
-                Cost::field_of(bits.length).and(Cost::fields(names(integer)))
-            }
-            FieldKind::VariableLength { value, .. } => match value {
-                VariableLengthValue::Integer(integer) => Cost::field_of(8).and(Cost::fields(names(integer))),
-                VariableLengthValue::BitArray | VariableLengthValue::Boolean => Cost::field_of(8),
-            },
-            FieldKind::String { length, .. } => Cost::field_of(match length {
-                StringLength::NullTerminated => 8,
-                StringLength::Static(bytes) => bytes.saturating_mul(8),
-                StringLength::Dynamic(_) => 0,
-                StringLength::Prefixed { length, gap } => length.length.saturating_add(*gap),
-            }),
-            FieldKind::Blob { length, .. } => Cost::field_of(match length {
-                Length::Static(bytes) => bytes.saturating_mul(8),
-                Length::Dynamic(_) => 0,
-            }),
-            FieldKind::Guid { .. } => Cost::field_of(128),
-            FieldKind::Null { .. } => Cost::field_of(0),
-            FieldKind::Structure { members, .. } => members.iter().fold(Cost::fields(1), |sum, member| {
-                sum.and(self.of(&member.class)).and(Cost::fields(name_cost(&member.name)))
-            }),
-            FieldKind::Array { element, length, .. } => {
-                let element = self.of(element);
+    fn of_compound(&mut self, class: &FieldClass) -> Cost {
+        let children = class
+            .children()
+            .map(|child| (self.of(child.class()), Cost::fields(name_cost(child.name().unwrap_or_default()))));
+        match &class.kind {
+            FieldKind::Array { length, .. } => children.fold(Cost::default(), |_, (element, _)| {
                 let bits = match length {
                     Length::Static(count) => element.bits.saturating_mul(*count),
                     Length::Dynamic(_) => 0,
                 };
                 Cost::field_of(bits).and(element.repeated())
+            }),
+            FieldKind::Optional { .. } => {
+                children.fold(Cost::fields(1), |sum, (field, _)| sum.and(field.possible()))
             }
-            FieldKind::Optional { field, .. } => Cost::fields(1).and(self.of(field).possible()),
             FieldKind::Variant { options, .. } => {
                 let mut all = Cost { bits: u64::MAX, ..Cost::default() };
-                for option in options {
-                    let of_class = self.of(&option.class);
-                    let name = Cost::fields(name_cost(option.name.as_deref().unwrap_or_default()));
+                for (of_class, name) in children {
                     let one = of_class.possible().and(name);
                     all.fields = all.fields.max(one.fields);
                     all.per_bit = all.per_bit.max(one.per_bit);
@@ -287,19 +269,15 @@ impl CostCounter {
                 let bits = if options.is_empty() { 0 } else { all.bits };
                 Cost::fields(1).and(Cost { bits, ..all })
             }
-            FieldKind::Union { members, .. } => {
-                let mut all = Cost::fields(1);
-                for member in members {
-                    let one = self.of(&member.class);
-                    let name = name_cost(&member.name);
-                    all.fields = all.fields.saturating_add(one.fields).saturating_add(name);
-                    // All options read the same bits.
-                    all.per_bit = all.per_bit.saturating_add(one.per_bit);
-                    all.bits = all.bits.max(one.bits);
-                    all.empty = all.empty.max(one.empty);
-                }
-                all
-            }
+            FieldKind::Union { .. } => children.fold(Cost::fields(1), |all, (one, name)| Cost {
+                fields: all.fields.saturating_add(one.fields).saturating_add(name.fields),
+                // All options read the same bits.
+                per_bit: all.per_bit.saturating_add(one.per_bit),
+                bits: all.bits.max(one.bits),
+                empty: all.empty.max(one.empty),
+            }),
+            // Of a structure: one after the other.
+            _ => children.fold(Cost::fields(1), |sum, (member, name)| sum.and(member).and(name)),
         }
     }
 }

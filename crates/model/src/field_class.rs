@@ -135,27 +135,116 @@ impl FieldClass {
             known.insert(Arc::as_ptr(class), alignment);
             alignment
         };
+        let own = self.declared_alignment();
+        match &self.kind {
+            FieldKind::Structure { members, .. } => {
+                members.iter().map(|member| of(&member.class)).fold(own, u64::max)
+            }
+            FieldKind::Array { element, element_aligns: true, .. } => of(element).max(own),
+            _ => own,
+        }
+    }
+
+    /// Returns the alignment in bits that the class itself declares, without that of its members or elements.
+    #[must_use]
+    pub fn declared_alignment(&self) -> u64 {
+        if let Some(bits) = self.bits() {
+            return bits.alignment;
+        }
+        match &self.kind {
+            FieldKind::VariableLength { alignment, .. }
+            | FieldKind::String { alignment, .. }
+            | FieldKind::Blob { alignment, .. }
+            | FieldKind::Null { alignment }
+            | FieldKind::Variant { alignment, .. }
+            | FieldKind::Union { alignment, .. }
+            | FieldKind::Structure { minimum_alignment: alignment, .. }
+            | FieldKind::Array { minimum_alignment: alignment, .. } => *alignment,
+            FieldKind::Guid { alignment } => (*alignment).max(8),
+            _ => 1,
+        }
+    }
+
+    /// Returns the layout of a class of fixed-length bits.
+    #[must_use]
+    pub fn bits(&self) -> Option<BitField> {
         match &self.kind {
             FieldKind::BitArray(bits)
             | FieldKind::BitMap { bits, .. }
             | FieldKind::Boolean(bits)
             | FieldKind::Integer { bits, .. }
             | FieldKind::Float(bits)
-            | FieldKind::Padding(bits) => bits.alignment,
-            FieldKind::VariableLength { alignment, .. }
-            | FieldKind::String { alignment, .. }
-            | FieldKind::Blob { alignment, .. }
-            | FieldKind::Null { alignment } => *alignment,
-            FieldKind::Guid { alignment } => (*alignment).max(8),
-            FieldKind::Structure { members, minimum_alignment } => {
-                members.iter().map(|member| of(&member.class)).fold(*minimum_alignment, u64::max)
-            }
-            FieldKind::Array { element, minimum_alignment, element_aligns: true, .. } => {
-                of(element).max(*minimum_alignment)
-            }
-            FieldKind::Array { minimum_alignment, .. } => *minimum_alignment,
-            FieldKind::Optional { .. } => 1,
-            FieldKind::Variant { alignment, .. } | FieldKind::Union { alignment, .. } => *alignment,
+            | FieldKind::Padding(bits) => Some(*bits),
+            _ => None,
+        }
+    }
+
+    /// Returns the minimum number of bits of a field, without those of fields in it.
+    pub(crate) fn own_bits(&self) -> u64 {
+        if let Some(bits) = self.bits() {
+            return bits.length;
+        }
+        match &self.kind {
+            FieldKind::VariableLength { .. } => 8,
+            FieldKind::String { length, .. } => match length {
+                StringLength::NullTerminated => 8,
+                StringLength::Static(bytes) => bytes.saturating_mul(8),
+                StringLength::Dynamic(_) => 0,
+                StringLength::Prefixed { length, gap } => length.length.saturating_add(*gap),
+            },
+            FieldKind::Blob { length: Length::Static(bytes), .. } => bytes.saturating_mul(8),
+            FieldKind::Guid { .. } => 128,
+            _ => 0,
+        }
+    }
+
+    /// Returns the names of the values of an integer or of the bits of a bit map.
+    #[must_use]
+    pub fn mappings(&self) -> Option<&Mappings> {
+        match &self.kind {
+            FieldKind::BitMap { flags, .. } => Some(flags),
+            _ => self.integer()?.mappings.as_ref(),
+        }
+    }
+
+    /// Returns the members of a structure or a union.
+    #[must_use]
+    pub fn members(&self) -> Option<&[Member]> {
+        match &self.kind {
+            FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => Some(members),
+            _ => None,
+        }
+    }
+
+    /// Returns `true` for structures, arrays, optionals, variants and unions: their values are fields.
+    #[must_use]
+    pub fn is_compound(&self) -> bool {
+        matches!(
+            &self.kind,
+            FieldKind::Structure { .. }
+                | FieldKind::Array { .. }
+                | FieldKind::Optional { .. }
+                | FieldKind::Variant { .. }
+                | FieldKind::Union { .. }
+        )
+    }
+
+    /// Returns `true` for bits that are not reported.
+    #[must_use]
+    pub fn is_padding(&self) -> bool {
+        matches!(self.kind, FieldKind::Padding(_))
+    }
+
+    /// Returns the location of the field that gives a field its length, its presence or its option.
+    #[must_use]
+    pub fn needed_location(&self) -> Option<&FieldLocation> {
+        match &self.kind {
+            FieldKind::String { length: StringLength::Dynamic(location), .. }
+            | FieldKind::Blob { length: Length::Dynamic(location), .. }
+            | FieldKind::Array { length: Length::Dynamic(location), .. }
+            | FieldKind::Optional { selector: location, .. }
+            | FieldKind::Variant { selector: location, .. } => Some(location),
+            _ => None,
         }
     }
 
@@ -183,6 +272,56 @@ impl FieldClass {
             FieldKind::Integer { integer, .. }
             | FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => Some(integer),
             _ => None,
+        }
+    }
+
+    /// Returns the name of the kind in JSON, for instance "bit-array".
+    #[must_use]
+    pub fn type_name(&self) -> &'static str {
+        match &self.kind {
+            FieldKind::BitArray(_) => "bit-array",
+            FieldKind::BitMap { .. } => "bit-map",
+            FieldKind::Boolean(_) => "boolean",
+            FieldKind::Integer { .. } => "integer",
+            FieldKind::Float(_) => "float",
+            FieldKind::VariableLength { value, .. } => match value {
+                VariableLengthValue::BitArray => "variable-length-bit-array",
+                VariableLengthValue::Boolean => "variable-length-boolean",
+                VariableLengthValue::Integer(_) => "variable-length-integer",
+            },
+            FieldKind::String { .. } => "string",
+            FieldKind::Blob { .. } => "blob",
+            FieldKind::Guid { .. } => "guid",
+            FieldKind::Structure { .. } => "structure",
+            FieldKind::Array { .. } => "array",
+            FieldKind::Optional { .. } => "optional",
+            FieldKind::Variant { .. } => "variant",
+            FieldKind::Union { .. } => "union",
+            FieldKind::Null { .. } => "null",
+            FieldKind::Padding(_) => "padding",
+        }
+    }
+
+    /// Names the kind with its article, for messages: "a bit array".
+    #[must_use]
+    pub fn kind_with_article(&self) -> &'static str {
+        match &self.kind {
+            FieldKind::BitArray(_) => "a bit array",
+            FieldKind::BitMap { .. } => "a bit map",
+            FieldKind::Boolean(_) => "a boolean",
+            FieldKind::Integer { .. } => "an integer",
+            FieldKind::Float(_) => "a floating-point number",
+            FieldKind::VariableLength { .. } => "a variable-length field",
+            FieldKind::String { .. } => "a string",
+            FieldKind::Blob { .. } => "a BLOB",
+            FieldKind::Guid { .. } => "a GUID",
+            FieldKind::Structure { .. } => "a structure",
+            FieldKind::Array { .. } => "an array",
+            FieldKind::Optional { .. } => "an optional",
+            FieldKind::Variant { .. } => "a variant",
+            FieldKind::Union { .. } => "a union",
+            FieldKind::Null { .. } => "a null field",
+            FieldKind::Padding(_) => "padding",
         }
     }
 
@@ -344,24 +483,19 @@ pub enum FieldKind {
 }
 
 impl FieldKind {
-    /// Returns `true` if it contains neither other classes nor names.
-    pub(crate) fn is_plain(&self) -> bool {
-        match self {
-            Self::BitArray(_)
-            | Self::Boolean(_)
-            | Self::Float(_)
-            | Self::Padding(_)
-            | Self::String { .. }
-            | Self::Blob { .. }
-            | Self::Guid { .. }
-            | Self::Null { .. } => true,
-            Self::Integer { integer, .. }
-            | Self::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
-                integer.mappings.is_none()
-            }
-            Self::VariableLength { .. } => true,
-            _ => false,
+    /// Changes the layout of fixed-length bits; other kinds stay as they are.
+    #[must_use]
+    pub fn with_bits(mut self, change: impl FnOnce(BitField) -> BitField) -> Self {
+        match &mut self {
+            Self::BitArray(bits)
+            | Self::BitMap { bits, .. }
+            | Self::Boolean(bits)
+            | Self::Integer { bits, .. }
+            | Self::Float(bits)
+            | Self::Padding(bits) => *bits = change(*bits),
+            _ => {}
         }
+        self
     }
 }
 

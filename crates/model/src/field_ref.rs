@@ -3,10 +3,12 @@
 use crate::decode::{DecodeError, FixedField, Plans};
 use crate::plan::steps::{NodeId, Op, Plan};
 use crate::{
-    Event, EventValues, Field, FieldClass, FieldValue, MemberIndex, Real, Scope, Text, Uuid, Visitor, Wide,
+    Event, EventValues, Field, FieldClass, FieldValue, Meaning, MemberIndex, Real, Scope, Text, Uuid,
+    Visitor, Wide,
 };
 
-/// A field of an event record class, found once by its path to read it from many events.
+/// A field of an event record class, found once by its path to read it from many events of the class.
+/// [`FieldPath`](crate::FieldPath) does so for events of several classes.
 ///
 /// A path consists of names of structure members and indexes of array elements, separated by `.`: `next_tid`,
 /// `args.0.name`. Optional fields and variants have no step of their own. A path may begin with a scope:
@@ -94,6 +96,12 @@ impl FieldRef {
         find(ALL, path).or_else(|| path.split_once('.').and_then(scoped))
     }
 
+    /// Finds the first member with this meaning; `None` if the class has none.
+    #[must_use]
+    pub fn of_meaning(event: &Event<'_>, meaning: Meaning) -> Option<Self> {
+        event.class.meanings.members(meaning).find_map(|member| Self::of_member(event, member))
+    }
+
     /// Finds the member of this index; `None` if the class has none.
     #[must_use]
     pub fn of_member(event: &Event<'_>, member: MemberIndex) -> Option<Self> {
@@ -132,16 +140,10 @@ impl FieldRef {
     }
 
     fn of_targets(event: &Event<'_>, scope: Scope, plan: &Plan, targets: Vec<Target>) -> Option<Self> {
-        let fixed = match &targets[..] {
+        let (fixed, values_before) = match &targets[..] {
             [] => return None,
-            [only] if only.elements.is_empty() && matches!(scope, Scope::Payload | Scope::CommonContext) => {
-                FixedField::new(plan, only.node)
-            }
-            _ => None,
-        };
-        let values_before = match &targets[..] {
-            [only] => only.values_before(plan),
-            _ => None,
+            [only] => (only.fixed(scope, plan), only.values_before(plan)),
+            _ => (None, None),
         };
         Some(Self { class: ClassKey::of(event), scope, targets, fixed, values_before })
     }
@@ -162,6 +164,12 @@ impl FieldRef {
 }
 
 impl Target {
+    /// Returns the step of the field alone: see [`FieldRef::fixed`].
+    fn fixed(&self, scope: Scope, plan: &Plan) -> Option<FixedField> {
+        let is_direct = self.elements.is_empty() && matches!(scope, Scope::Payload | Scope::CommonContext);
+        if is_direct { FixedField::new(plan, self.node) } else { None }
+    }
+
     /// Number of values before it: see [`FieldRef::values_before`].
     fn values_before(&self, plan: &Plan) -> Option<usize> {
         let Op::Structure { members, .. } = &plan.root().op else { return None };
@@ -218,7 +226,7 @@ impl<'a> Event<'a> {
     /// field, the field is absent from this event (an optional, an unselected option, an index beyond the
     /// elements), has fields in it, or is a number of more than 128 bits.
     ///
-    /// To read the same field of many events, find it once with [`FieldRef::new`].
+    /// To read the same field of many events, use a [`FieldPath`](crate::FieldPath).
     #[must_use]
     pub fn field(&self, path: &str) -> Option<FieldValue<'a>> {
         self.get(&FieldRef::new(self, path)?)
@@ -231,17 +239,57 @@ impl<'a> Event<'a> {
         if field.class != ClassKey::of(self) {
             return None;
         }
-        let values = self.scopes.values.filter(|values| values.has(field.scope));
-        match (&field.fixed, field.values_before, values) {
-            (Some(fixed), _, None) => return self.get_fixed(field.scope, fixed),
+        self.get_target(field.scope, &field.targets, field.fixed.as_ref(), field.values_before)
+    }
+
+    /// Returns the value of the first member with this meaning; `None` as for [`Event::field`], or if no member
+    /// of the class has it. Like [`Event::get`] of a number, it allocates nothing and decodes only the member.
+    ///
+    /// ```
+    /// # use ichnos_model::{Event, Meaning};
+    /// /// Returns the number of the thread of an event.
+    /// fn thread(event: &Event<'_>) -> Option<u64> {
+    ///     event.meaning(Meaning::Thread)?.as_u64()
+    /// }
+    /// # let _: fn(&Event<'_>) -> Option<u64> = thread;
+    /// ```
+    #[must_use]
+    pub fn meaning(&self, meaning: Meaning) -> Option<FieldValue<'a>> {
+        let mut members = self.class.meanings.members(meaning);
+        let (member, plan, mut target) = members.find_map(|member| {
+            let plan = self.plan(member.scope)?;
+            let node = NodeId::try_from(plan.member(member.index as usize)?).ok()?;
+            Some((member, plan, Target { node, ..Target::default() }))
+        })?;
+        while let Op::Optional { field, .. } = &plan.node(target.node).op {
+            target = Target { node: *field, optional: Some(target.node), ..Target::default() };
+        }
+        if let Op::Variant(_) = &plan.node(target.node).op {
+            return self.get(&FieldRef::of_member(self, member)?);
+        }
+        let (fixed, before) = (target.fixed(member.scope, plan), target.values_before(plan));
+        self.get_target(member.scope, &[target], fixed.as_ref(), before)
+    }
+
+    #[inline]
+    fn get_target(
+        &self,
+        scope: Scope,
+        targets: &[Target],
+        fixed: Option<&FixedField>,
+        before: Option<usize>,
+    ) -> Option<FieldValue<'a>> {
+        let values = self.scopes.values.filter(|values| values.has(scope));
+        match (fixed, before, values) {
+            (Some(fixed), _, None) => return self.get_fixed(scope, fixed),
             (_, Some(before), Some(values)) => {
-                if let Some(value) = values.plain_member(field.scope, before) {
+                if let Some(value) = values.plain_member(scope, before) {
                     return Some(value);
                 }
             }
             _ => {}
         }
-        self.find(field, values)
+        self.find(scope, targets, values)
     }
 
     #[inline]
@@ -253,16 +301,21 @@ impl<'a> Event<'a> {
     }
 
     #[inline(never)]
-    fn find(&self, field: &FieldRef, values: Option<&'a EventValues>) -> Option<FieldValue<'a>> {
+    fn find(
+        &self,
+        scope: Scope,
+        targets: &[Target],
+        values: Option<&'a EventValues>,
+    ) -> Option<FieldValue<'a>> {
         let bytes = values.map_or(self.scopes.bits.data, EventValues::bytes);
         // Most fields are not in arrays: nothing is counted or allocated.
-        let at = match field.targets.iter().any(|target| !target.elements.is_empty()) {
-            true => field.targets.iter().map(|target| vec![None; target.elements.len()]).collect(),
+        let at = match targets.iter().any(|target| !target.elements.is_empty()) {
+            true => targets.iter().map(|target| vec![None; target.elements.len()]).collect(),
             false => Vec::new(),
         };
-        let mut finder = Finder { targets: &field.targets, bytes, at, found: None };
+        let mut finder = Finder { targets, bytes, at, found: None };
         // Undecodable data comes after the field, or the field was not found.
-        let _: Result<(), DecodeError> = self.visit(field.scope, &mut finder);
+        let _: Result<(), DecodeError> = self.visit(scope, &mut finder);
         finder.found
     }
 }

@@ -13,6 +13,7 @@
 mod activity_path;
 mod attribute;
 mod bits;
+mod class_tree;
 mod clock;
 mod cost;
 mod cursor;
@@ -23,10 +24,12 @@ mod digest;
 mod dynamic_classes;
 mod event;
 mod event_builder;
+mod event_class_table;
 mod event_counts;
 mod event_role;
 mod event_values;
 mod field_class;
+mod field_path;
 mod field_ref;
 mod field_value;
 mod head;
@@ -53,12 +56,14 @@ mod trace_class;
 mod utf16;
 mod value;
 mod value_cache;
+mod value_hash;
 mod visitor;
 mod wall_clock;
 mod wide_integer;
 
 pub use activity_path::ActivityPaths;
 pub use attribute::{Attributes, Value};
+pub use class_tree::Child;
 pub use clock::{ClockArithmetic, ClockClass, ClockOffsets, ClockOrigin};
 pub use cost::Cost;
 pub use cursor::{
@@ -67,12 +72,12 @@ pub use cursor::{
 pub use damage::{BrokenRule, Damage, DamageKind};
 pub use diagnostic::{Diagnostic, FileDiagnostic, FileRole, Severity};
 pub use digest::{
-    ChangeText, ClassDigest, EventHash, EventHashFn, ScopeVisitor, StreamDigest, TraceDigest, ValueHash,
-    hash_of_packet,
+    ChangeText, ClassDigest, EventHash, EventHashFn, ScopeVisitor, StreamDigest, TraceDigest, hash_of_packet,
 };
 pub use dynamic_classes::{DynamicClass, DynamicClasses};
 pub use event::{ClockValue, Event, Packet, Scopes};
 pub use event_builder::{BuildError, EventBuilder};
+pub use event_class_table::EventClassTable;
 pub use event_counts::EventCounts;
 pub use event_role::EventRole;
 pub use event_values::EventValues;
@@ -80,6 +85,7 @@ pub use field_class::{
     BitField, BitOrder, ByteOrder, DisplayBase, FieldClass, FieldKind, IntegerProperties, Length, Member,
     StringLength, VariableLengthValue, VariantOption,
 };
+pub use field_path::FieldPath;
 pub use field_ref::FieldRef;
 pub use field_value::FieldValue;
 pub use head::{Head, MessageKind, sort_key};
@@ -104,6 +110,7 @@ pub use trace_class::{DataStreamClass, EventRecordClass, TraceClass, UuidOf};
 pub use uuid::Uuid;
 pub use value::{Real, StringEncoding, Text, Wide};
 pub use value_cache::ValueCache;
+pub use value_hash::ValueHash;
 pub use visitor::{Field, Skip, Visitor};
 pub use wall_clock::WallClock;
 pub use wide_integer::{WideInteger, WideRange};

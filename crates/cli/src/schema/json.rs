@@ -101,42 +101,12 @@ fn event_record_json(record: &EventRecordClass, trace: &TraceClass) -> Object {
 /// Returns a field class with all its properties.
 fn field_json(class: &FieldClass, trace: &TraceClass) -> Object {
     let mut object = Object::default();
+    object.put("type", class.type_name());
     match &class.kind {
-        FieldKind::BitArray(bits) => {
-            object.put("type", "bit-array");
-            bits_json(&mut object, *bits);
-        }
-        FieldKind::BitMap { bits, flags } => {
-            object.put("type", "bit-map");
-            bits_json(&mut object, *bits);
-            object.put("flags", mappings_json(flags));
-        }
-        FieldKind::Boolean(bits) => {
-            object.put("type", "boolean");
-            bits_json(&mut object, *bits);
-        }
-        FieldKind::Integer { bits, integer } => {
-            object.put("type", "integer");
-            bits_json(&mut object, *bits);
+        FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
             integer_json(&mut object, integer);
         }
-        FieldKind::Float(bits) => {
-            object.put("type", "float");
-            bits_json(&mut object, *bits);
-        }
-        FieldKind::VariableLength { value, alignment } => {
-            match value {
-                VariableLengthValue::BitArray => object.put("type", "variable-length-bit-array"),
-                VariableLengthValue::Boolean => object.put("type", "variable-length-boolean"),
-                VariableLengthValue::Integer(integer) => {
-                    object.put("type", "variable-length-integer");
-                    integer_json(&mut object, integer);
-                }
-            }
-            object.put("alignment", *alignment);
-        }
-        FieldKind::String { encoding, length, alignment } => {
-            object.put("type", "string");
+        FieldKind::String { encoding, length, .. } => {
             object.put("encoding", encoding.name());
             match length {
                 StringLength::NullTerminated => object.put("length", "null-terminated"),
@@ -149,61 +119,28 @@ fn field_json(class: &FieldClass, trace: &TraceClass) -> Object {
                     object.put("length_prefix", prefix.json());
                 }
             }
-            object.put("alignment", *alignment);
         }
-        FieldKind::Blob { length, media_type, alignment } => {
-            object.put("type", "blob");
+        FieldKind::Blob { length, media_type, .. } => {
             object.put("length", length_json(length));
             object.put("media_type", media_type.as_str());
-            object.put("alignment", *alignment);
         }
-        FieldKind::Guid { alignment } => {
-            object.put("type", "guid");
-            object.put("alignment", *alignment);
-            object.put_some("activity_process", class.activity_paths.map(|paths| paths.process));
-        }
-        FieldKind::Structure { members, minimum_alignment } => {
-            object.put("type", "structure");
-            object.put("minimum_alignment", *minimum_alignment);
-            object.put("members", members_json(members, trace));
-        }
-        FieldKind::Array { element, length, minimum_alignment, element_aligns } => {
-            object.put("type", "array");
-            object.put("length", length_json(length));
-            object.put("minimum_alignment", *minimum_alignment);
-            if !element_aligns {
-                object.put("element_aligns", false);
-            }
-            object.put("element", field_json(element, trace));
-        }
-        FieldKind::Optional { field, selector, ranges } => {
-            object.put("type", "optional");
+        FieldKind::Array { length, .. } => object.put("length", length_json(length)),
+        FieldKind::Optional { selector, ranges, .. } => {
             object.put_some("selector", (!selector.path.is_empty()).then(|| location_json(selector)));
             object.put_some("ranges", ranges.as_ref().map(|set| ranges_json(set.0.iter().copied())));
-            object.put("field", field_json(field, trace));
         }
-        FieldKind::Variant { options, selector, alignment } => {
-            object.put("type", "variant");
-            object.put("selector", location_json(selector));
-            object.put("alignment", *alignment);
-            let options: Vec<Json> = options.iter().map(|option| option_json(option, trace)).collect();
-            object.put("options", options);
-        }
-        FieldKind::Union { members, alignment } => {
-            object.put("type", "union");
-            object.put("alignment", *alignment);
-            object.put("members", members_json(members, trace));
-        }
-        FieldKind::Null { alignment } => {
-            object.put("type", "null");
-            object.put("alignment", *alignment);
-        }
-        FieldKind::Padding(bits) => {
-            object.put("type", "padding");
-            bits_json(&mut object, *bits);
-        }
-        _ => object.put("type", class.describe()),
+        FieldKind::Variant { selector, .. } => object.put("selector", location_json(selector)),
+        _ => {}
     }
+    alignment_json(&mut object, class);
+    match &class.kind {
+        FieldKind::Integer { integer, .. } => integer_json(&mut object, integer),
+        FieldKind::BitMap { flags, .. } => object.put("flags", mappings_json(flags)),
+        FieldKind::Array { element_aligns: false, .. } => object.put("element_aligns", false),
+        _ => {}
+    }
+    object.put_some("activity_process", class.activity_paths.map(|paths| paths.process));
+    children_json(&mut object, class, trace);
     if !class.roles.is_empty() {
         object.put("roles", class.roles.iter().map(Role::name).collect::<Vec<_>>());
     }
@@ -211,6 +148,21 @@ fn field_json(class: &FieldClass, trace: &TraceClass) -> Object {
     object.put_some("attributes", js::attributes(&class.attributes));
     object.put_some("declared_at", js::place(class.declared_at.0));
     object
+}
+
+/// Adds the layout of bits, or the alignment alone.
+fn alignment_json(object: &mut Object, class: &FieldClass) {
+    if let Some(bits) = class.bits() {
+        return bits_json(object, bits);
+    }
+    match &class.kind {
+        FieldKind::Structure { .. } | FieldKind::Array { .. } => {
+            object.put("minimum_alignment", class.declared_alignment());
+        }
+        FieldKind::Optional { .. } => {}
+        FieldKind::Guid { alignment } => object.put("alignment", *alignment),
+        _ => object.put("alignment", class.declared_alignment()),
+    }
 }
 
 fn bits_json(object: &mut Object, bits: BitField) {
@@ -285,23 +237,31 @@ fn location_json(location: &FieldLocation) -> Json {
     object.json()
 }
 
-fn members_json(members: &[Member], trace: &TraceClass) -> Json {
-    let member = |member: &Member| {
-        let mut object = Object::default();
-        object.put("name", member.name.as_str());
-        object.put_some("raw_name", member.has_underscore.then(|| member.location_name()).as_deref());
-        object.put("class", field_json(&member.class, trace));
-        object.put_some("attributes", js::attributes(&member.attributes));
-        object.json()
-    };
-    Json::Array(members.iter().map(member).collect())
-}
-
-fn option_json(option: &VariantOption, trace: &TraceClass) -> Json {
-    let mut object = Object::default();
-    object.put_some("name", option.name.as_deref());
-    object.put("ranges", ranges_json(option.ranges.0.iter().copied()));
-    object.put("class", field_json(&option.class, trace));
-    object.put_some("attributes", js::attributes(&option.attributes));
-    object.json()
+/// Adds the classes in a class: lists of members and options, or the single class.
+fn children_json(object: &mut Object, class: &FieldClass, trace: &TraceClass) {
+    let mut list = Vec::new();
+    for child in class.children() {
+        let json = field_json(child.class(), trace);
+        let mut entry = Object::default();
+        match child {
+            Child::Element(_) => return object.put("element", json),
+            Child::Present(_) => return object.put("field", json),
+            Child::Member(member) => {
+                entry.put("name", member.name.as_str());
+                entry.put_some("raw_name", member.has_underscore.then(|| member.location_name()).as_deref());
+            }
+            Child::Choice(option) => {
+                entry.put_some("name", option.name.as_deref());
+                entry.put("ranges", ranges_json(option.ranges.0.iter().copied()));
+            }
+        }
+        entry.put("class", json);
+        entry.put_some("attributes", child.attributes().and_then(js::attributes));
+        list.push(entry.json());
+    }
+    match &class.kind {
+        FieldKind::Variant { .. } => object.put("options", list),
+        _ if class.members().is_some() => object.put("members", list),
+        _ => {}
+    }
 }

@@ -155,24 +155,7 @@ fn field_tree(label: &str, class: &FieldClass, trace: &TraceClass, paint: Paint)
     let mut text = format!("{label}: {}", class.describe());
     let mut below = Vec::new();
     match &class.kind {
-        FieldKind::BitArray(bits) | FieldKind::Boolean(bits) | FieldKind::Float(bits) => {
-            bits_text(&mut text, *bits);
-        }
-        FieldKind::BitMap { bits, flags } => {
-            bits_text(&mut text, *bits);
-            mappings_tree(&mut below, flags, paint);
-        }
-        FieldKind::Integer { bits, integer } => {
-            bits_text(&mut text, *bits);
-            integer_text(&mut text, &mut below, integer, paint);
-        }
-        FieldKind::VariableLength { value, alignment } => {
-            alignment_text(&mut text, *alignment, 8);
-            if let VariableLengthValue::Integer(integer) = value {
-                integer_text(&mut text, &mut below, integer, paint);
-            }
-        }
-        FieldKind::String { encoding, length, alignment } => {
+        FieldKind::String { encoding, length, .. } => {
             let _ = write!(text, ", {}", encoding.name());
             match length {
                 StringLength::NullTerminated => {}
@@ -186,58 +169,41 @@ fn field_tree(label: &str, class: &FieldClass, trace: &TraceClass, paint: Paint)
                     let _ = write!(text, ", length in its first {} bits", length.length);
                 }
             }
-            alignment_text(&mut text, *alignment, 8);
         }
-        FieldKind::Blob { length, media_type, alignment } => {
+        FieldKind::Blob { length, media_type, .. } => {
             length_text(&mut text, length, "bytes");
             let _ = write!(text, ", {}", safe(media_type));
-            alignment_text(&mut text, *alignment, 8);
         }
-        FieldKind::Guid { alignment } => alignment_text(&mut text, *alignment, 8),
-        FieldKind::Structure { members, minimum_alignment } => {
-            alignment_text(&mut text, *minimum_alignment, 1);
-            let shown = members.iter().filter(|member| !matches!(member.class.kind, FieldKind::Padding(_)));
-            below.extend(shown.map(|member| member_tree(member, trace, paint)));
-        }
-        FieldKind::Array { element, length, minimum_alignment, .. } => {
-            length_text(&mut text, length, "elements");
-            alignment_text(&mut text, *minimum_alignment, 1);
-            below.push(field_tree("each", element, trace, paint));
-        }
-        FieldKind::Optional { field, selector, ranges } => {
-            // Values that are not decoded from bits have no selector.
-            if !selector.path.is_empty() {
-                let _ = write!(text, ", present if {}", safe(&selector.to_string()));
-                match ranges {
-                    Some(ranges) => {
-                        let _ = write!(text, " is {ranges}");
-                    }
-                    None => text.push_str(" is true"),
+        FieldKind::Array { length, .. } => length_text(&mut text, length, "elements"),
+        // Values that are not decoded from bits have no selector.
+        FieldKind::Optional { selector, ranges, .. } if !selector.path.is_empty() => {
+            let _ = write!(text, ", present if {}", safe(&selector.to_string()));
+            match ranges {
+                Some(ranges) => {
+                    let _ = write!(text, " is {ranges}");
                 }
+                None => text.push_str(" is true"),
             }
-            below.push(field_tree("field", field, trace, paint));
         }
-        FieldKind::Variant { options, selector, alignment } => {
+        FieldKind::Variant { selector, .. } => {
             let _ = write!(text, ", selected by {}", safe(&selector.to_string()));
-            alignment_text(&mut text, *alignment, 1);
-            for (index, option) in options.iter().enumerate() {
-                let name = match &option.name {
-                    Some(name) => paint.name(&safe(name)),
-                    None => format!("option {index}"),
-                };
-                let label = format!("{name} [{}]", option.ranges);
-                let mut branch = field_tree(&label, &option.class, trace, paint);
-                attributes_tree(&mut branch, &option.attributes, paint);
-                below.push(branch);
-            }
         }
-        FieldKind::Union { members, alignment } => {
-            alignment_text(&mut text, *alignment, 1);
-            below.extend(members.iter().map(|member| member_tree(member, trace, paint)));
-        }
-        FieldKind::Null { alignment } => alignment_text(&mut text, *alignment, 1),
         _ => {}
     }
+    if let Some(bits) = class.bits() {
+        bits_text(&mut text, bits);
+    }
+    alignment_text(&mut text, class);
+    if let Some(integer) = class.integer() {
+        integer_text(&mut text, &mut below, integer, paint);
+    } else if let Some(flags) = class.mappings() {
+        mappings_tree(&mut below, flags, paint);
+    }
+    let shown = class.children().enumerate().filter(|(_, child)| {
+        // Padding is not reported.
+        !matches!(child, Child::Member(member) if member.class.is_padding())
+    });
+    below.extend(shown.map(|(index, child)| child_tree(index, child, trace, paint)));
     if !class.roles.is_empty() {
         let roles: Vec<&str> = class.roles.iter().map(Role::name).collect();
         let clock = class.roles.clock.and_then(|index| clock_id(index, trace));
@@ -249,9 +215,19 @@ fn field_tree(label: &str, class: &FieldClass, trace: &TraceClass, paint: Paint)
     branch
 }
 
-fn member_tree(member: &Member, trace: &TraceClass, paint: Paint) -> Branch {
-    let mut branch = field_tree(&paint.name(&safe(&member.name)), &member.class, trace, paint);
-    attributes_tree(&mut branch, &member.attributes, paint);
+fn child_tree(index: usize, child: Child<'_>, trace: &TraceClass, paint: Paint) -> Branch {
+    let name = child.name().map(|name| paint.name(&safe(name)));
+    let label = match child {
+        Child::Element(_) => "each".to_owned(),
+        Child::Choice(option) => {
+            format!("{} [{}]", name.unwrap_or_else(|| format!("option {index}")), option.ranges)
+        }
+        _ => name.unwrap_or_else(|| "field".to_owned()),
+    };
+    let mut branch = field_tree(&label, child.class(), trace, paint);
+    if let Some(attributes) = child.attributes() {
+        attributes_tree(&mut branch, attributes, paint);
+    }
     branch
 }
 
@@ -262,10 +238,14 @@ fn bits_text(text: &mut String, bits: BitField) {
     if bits.is_reversed() {
         let _ = write!(text, ", bits {}", bits.bit_order.name());
     }
-    alignment_text(text, bits.alignment, 1);
 }
 
-fn alignment_text(text: &mut String, alignment: u64, usual: u64) {
+/// Appends the alignment that a class declares itself, unless it is the usual one.
+fn alignment_text(text: &mut String, class: &FieldClass) {
+    let is_any =
+        class.is_compound() || class.bits().is_some() || matches!(class.kind, FieldKind::Null { .. });
+    let usual = if is_any { 1 } else { 8 };
+    let alignment = class.declared_alignment();
     if alignment > usual {
         let _ = write!(text, ", aligned to {alignment} bits");
     }

@@ -102,13 +102,8 @@ fn can_have_bits(class: &FieldClass) -> bool {
     match &class.kind {
         FieldKind::String { length: StringLength::Static(length), .. }
         | FieldKind::Blob { length: Length::Static(length), .. } => *length > 0,
-        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
-            members.iter().any(|member| can_have_bits(&member.class))
-        }
         FieldKind::Array { length: Length::Static(0), .. } | FieldKind::Null { .. } => false,
-        FieldKind::Array { element, .. } => can_have_bits(element),
-        FieldKind::Optional { field, .. } => can_have_bits(field),
-        FieldKind::Variant { options, .. } => options.iter().any(|option| can_have_bits(&option.class)),
+        _ if class.is_compound() => class.children().any(|child| can_have_bits(child.class())),
         _ => true,
     }
 }
@@ -150,12 +145,10 @@ impl UnionSizes {
             return None;
         }
         let at = align(at, own)?;
+        if let Some(bits) = class.bits() {
+            return at.checked_add(bits.length);
+        }
         match &class.kind {
-            FieldKind::BitArray(bits)
-            | FieldKind::BitMap { bits, .. }
-            | FieldKind::Boolean(bits)
-            | FieldKind::Integer { bits, .. }
-            | FieldKind::Float(bits) => at.checked_add(bits.length),
             FieldKind::String { length: StringLength::Static(bytes), .. }
             | FieldKind::Blob { length: Length::Static(bytes), .. } => at.checked_add(bytes.checked_mul(8)?),
             FieldKind::Guid { .. } => at.checked_add(128),

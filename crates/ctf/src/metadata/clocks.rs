@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ichnos_model::memory::{allocated, size};
-use ichnos_model::{FieldClass, FieldKind, TextPosition, TraceClass};
+use ichnos_model::{FieldClass, TextPosition, TraceClass};
 
 use super::{Dialect, Problems};
 
@@ -44,15 +44,5 @@ pub(super) fn note_other_clocks(trace: &mut TraceClass, dialect: Dialect, proble
 /// Collects the clocks that fields of a class name.
 fn collect(class: &Arc<FieldClass>, clocks: &mut BTreeSet<u16>) {
     clocks.extend(class.roles.clock);
-    match &class.kind {
-        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
-            members.iter().for_each(|member| collect(&member.class, clocks));
-        }
-        FieldKind::Array { element, .. } => collect(element, clocks),
-        FieldKind::Optional { field, .. } => collect(field, clocks),
-        FieldKind::Variant { options, .. } => {
-            options.iter().for_each(|option| collect(&option.class, clocks));
-        }
-        _ => {}
-    }
+    class.children().for_each(|child| collect(child.class(), clocks));
 }

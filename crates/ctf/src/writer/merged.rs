@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use ichnos_model::lower::{Capabilities, LossEntry, LossKind, LossTable};
 use ichnos_model::{
-    ClockClass, ClockOrigin, ClockUpdate, DataStreamClass, EventRecordClass, FieldClass, FieldKind, Member,
-    Role, TraceClass, Value, VariantOption,
+    ClockClass, ClockOrigin, ClockUpdate, DataStreamClass, EventRecordClass, FieldClass, FieldKind, Role,
+    TraceClass, Value,
 };
 
 use super::frame;
@@ -373,26 +373,14 @@ fn with_clocks(
         let moved = |update: &ClockUpdate| ClockUpdate { clock: moved(update.clock), ..*update };
         new.clock_updates = Some(updates.iter().map(moved).collect());
     }
-    let mut of = |class: &mut Arc<FieldClass>| *class = with_clocks(class, moved, known);
-    match &mut new.kind {
-        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
-            members.iter_mut().for_each(|Member { class, .. }| of(class));
-        }
-        FieldKind::Array { element, .. } => of(element),
-        FieldKind::Optional { field, .. } => of(field),
-        FieldKind::Variant { options, .. } => {
-            options.iter_mut().for_each(|VariantOption { class, .. }| of(class));
-        }
-        _ => {}
-    }
-    let new = Arc::new(new);
+    let new = Arc::new(new.map_children(|class| with_clocks(class, moved, known)));
     known.insert(Arc::as_ptr(class), Arc::clone(&new));
     new
 }
 
 #[cfg(test)]
 mod tests {
-    use ichnos_model::Uuid;
+    use ichnos_model::{Member, Uuid};
 
     use super::*;
     use crate::metadata::Dialect;

@@ -127,21 +127,8 @@ fn has_member_of_role(class: &FieldClass, role: Role) -> bool {
 /// Returns `true` if the declared event records of a data stream class end at a byte, if they begin at one.
 fn ends_at_bytes(class: &DataStreamClass) -> bool {
     fn are_bytes(class: &FieldClass) -> bool {
-        match &class.kind {
-            FieldKind::Integer { bits, .. }
-            | FieldKind::BitArray(bits)
-            | FieldKind::BitMap { bits, .. }
-            | FieldKind::Boolean(bits)
-            | FieldKind::Float(bits)
-            | FieldKind::Padding(bits) => bits.length % 8 == 0,
-            FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
-                members.iter().all(|member| are_bytes(&member.class))
-            }
-            FieldKind::Array { element, .. } => are_bytes(element),
-            FieldKind::Optional { field, .. } => are_bytes(field),
-            FieldKind::Variant { options, .. } => options.iter().all(|option| are_bytes(&option.class)),
-            _ => true,
-        }
+        class.bits().is_none_or(|bits| bits.length % 8 == 0)
+            && class.children().all(|child| are_bytes(child.class()))
     }
     let of_stream = [&class.event_record_header, &class.common_context, &class.resource];
     let of_events = class.event_records.iter().flat_map(|event| [&event.specific_context, &event.payload]);

@@ -9,8 +9,7 @@ use ichnos_model::{Event, Field, FieldKind, Real, Scope, Text, Uuid, Visitor, Wi
 
 use super::columns::{ColumnField, ColumnSource, CsvColumn, EventProperty, Trees};
 use super::line::{ContextCells, CsvRow};
-use crate::jsonl::fields::{FieldWriter, Scratch};
-use crate::jsonl::keys::{Keys, mappings};
+use crate::json_fields::{FieldWriter, Keys, Scratch, mappings};
 use crate::number;
 use crate::time::push_date;
 

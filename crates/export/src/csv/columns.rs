@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hasher};
 use std::sync::Arc;
 
-use ichnos_model::{DataStreamClass, Event, EventRecordClass, FieldClass, FieldKind, Scope};
+use ichnos_model::{Child, DataStreamClass, Event, EventRecordClass, FieldClass, FieldKind, Scope};
 
-use crate::jsonl::keys::mappings;
+use crate::json_fields::mappings;
 use crate::time::JsonTime;
 
 /// A property of an event that is not a field.
@@ -543,16 +543,13 @@ fn numbered_suffix(number: u64) -> String {
 fn grow<'c>(branches: &mut Vec<Branch<'c>>, class: &'c FieldClass, name: &'c str) {
     let node = branches.len();
     branches.push(Branch { class, name, end: node + 1 });
-    match &class.kind {
-        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
-            members.iter().for_each(|member| grow(branches, &member.class, &member.name));
-        }
-        FieldKind::Variant { options, .. } => {
-            options.iter().for_each(|option| grow(branches, &option.class, ""));
-        }
-        FieldKind::Array { element, .. } => grow(branches, element, ""),
-        FieldKind::Optional { field, .. } => grow(branches, field, ""),
-        _ => {}
+    for child in class.children() {
+        // The names of options are not shown.
+        let name = match child {
+            Child::Member(member) => &member.name,
+            _ => "",
+        };
+        grow(branches, child.class(), name);
     }
     branches[node].end = branches.len();
 }

@@ -1,5 +1,6 @@
 //! Lines: cells with separators between them.
 
+use ichnos_json::write::ValueWriter;
 use ichnos_model::decode::DecodeError;
 use ichnos_model::{Event, Scope};
 
@@ -243,10 +244,10 @@ impl<'a> CsvRow<'a> {
         let event = self.event;
         let cell = match (property, event.clock) {
             (EventProperty::Time, Some(clock)) => return self.time.push_bare(out, clock.nanoseconds),
-            (EventProperty::Nanoseconds, Some(clock)) => return number::push_i128(out, clock.nanoseconds),
+            (EventProperty::Nanoseconds, Some(clock)) => return number::push_integer(out, clock.nanoseconds),
             (EventProperty::Cycles, Some(clock)) => return number::push_unsigned(out, clock.cycles),
             (EventProperty::Time | EventProperty::Nanoseconds | EventProperty::Cycles, None) => return,
-            (EventProperty::Id, _) => return number::push_id(out, event.class.id),
+            (EventProperty::Id, _) => return number::write_id(ValueWriter::new(out), event.class.id),
             (EventProperty::LogLevel, _) => match (property::log_level(event.class), event.class.log_level) {
                 (Some(level), _) => level.attribute.as_bytes(),
                 (None, Some(level)) => return number::push_signed(out, level),

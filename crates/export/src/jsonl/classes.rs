@@ -2,20 +2,20 @@
 
 use std::borrow::Cow;
 
+use ichnos_json::write::{ObjectWriter, ValueWriter};
 use ichnos_model::{
     BitField, ByteOrder, DataStream, DisplayBase, Event, FieldClass, FieldKind, FieldLocation,
     IntegerProperties, IntegerRange, Length, LocationStep, Mappings, Member, Role, Scope, StringEncoding,
     StringLength, TraceClass, VariableLengthValue,
 };
 
-use super::fields::push_string;
 use super::meanings::MESSAGE;
-use super::{push_attributes, push_key, push_text};
-use crate::{number, property};
+use super::write_attributes;
+use crate::property;
 
-/// Appends the member `fields` of a data stream class: the classes of scopes that all its event
-/// records have, and of packets only if these have lines.
-pub(super) fn push_stream_fields(out: &mut Vec<u8>, stream: &DataStream, with_packets: bool) {
+/// Writes the member `fields` of a data stream class: the classes of scopes that all its event records have.
+/// Those of packets only if lines have them.
+pub(super) fn write_stream_fields(object: &mut ObjectWriter<'_>, stream: &DataStream, with_packets: bool) {
     let (trace, class, plans) = (&stream.trace.class, stream.class(), stream.plans());
     let is_header_written = plans.event_record_header.as_ref().is_some_and(property::has_plain_field);
     let resource = class.resource.as_deref().and_then(without_message);
@@ -29,7 +29,7 @@ pub(super) fn push_stream_fields(out: &mut Vec<u8>, stream: &DataStream, with_pa
     let scopes = scopes.filter_map(|(name, class, _)| Some((name, class.as_deref()?)));
     let mut scopes = scopes.chain(resource.as_deref().map(|resource| ("resource", resource))).peekable();
     if scopes.peek().is_some() {
-        push_fields(out, trace, scopes);
+        write_fields(object, trace, scopes);
     }
 }
 
@@ -46,311 +46,257 @@ fn without_message(class: &FieldClass) -> Option<Cow<'_, FieldClass>> {
     (!rest.is_empty()).then(|| Cow::Owned(FieldClass { kind, ..class.clone() }))
 }
 
-/// Appends the member `fields` of an event record class: the classes of its own scopes.
-pub(super) fn push_event_fields(out: &mut Vec<u8>, event: &Event<'_>) {
+/// Writes the member `fields` of an event record class: the classes of its own scopes.
+pub(super) fn write_event_fields(object: &mut ObjectWriter<'_>, event: &Event<'_>) {
     let scopes = [("specific_context", &event.class.specific_context), ("payload", &event.class.payload)];
     let scopes = scopes.into_iter().filter_map(|(name, class)| Some((name, class.as_deref()?)));
-    push_fields(out, &event.stream.trace.class, scopes);
+    write_fields(object, &event.stream.trace.class, scopes);
 }
 
-fn push_fields<'a>(
-    out: &mut Vec<u8>,
+fn write_fields<'a>(
+    object: &mut ObjectWriter<'_>,
     trace: &TraceClass,
-    scopes: impl Iterator<Item = (&'a str, &'a FieldClass)>,
+    scopes: impl Iterator<Item = (&'static str, &'a FieldClass)>,
 ) {
-    push_key(out, "fields");
-    out.push(b'{');
-    for (i, (name, class)) in scopes.enumerate() {
-        if i > 0 {
-            out.push(b',');
-        }
-        push_string(out, name);
-        out.push(b':');
-        Classes { out, trace }.push(class);
-    }
-    out.push(b'}');
+    let mut fields = object.member("fields").object();
+    scopes.for_each(|(name, class)| write_class(fields.member(name), trace, class));
+    fields.end();
 }
 
-struct Classes<'a> {
-    out: &'a mut Vec<u8>,
-    trace: &'a TraceClass,
+/// Writes a class as an object. What most classes have is left out.
+fn write_class(place: ValueWriter<'_>, trace: &TraceClass, class: &FieldClass) {
+    let mut whole = place.object();
+    let object = &mut whole;
+    match &class.kind {
+        FieldKind::BitArray(bits) => write_bits(object, "bit-array", *bits),
+        FieldKind::BitMap { bits, flags } => {
+            write_bits(object, "bit-map", *bits);
+            write_mappings(object.member("flags"), flags, None);
+        }
+        FieldKind::Boolean(bits) => write_bits(object, "boolean", *bits),
+        FieldKind::Integer { bits, integer } => {
+            write_bits(object, "integer", *bits);
+            write_integer(object, integer);
+        }
+        FieldKind::Float(bits) => write_bits(object, "float", *bits),
+        FieldKind::VariableLength { value, alignment } => {
+            match value {
+                VariableLengthValue::BitArray => write_kind(object, "variable-length-bit-array"),
+                VariableLengthValue::Boolean => write_kind(object, "variable-length-boolean"),
+                VariableLengthValue::Integer(integer) => {
+                    write_kind(object, "variable-length-integer");
+                    write_integer(object, integer);
+                }
+            }
+            write_alignment(object, *alignment, 8);
+        }
+        FieldKind::String { encoding, length, alignment } => {
+            write_kind(object, "string");
+            if *encoding != StringEncoding::Utf8 {
+                object.member("encoding").string(encoding.name());
+            }
+            match length {
+                StringLength::NullTerminated => {}
+                StringLength::Static(bytes) => object.member("length").unsigned(*bytes),
+                StringLength::Dynamic(location) => {
+                    object.member("length").string("dynamic");
+                    write_location(object, "length_field", location);
+                }
+                StringLength::Prefixed { length, gap } => {
+                    let mut prefix = object.member("length_prefix").object();
+                    write_bits(&mut prefix, "integer", *length);
+                    write_unless(&mut prefix, "gap", *gap, 0);
+                    prefix.end();
+                }
+            }
+            write_alignment(object, *alignment, 8);
+        }
+        FieldKind::Blob { length, media_type, alignment } => {
+            write_kind(object, "blob");
+            write_length(object, length);
+            object.member("media_type").string(media_type);
+            write_alignment(object, *alignment, 8);
+        }
+        FieldKind::Guid { alignment } => {
+            write_kind(object, "guid");
+            write_alignment(object, *alignment, 8);
+            object.unsigned("activity_process", class.activity_paths.map(|paths| paths.process.into()));
+        }
+        FieldKind::Structure { members, minimum_alignment } => {
+            write_kind(object, "structure");
+            write_unless(object, "minimum_alignment", *minimum_alignment, 8);
+            write_members(object, trace, members);
+        }
+        FieldKind::Array { element, length, minimum_alignment, element_aligns } => {
+            write_kind(object, "array");
+            write_length(object, length);
+            write_unless(object, "minimum_alignment", *minimum_alignment, 1);
+            if !element_aligns {
+                object.member("element_aligns").boolean(false);
+            }
+            write_class(object.member("element"), trace, element);
+        }
+        FieldKind::Optional { field, selector, ranges } => {
+            write_kind(object, "optional");
+            // An absent field has no member in lines of events, so it needs no selector.
+            if !class.is_shown_if_present() {
+                write_location(object, "selector", selector);
+                if let Some(ranges) = ranges {
+                    write_ranges(object.member("ranges"), ranges.0.iter().copied());
+                }
+            }
+            write_class(object.member("field"), trace, field);
+        }
+        FieldKind::Variant { options, selector, alignment } => {
+            write_kind(object, "variant");
+            write_location(object, "selector", selector);
+            write_alignment(object, *alignment, 1);
+            let mut list = object.member("options").array();
+            for option in options {
+                let mut entry = list.element().object();
+                write_ranges(entry.member("ranges"), option.ranges.0.iter().copied());
+                entry.string("name", option.name.as_deref());
+                write_class(entry.member("class"), trace, &option.class);
+                write_attributes(&mut entry, &option.attributes);
+                entry.end();
+            }
+            list.end();
+        }
+        FieldKind::Union { members, alignment } => {
+            write_kind(object, "union");
+            write_alignment(object, *alignment, 1);
+            write_members(object, trace, members);
+        }
+        FieldKind::Null { alignment } => {
+            write_kind(object, "null");
+            write_alignment(object, *alignment, 1);
+        }
+        FieldKind::Padding(bits) => write_bits(object, "padding", *bits),
+        // The reader infers the class from each value.
+        _ => write_kind(object, "unknown"),
+    }
+    if !class.roles.is_empty() {
+        object.member("roles").strings(class.roles.iter().map(Role::name));
+    }
+    let clock = class.roles.clock.and_then(|index| trace.clocks.get(usize::from(index)));
+    object.string("clock", clock.map(|clock| clock.id.as_str()));
+    write_attributes(object, &class.attributes);
+    whole.end();
 }
 
-impl Classes<'_> {
-    /// Appends a class as an object, without default properties.
-    fn push(&mut self, class: &FieldClass) {
-        match &class.kind {
-            FieldKind::BitArray(bits) => self.bits("bit-array", *bits),
-            FieldKind::BitMap { bits, flags } => {
-                self.bits("bit-map", *bits);
-                push_key(self.out, "flags");
-                self.mappings(flags, None);
-            }
-            FieldKind::Boolean(bits) => self.bits("boolean", *bits),
-            FieldKind::Integer { bits, integer } => {
-                self.bits("integer", *bits);
-                self.integer(integer);
-            }
-            FieldKind::Float(bits) => self.bits("float", *bits),
-            FieldKind::VariableLength { value, alignment } => {
-                match value {
-                    VariableLengthValue::BitArray => self.kind("variable-length-bit-array"),
-                    VariableLengthValue::Boolean => self.kind("variable-length-boolean"),
-                    VariableLengthValue::Integer(integer) => {
-                        self.kind("variable-length-integer");
-                        self.integer(integer);
-                    }
-                }
-                self.alignment(*alignment, 8);
-            }
-            FieldKind::String { encoding, length, alignment } => {
-                self.kind("string");
-                if *encoding != StringEncoding::Utf8 {
-                    push_text(self.out, "encoding", Some(encoding.name()));
-                }
-                match length {
-                    StringLength::NullTerminated => {}
-                    StringLength::Static(bytes) => self.number("length", *bytes),
-                    StringLength::Dynamic(location) => {
-                        push_text(self.out, "length", Some("dynamic"));
-                        self.location("length_field", location);
-                    }
-                    StringLength::Prefixed { length, gap } => {
-                        push_key(self.out, "length_prefix");
-                        self.bits("integer", *length);
-                        self.named("gap", *gap, 0);
-                        self.text("}");
-                    }
-                }
-                self.alignment(*alignment, 8);
-            }
-            FieldKind::Blob { length, media_type, alignment } => {
-                self.kind("blob");
-                self.length(length);
-                push_text(self.out, "media_type", Some(media_type));
-                self.alignment(*alignment, 8);
-            }
-            FieldKind::Guid { alignment } => {
-                self.kind("guid");
-                self.alignment(*alignment, 8);
-                if let Some(paths) = class.activity_paths {
-                    self.number("activity_process", paths.process.into());
-                }
-            }
-            FieldKind::Structure { members, minimum_alignment } => {
-                self.kind("structure");
-                self.named("minimum_alignment", *minimum_alignment, 8);
-                self.members(members);
-            }
-            FieldKind::Array { element, length, minimum_alignment, element_aligns } => {
-                self.kind("array");
-                self.length(length);
-                self.named("minimum_alignment", *minimum_alignment, 1);
-                if !element_aligns {
-                    push_key(self.out, "element_aligns");
-                    self.text("false");
-                }
-                push_key(self.out, "element");
-                self.push(element);
-            }
-            FieldKind::Optional { field, selector, ranges } => {
-                self.kind("optional");
-                // An absent field has no member in lines of events, so it needs no selector.
-                if !class.is_shown_if_present() {
-                    self.location("selector", selector);
-                    if let Some(ranges) = ranges {
-                        push_key(self.out, "ranges");
-                        self.ranges(ranges.0.iter().copied());
-                    }
-                }
-                push_key(self.out, "field");
-                self.push(field);
-            }
-            FieldKind::Variant { options, selector, alignment } => {
-                self.kind("variant");
-                self.location("selector", selector);
-                self.alignment(*alignment, 1);
-                push_key(self.out, "options");
-                self.text("[");
-                for (i, option) in options.iter().enumerate() {
-                    self.text(if i == 0 { "{\"ranges\":" } else { ",{\"ranges\":" });
-                    self.ranges(option.ranges.0.iter().copied());
-                    push_text(self.out, "name", option.name.as_deref());
-                    push_key(self.out, "class");
-                    self.push(&option.class);
-                    push_attributes(self.out, &option.attributes);
-                    self.text("}");
-                }
-                self.text("]");
-            }
-            FieldKind::Union { members, alignment } => {
-                self.kind("union");
-                self.alignment(*alignment, 1);
-                self.members(members);
-            }
-            FieldKind::Null { alignment } => {
-                self.kind("null");
-                self.alignment(*alignment, 1);
-            }
-            FieldKind::Padding(bits) => self.bits("padding", *bits),
-            // The reader infers the class from each value.
-            _ => self.kind("unknown"),
-        }
-        if !class.roles.is_empty() {
-            push_key(self.out, "roles");
-            for (i, role) in class.roles.iter().map(Role::name).enumerate() {
-                self.text(if i == 0 { "[" } else { "," });
-                push_string(self.out, role);
-            }
-            self.text("]");
-        }
-        let clock = class.roles.clock.and_then(|index| self.trace.clocks.get(usize::from(index)));
-        push_text(self.out, "clock", clock.map(|clock| clock.id.as_str()));
-        push_attributes(self.out, &class.attributes);
-        self.text("}");
-    }
+fn write_kind(object: &mut ObjectWriter<'_>, name: &str) {
+    object.member("type").string(name);
+}
 
-    fn text(&mut self, text: &str) {
-        self.out.extend_from_slice(text.as_bytes());
-    }
+fn write_unless(object: &mut ObjectWriter<'_>, name: &'static str, number: u64, usual: u64) {
+    object.unsigned(name, Some(number).filter(|number| *number != usual));
+}
 
-    fn kind(&mut self, name: &str) {
-        self.text("{\"type\":");
-        push_string(self.out, name);
-    }
+fn write_alignment(object: &mut ObjectWriter<'_>, alignment: u64, usual: u64) {
+    write_unless(object, "alignment", alignment, usual);
+}
 
-    fn number(&mut self, name: &str, number: u64) {
-        push_key(self.out, name);
-        number::push_unsigned(self.out, number);
+fn write_bits(object: &mut ObjectWriter<'_>, kind: &str, bits: BitField) {
+    write_kind(object, kind);
+    object.member("length").unsigned(bits.length);
+    if bits.byte_order != ByteOrder::LittleEndian {
+        object.member("byte_order").string(bits.byte_order.name());
     }
+    if bits.is_reversed() {
+        object.member("bit_order").string(bits.bit_order.name());
+    }
+    write_alignment(object, bits.alignment, 8);
+}
 
-    fn named(&mut self, name: &str, number: u64, usual: u64) {
-        if number != usual {
-            self.number(name, number);
-        }
+fn write_integer(object: &mut ObjectWriter<'_>, integer: &IntegerProperties) {
+    if integer.signed {
+        object.member("signed").boolean(true);
     }
+    if integer.preferred_base != DisplayBase::Decimal {
+        object.member("preferred_display_base").unsigned(integer.preferred_base.radix().into());
+    }
+    if let Some(mappings) = &integer.mappings {
+        write_mappings(object.member("mappings"), mappings, Some(integer));
+    }
+    if let Some(clock) = integer.wall_clock {
+        let mut wall_clock = object.member("wall_clock").object();
+        wall_clock.member("epoch_seconds").signed(clock.epoch_seconds());
+        wall_clock.member("frequency").unsigned(clock.frequency());
+        wall_clock.end();
+    }
+}
 
-    fn alignment(&mut self, alignment: u64, usual: u64) {
-        self.named("alignment", alignment, usual);
+/// Writes a list, not an object: order counts, and a name may come twice.
+fn write_mappings(place: ValueWriter<'_>, mappings: &Mappings, integer: Option<&IntegerProperties>) {
+    let mut list = place.array();
+    for (i, mapping) in mappings.iter().enumerate() {
+        let mut entry = list.element().object();
+        entry.member("name").string(mapping.name);
+        write_ranges(entry.member("ranges"), mapping.ranges.iter());
+        let wide = integer.map_or(&[][..], IntegerProperties::wide_ranges);
+        let mut wide = wide.iter().filter(|range| range.mapping == i).peekable();
+        if wide.peek().is_some() {
+            let mut ranges = entry.member("wide_ranges").array();
+            wide.for_each(|range| {
+                ranges.element().strings([range.lower.to_string(), range.upper.to_string()])
+            });
+            ranges.end();
+        }
+        entry.end();
     }
+    list.end();
+}
 
-    fn bits(&mut self, kind: &str, bits: BitField) {
-        self.kind(kind);
-        self.number("length", bits.length);
-        if bits.byte_order != ByteOrder::LittleEndian {
-            push_text(self.out, "byte_order", Some(bits.byte_order.name()));
-        }
-        if bits.is_reversed() {
-            push_text(self.out, "bit_order", Some(bits.bit_order.name()));
-        }
-        self.alignment(bits.alignment, 8);
+fn write_ranges(place: ValueWriter<'_>, ranges: impl Iterator<Item = IntegerRange>) {
+    let mut list = place.array();
+    for range in ranges {
+        let mut bounds = list.element().array();
+        bounds.element().integer(range.lower);
+        bounds.element().integer(range.upper);
+        bounds.end();
     }
+    list.end();
+}
 
-    fn integer(&mut self, integer: &IntegerProperties) {
-        if integer.signed {
-            push_key(self.out, "signed");
-            self.text("true");
-        }
-        if integer.preferred_base != DisplayBase::Decimal {
-            self.number("preferred_display_base", integer.preferred_base.radix().into());
-        }
-        if let Some(mappings) = &integer.mappings {
-            push_key(self.out, "mappings");
-            self.mappings(mappings, Some(integer));
-        }
-        if let Some(clock) = integer.wall_clock {
-            push_key(self.out, "wall_clock");
-            self.text("{\"epoch_seconds\":");
-            number::push_signed(self.out, clock.epoch_seconds());
-            self.number("frequency", clock.frequency());
-            self.text("}");
-        }
+fn write_length(object: &mut ObjectWriter<'_>, length: &Length) {
+    match length {
+        Length::Static(length) => object.member("length").unsigned(*length),
+        Length::Dynamic(location) => write_location(object, "length_field", location),
     }
+}
 
-    /// Appends a list, not an object: order matters, and names may repeat.
-    fn mappings(&mut self, mappings: &Mappings, integer: Option<&IntegerProperties>) {
-        self.text("[");
-        for (i, mapping) in mappings.iter().enumerate() {
-            self.text(if i == 0 { "{\"name\":" } else { ",{\"name\":" });
-            push_string(self.out, mapping.name);
-            push_key(self.out, "ranges");
-            self.ranges(mapping.ranges.iter());
-            let wide = integer.map_or(&[][..], IntegerProperties::wide_ranges);
-            let mut wide = wide.iter().filter(|range| range.mapping == i).peekable();
-            if wide.peek().is_some() {
-                push_key(self.out, "wide_ranges");
-                for (i, range) in wide.enumerate() {
-                    self.text(if i == 0 { "[[\"" } else { ",[\"" });
-                    self.text(&range.lower.to_string());
-                    self.text("\",\"");
-                    self.text(&range.upper.to_string());
-                    self.text("\"]");
-                }
-                self.text("]");
-            }
-            self.text("}");
-        }
-        self.text("]");
+/// Writes the location of the field that selects, or has a length.
+fn write_location(object: &mut ObjectWriter<'_>, name: &'static str, location: &FieldLocation) {
+    if location.is_of_values() {
+        return;
     }
+    let mut entry = object.member(name).object();
+    let mut path = entry.member("path").array();
+    for step in &location.path {
+        match step {
+            LocationStep::Member(name) => path.element().string(name),
+            LocationStep::Parent => path.element().null(),
+        }
+    }
+    path.end();
+    entry.string("origin", location.origin.map(Scope::name));
+    if location.any_option {
+        entry.member("any_option").boolean(true);
+    }
+    entry.end();
+}
 
-    fn ranges(&mut self, ranges: impl Iterator<Item = IntegerRange>) {
-        self.text("[");
-        for (i, range) in ranges.enumerate() {
-            self.text(if i == 0 { "[" } else { ",[" });
-            number::push_i128(self.out, range.lower);
-            self.text(",");
-            number::push_i128(self.out, range.upper);
-            self.text("]");
+fn write_members(object: &mut ObjectWriter<'_>, trace: &TraceClass, members: &[Member]) {
+    let mut list = object.member("members").array();
+    for member in members {
+        let mut entry = list.element().object();
+        entry.member("name").string(&member.name);
+        if member.has_underscore {
+            entry.member("raw_name").string(&member.location_name());
         }
-        self.text("]");
+        write_class(entry.member("class"), trace, &member.class);
+        write_attributes(&mut entry, &member.attributes);
+        entry.end();
     }
-
-    fn length(&mut self, length: &Length) {
-        match length {
-            Length::Static(length) => self.number("length", *length),
-            Length::Dynamic(location) => self.location("length_field", location),
-        }
-    }
-
-    /// Appends the location of a selector or length field.
-    fn location(&mut self, name: &str, location: &FieldLocation) {
-        if location.is_of_values() {
-            return;
-        }
-        push_key(self.out, name);
-        self.text("{\"path\":[");
-        for (i, step) in location.path.iter().enumerate() {
-            if i > 0 {
-                self.text(",");
-            }
-            match step {
-                LocationStep::Member(name) => push_string(self.out, name),
-                LocationStep::Parent => self.text("null"),
-            }
-        }
-        self.text("]");
-        push_text(self.out, "origin", location.origin.map(Scope::name));
-        if location.any_option {
-            push_key(self.out, "any_option");
-            self.text("true");
-        }
-        self.text("}");
-    }
-
-    fn members(&mut self, members: &[Member]) {
-        push_key(self.out, "members");
-        self.text("[");
-        for (i, member) in members.iter().enumerate() {
-            self.text(if i == 0 { "{\"name\":" } else { ",{\"name\":" });
-            push_string(self.out, &member.name);
-            if member.has_underscore {
-                push_text(self.out, "raw_name", Some(&member.location_name()));
-            }
-            push_key(self.out, "class");
-            self.push(&member.class);
-            push_attributes(self.out, &member.attributes);
-            self.text("}");
-        }
-        self.text("]");
-    }
+    list.end();
 }

@@ -1,10 +1,9 @@
 //! Meanings of members of event record classes, and the call stacks they refer to.
 
+use ichnos_json::write::{ObjectWriter, ValueWriter};
 use ichnos_model::{Event, EventRecordClass, FieldRef, Frame, LogSeverity, LogText, Meaning, Scope};
 
-use super::fields::push_string;
-use super::{push_key, push_text};
-use crate::number;
+use super::{begin, end};
 
 /// Names of an event's scopes in lines.
 const SCOPES: [(Scope, &str); 6] = [
@@ -24,77 +23,51 @@ pub(super) fn written_message(class: &EventRecordClass) -> Option<LogText> {
     class.log.as_ref()?.text.filter(|text| *text != LogText::NAME)
 }
 
-/// Appends the meanings of the members of an event's class, by scope and name, if there are any.
-pub(super) fn push_meanings(out: &mut Vec<u8>, event: &Event<'_>) {
-    let mut is_open = false;
-    for (scope, name) in SCOPES {
-        let members = event.class.meanings.iter().filter(|(member, _)| member.scope == scope);
-        let members = members.filter_map(|(member, meaning)| {
+/// Writes the meanings of the members of the class of an event, by scope and name, if there are any.
+pub(super) fn write_meanings(line: &mut ObjectWriter<'_>, event: &Event<'_>) {
+    let mut scopes = SCOPES.into_iter().filter_map(|(scope, name)| {
+        let members = event.class.meanings.iter().filter(move |(member, _)| member.scope == scope);
+        let members = members.filter_map(move |(member, meaning)| {
             Some((event.plan(scope)?.member_name(member.index as usize)?, meaning))
         });
         let is_message = scope == Scope::Resource && written_message(event.class).is_some();
-        let mut separator = b"{";
-        for (member, meaning) in members.chain(is_message.then_some((MESSAGE, Meaning::Message))) {
-            if separator == b"{" {
-                if is_open {
-                    out.push(b',');
-                } else {
-                    push_key(out, "meanings");
-                    out.push(b'{');
-                    is_open = true;
-                }
-                push_string(out, name);
-                out.push(b':');
-            }
-            out.extend_from_slice(separator);
-            push_string(out, member);
-            out.push(b':');
-            push_string(out, meaning.name());
-            separator = b",";
-        }
-        if separator == b"," {
-            out.push(b'}');
-        }
+        let mut members = members.chain(is_message.then_some((MESSAGE, Meaning::Message))).peekable();
+        members.peek().is_some().then_some((name, members))
+    });
+    let Some(first) = scopes.next() else { return };
+    let mut meanings = line.member("meanings").object();
+    for (name, members) in std::iter::once(first).chain(scopes) {
+        let mut scope = meanings.member(name).object();
+        members.for_each(|(member, meaning)| scope.named(member).string(meaning.name()));
+        scope.end();
     }
-    if is_open {
-        out.push(b'}');
-    }
+    meanings.end();
 }
 
-/// Appends the log role of a class.
-pub(super) fn push_log_role(out: &mut Vec<u8>, class: &EventRecordClass) {
+/// Writes what makes the events of a class lines of a log.
+pub(super) fn write_log_role(line: &mut ObjectWriter<'_>, class: &EventRecordClass) {
     let Some(role) = &class.log else { return };
-    push_key(out, "log");
-    out.push(b'{');
+    let mut log = line.member("log").object();
     match role.severity {
-        LogSeverity::Constant(number) => {
-            out.extend_from_slice(b"\"severity\":");
-            number::push_signed(out, number);
-            out.push(b',');
-        }
-        LogSeverity::Member => out.extend_from_slice(b"\"severity\":\"member\","),
+        LogSeverity::Constant(number) => log.member("severity").signed(number),
+        LogSeverity::Member => log.member("severity").string("member"),
         _ => {}
     }
-    if role.text == Some(LogText::NAME) {
-        out.extend_from_slice(b"\"message\":\"name\",");
-    }
-    out.extend_from_slice(b"\"scale\":[");
-    for (i, step) in role.scale.0.iter().enumerate() {
-        out.extend_from_slice(if i == 0 { b"[" } else { b",[" });
-        number::push_signed(out, step.up_to);
-        out.push(b',');
-        push_string(out, step.level.name());
+    log.string("message", (role.text == Some(LogText::NAME)).then_some("name"));
+    let mut scale = log.member("scale").array();
+    for step in role.scale.0 {
+        let mut parts = scale.element().array();
+        parts.element().signed(step.up_to);
+        parts.element().string(step.level.name());
         match step.exact {
             Some(exact) if exact == step.up_to => {}
-            Some(exact) => {
-                out.push(b',');
-                number::push_signed(out, exact);
-            }
-            None => out.extend_from_slice(b",null"),
+            Some(exact) => parts.element().signed(exact),
+            None => parts.element().null(),
         }
-        out.push(b']');
+        parts.end();
     }
-    out.extend_from_slice(b"]}");
+    scale.end();
+    log.end();
 }
 
 /// Returns the members of a class that are numbers of call stacks.
@@ -111,53 +84,31 @@ pub(super) fn stack(event: &Event<'_>, member: &FieldRef) -> Option<u32> {
 /// Appends the line that introduces a call stack.
 #[cold]
 pub(super) fn push_stack(out: &mut Vec<u8>, event: &Event<'_>, stack: u32, stream: u64) {
-    out.extend_from_slice(b"{\"type\":\"stack\",\"stream\":");
-    number::push_unsigned(out, stream);
-    push_key(out, "stack");
-    number::push_unsigned(out, stack.into());
-    push_key(out, "frames");
-    out.push(b'[');
+    let mut line = begin(out, "stack", stream);
+    line.member("stack").unsigned(stack.into());
+    let mut frames = line.member("frames").array();
     let table = event.stream.stacks().table;
-    for (i, frame) in table.frames(stack).iter().enumerate() {
-        if i > 0 {
-            out.push(b',');
-        }
-        push_frame(out, frame);
-    }
-    out.push(b']');
+    table.frames(stack).iter().for_each(|frame| write_frame(frames.element(), frame));
+    frames.end();
     // The callers, so that each stack gets its number back when read.
     let mut caller = table.caller(stack);
     if caller.is_some() {
-        push_key(out, "callers");
-        out.push(b'[');
+        let mut callers = line.member("callers").array();
         let stacks = table.view();
-        let mut separator = None;
         while let Some(number) = caller {
-            out.extend(separator.replace(b','));
-            number::push_unsigned(out, number.into());
+            callers.element().unsigned(number.into());
             caller = stacks.caller(number);
         }
-        out.push(b']');
+        callers.end();
     }
-    out.extend_from_slice(b"}\n");
+    end(line);
 }
 
-fn push_frame(out: &mut Vec<u8>, frame: &Frame) {
-    let begin = out.len();
-    if let Some(address) = frame.address {
-        push_key(out, "address");
-        number::push_unsigned(out, address);
-    }
-    push_text(out, "symbol", frame.symbol.as_deref());
-    push_text(out, "module", frame.module.as_deref());
-    if frame.address_space != 0 {
-        push_key(out, "address_space");
-        number::push_unsigned(out, frame.address_space.into());
-    }
-    // The first member has no comma before it.
-    match out.get_mut(begin) {
-        Some(comma) => *comma = b'{',
-        None => out.push(b'{'),
-    }
-    out.push(b'}');
+fn write_frame(place: ValueWriter<'_>, frame: &Frame) {
+    let mut object = place.object();
+    object.unsigned("address", frame.address);
+    object.string("symbol", frame.symbol.as_deref());
+    object.string("module", frame.module.as_deref());
+    object.unsigned("address_space", Some(frame.address_space.into()).filter(|space| *space != 0));
+    object.end();
 }

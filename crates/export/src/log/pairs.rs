@@ -7,7 +7,7 @@ use ichnos_model::{Field, FieldKind, Real, Text, Uuid, Visitor, Wide};
 
 use super::parts::push_utf8;
 use crate::block::Block;
-use crate::jsonl::keys::mappings;
+use crate::json_fields::mappings;
 use crate::number;
 use crate::printable::{Escaping, escape_from};
 use crate::time::push_date;

@@ -428,10 +428,7 @@ impl StackCollector {
 impl SampleSource {
     /// Returns the members that make events of a class samples, or `None` if they are not samples.
     fn of(event: &Event<'_>, options: &StackOptions, kinds: &mut HashMap<String, usize>) -> Option<Self> {
-        let field = |meaning| {
-            let mut members = event.class.meanings.members(meaning);
-            members.find_map(|member| FieldRef::of_member(event, member))
-        };
+        let field = |meaning| FieldRef::of_meaning(event, meaning);
         let stacks = event.class.meanings.members(Meaning::Stack);
         let stacks: Box<[_]> = stacks.filter_map(|member| FieldRef::of_member(event, member)).collect();
         if stacks.is_empty() {

@@ -4,53 +4,61 @@
 
 use std::io::{self, Write};
 
+use ichnos_json::write::{ArrayWriter, ValueWriter};
+
 use super::StackWeight;
 use super::calls::Calls;
 use super::profile::{StackProfile, ThreadSamples};
-use crate::jsonl::fields::push_string;
-use crate::number;
 
 /// Number of bytes per write.
 const BLOCK: usize = 64 << 10;
 
 pub(super) fn write(profile: &StackProfile, out: &mut dyn Write) -> io::Result<()> {
-    let mut text = Text { buffer: Vec::new(), out };
-    text.push("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"ichnos ");
-    text.push(env!("CARGO_PKG_VERSION"));
-    text.push("\",\"name\":");
-    text.string(&profile.title);
-    text.push(",\"activeProfileIndex\":0,\"shared\":{\"frames\":[");
-    for (i, function) in profile.calls.functions.iter().enumerate() {
-        text.push(if i > 0 { ",\n{\"name\":" } else { "\n{\"name\":" });
-        text.string(&function.label);
-        text.push("}");
-        text.write_if_full()?;
+    let mut text = Vec::new();
+    let mut file = ValueWriter::new(&mut text).object();
+    file.member("$schema").string("https://www.speedscope.app/file-format-schema.json");
+    file.member("exporter").string(concat!("ichnos ", env!("CARGO_PKG_VERSION")));
+    file.member("name").string(&profile.title);
+    file.member("activeProfileIndex").unsigned(0);
+    let mut shared = file.member("shared").object();
+    let mut frames = shared.member("frames").array_of_lines();
+    for function in &profile.calls.functions {
+        let mut frame = frames.element().object();
+        frame.member("name").string(&function.label);
+        frame.end();
+        write_if_full(frames.buffer(), out)?;
     }
-    text.push("]},\"profiles\":[");
-    let mut separator = "\n";
+    frames.end();
+    shared.end();
+    let mut profiles = file.member("profiles").array_of_lines();
     // Viewers reject empty profiles.
     for thread in profile.threads.iter().filter(|thread| thread.totals.values().any(|total| total.weight > 0))
     {
-        text.push(separator);
-        separator = ",\n";
-        write_thread(profile, thread, &mut text)?;
+        write_thread(profile, thread, profiles.element(), out)?;
     }
-    text.push("]}\n");
-    text.write()
+    profiles.end();
+    file.end();
+    text.push(b'\n');
+    out.write_all(&text)
 }
 
-fn write_thread(profile: &StackProfile, thread: &ThreadSamples, text: &mut Text<'_>) -> io::Result<()> {
+fn write_thread(
+    profile: &StackProfile,
+    thread: &ThreadSamples,
+    place: ValueWriter<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let is_time = profile.weight.is_time();
-    text.push("{\"type\":\"evented\",\"unit\":");
-    text.push(if is_time { "\"nanoseconds\"" } else { "\"none\"" });
-    text.push(",\"name\":");
-    text.string(&thread.thread.label());
+    let mut object = place.object();
+    object.member("type").string("evented");
+    object.member("unit").string(if is_time { "nanoseconds" } else { "none" });
+    object.member("name").string(&thread.thread.label());
     // Nanoseconds since the first sample of all threads, or the total weight of earlier samples.
     let begin = profile.begin.unwrap_or_default();
     let mut at = 0;
     let mut first = None;
     let mut open = Open::default();
-    text.push(",\"events\":[");
+    let mut events = object.member("events").array_of_lines();
     for sample in thread.samples.iter().filter(|sample| sample.weight > 0) {
         if is_time {
             let before = if profile.weight == StackWeight::TimeBefore { sample.weight } else { 0 };
@@ -58,21 +66,20 @@ fn write_thread(profile: &StackProfile, thread: &ThreadSamples, text: &mut Text<
             let time = u64::try_from(time).unwrap_or_default();
             if time > at {
                 // A time without samples.
-                open.close_to(0, at, text);
+                open.close_to(0, at, &mut events);
                 at = time;
             }
         }
         first.get_or_insert(at);
-        open.change(sample.stack, at, &profile.calls, text);
+        open.change(sample.stack, at, &profile.calls, &mut events);
         at = at.saturating_add(sample.weight);
-        text.write_if_full()?;
+        write_if_full(events.buffer(), out)?;
     }
-    open.close_to(0, at, text);
-    text.push("],\"startValue\":");
-    text.number(first.unwrap_or_default());
-    text.push(",\"endValue\":");
-    text.number(at);
-    text.push("}");
+    open.close_to(0, at, &mut events);
+    events.end();
+    object.member("startValue").unsigned(first.unwrap_or_default());
+    object.member("endValue").unsigned(at);
+    object.end();
     Ok(())
 }
 
@@ -83,12 +90,11 @@ struct Open {
     calls: Vec<(u32, u32)>,
     /// The next calls.
     next: Vec<(u32, u32)>,
-    any: bool,
 }
 
 impl Open {
     /// Ends and begins calls so that `call` is the innermost one.
-    fn change(&mut self, call: u32, at: u64, calls: &Calls, text: &mut Text<'_>) {
+    fn change(&mut self, call: u32, at: u64, calls: &Calls, events: &mut ArrayWriter<'_>) {
         if self.calls.last().is_some_and(|last| last.0 == call) {
             return;
         }
@@ -97,61 +103,37 @@ impl Open {
         next.extend(calls.path(call));
         next.reverse();
         let same = self.calls.iter().zip(&next).take_while(|(open, next)| open == next).count();
-        self.close_to(same, at, text);
+        self.close_to(same, at, events);
         for (call, function) in &next[same..] {
-            self.event("O", *function, at, text);
+            write_event("O", *function, at, events);
             self.calls.push((*call, *function));
         }
         self.next = next;
     }
 
     /// Ends all but the `depth` outermost calls.
-    fn close_to(&mut self, depth: usize, at: u64, text: &mut Text<'_>) {
+    fn close_to(&mut self, depth: usize, at: u64, events: &mut ArrayWriter<'_>) {
         while self.calls.len() > depth {
             if let Some((_, function)) = self.calls.pop() {
-                self.event("C", function, at, text);
+                write_event("C", function, at, events);
             }
         }
     }
-
-    fn event(&mut self, kind: &str, function: u32, at: u64, text: &mut Text<'_>) {
-        text.push(if self.any { ",\n{\"type\":\"" } else { "\n{\"type\":\"" });
-        self.any = true;
-        text.push(kind);
-        text.push("\",\"frame\":");
-        text.number(function.into());
-        text.push(",\"at\":");
-        text.number(at);
-        text.push("}");
-    }
 }
 
-/// Text that is written in blocks.
-struct Text<'w> {
-    buffer: Vec<u8>,
-    out: &'w mut dyn Write,
+fn write_event(kind: &str, function: u32, at: u64, events: &mut ArrayWriter<'_>) {
+    let mut event = events.element().object();
+    event.member("type").string(kind);
+    event.member("frame").unsigned(function.into());
+    event.member("at").unsigned(at);
+    event.end();
 }
 
-impl Text<'_> {
-    fn push(&mut self, text: &str) {
-        self.buffer.extend_from_slice(text.as_bytes());
+/// Writes out what is in a buffer if that is much.
+fn write_if_full(text: &mut Vec<u8>, out: &mut dyn Write) -> io::Result<()> {
+    if text.len() >= BLOCK {
+        out.write_all(text)?;
+        text.clear();
     }
-
-    fn string(&mut self, text: &str) {
-        push_string(&mut self.buffer, text);
-    }
-
-    fn number(&mut self, value: u64) {
-        number::push_unsigned(&mut self.buffer, value);
-    }
-
-    fn write_if_full(&mut self) -> io::Result<()> {
-        if self.buffer.len() >= BLOCK { self.write() } else { Ok(()) }
-    }
-
-    fn write(&mut self) -> io::Result<()> {
-        self.out.write_all(&self.buffer)?;
-        self.buffer.clear();
-        Ok(())
-    }
+    Ok(())
 }

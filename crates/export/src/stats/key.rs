@@ -27,10 +27,7 @@ pub enum GroupBy {
 #[must_use]
 pub fn find_field(event: &Event<'_>, name: &str) -> Option<FieldRef> {
     let by_path = |path: &str| FieldRef::new(event, path);
-    let by_meaning = |meaning| {
-        let mut members = event.class.meanings.members(meaning);
-        members.find_map(|member| FieldRef::of_member(event, member))
-    };
+    let by_meaning = |meaning| FieldRef::of_meaning(event, meaning);
     if name == "cpu" {
         return by_meaning(Meaning::Processor).or_else(|| by_path("packet.cpu_id")).or_else(|| by_path(name));
     }

@@ -265,7 +265,7 @@ impl ScopeReader<'_> {
                 if place.is_empty()
                     && let Some(number) = value.as_i128()
                 {
-                    number::push_i128(place, number);
+                    number::push_integer(place, number);
                 }
             }
             _ => {}

@@ -2,11 +2,10 @@
 
 use std::io::{self, Write};
 
+use ichnos_json::write::{ObjectWriter, ValueWriter};
 use ichnos_model::{CauseKind, Identifier, Meaning};
 
 use super::graph::TaskGraph;
-use crate::jsonl::fields::push_string;
-use crate::number;
 
 /// Writes an object with the lists `nodes` and `edges`, causes first.
 pub(super) fn write(graph: &TaskGraph<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -15,89 +14,82 @@ pub(super) fn write(graph: &TaskGraph<'_>, out: &mut dyn Write) -> io::Result<()
         let member = graph.member(node);
         (member.as_ref().map(|member| member.id), member.and_then(|member| member.chain))
     };
-    out.write_all(b"{\"nodes\":[")?;
+    let mut lists = ValueWriter::new(&mut text).object_of_lines();
+    let mut nodes = lists.member("nodes").array_of_lines();
     for node in 0..graph.len() {
         let Some(member) = graph.member(node) else { continue };
-        text.clear();
-        text.extend_from_slice(if node == 0 { b"\n{\"id\":" } else { b",\n{\"id\":" });
-        push_string(&mut text, &member.id.to_string());
-        push_chain(&mut text, "chain", member.chain);
-        text.extend_from_slice(b",\"label\":");
-        push_string(&mut text, &String::from_utf8_lossy(member.label));
-        text.extend_from_slice(b",\"place\":");
-        push_string(&mut text, &String::from_utf8_lossy(member.place));
+        let mut entry = nodes.element().object();
+        entry.member("id").display(member.id);
+        write_chain(&mut entry, "chain", member.chain);
+        entry.member("label").string(&String::from_utf8_lossy(member.label));
+        entry.member("place").string(&String::from_utf8_lossy(member.place));
         for (key, time) in [("begin_ns", graph.begin(node)), ("end_ns", graph.end(node))] {
             if let Some(time) = time {
-                text.extend_from_slice(format!(",\"{key}\":").as_bytes());
-                number::push_i128(&mut text, time);
+                entry.member(key).integer(time);
             }
         }
-        text.extend_from_slice(b",\"events\":");
-        number::push_unsigned(&mut text, member.events.into());
-        text.push(b'}');
-        out.write_all(&text)?;
+        entry.member("events").unsigned(member.events.into());
+        entry.end();
+        hand_on(nodes.buffer(), out)?;
     }
-    out.write_all(b"],\n\"edges\":[")?;
-    let mut separator = "\n";
+    nodes.end();
+    let mut edges = lists.member("edges").array_of_lines();
     for node in 0..graph.len() {
         for edge in graph.causes(node) {
-            write_edge(out, &mut text, &mut separator, end(edge.node), end(node), Some(edge.kind))?;
+            write_edge(edges.element(), end(edge.node), end(node), Some(edge.kind));
+            hand_on(edges.buffer(), out)?;
         }
     }
-    out.write_all(b"],\n\"dangling\":[")?;
-    let mut separator = "\n";
+    edges.end();
+    let mut dangling = lists.member("dangling").array_of_lines();
     for edge in graph.dangling() {
-        let from = (Some(edge.from), edge.chain);
-        write_edge(out, &mut text, &mut separator, from, end(edge.to), Some(edge.kind))?;
+        write_edge(dangling.element(), (Some(edge.from), edge.chain), end(edge.to), Some(edge.kind));
+        hand_on(dangling.buffer(), out)?;
     }
-    out.write_all(b"],\n\"cycles\":[")?;
-    let mut separator = "\n";
+    dangling.end();
+    let mut cycles = lists.member("cycles").array_of_lines();
     for (from, to) in graph.cycles() {
-        write_edge(out, &mut text, &mut separator, end(*from), end(*to), None)?;
+        write_edge(cycles.element(), end(*from), end(*to), None);
+        hand_on(cycles.buffer(), out)?;
     }
-    out.write_all(b"],\n\"clock_corrections\":[")?;
-    for (index, (machine, offset)) in graph.clock_corrections().into_iter().enumerate() {
-        text.clear();
-        text.extend_from_slice(if index == 0 { b"\n{\"machine\":" } else { b",\n{\"machine\":" });
-        push_string(&mut text, &String::from_utf8_lossy(machine));
-        text.extend_from_slice(b",\"offset_ns\":");
-        number::push_i128(&mut text, offset);
-        text.push(b'}');
-        out.write_all(&text)?;
+    cycles.end();
+    let mut corrections = lists.member("clock_corrections").array_of_lines();
+    for (machine, offset) in graph.clock_corrections() {
+        let mut entry = corrections.element().object();
+        entry.member("machine").string(&String::from_utf8_lossy(machine));
+        entry.member("offset_ns").integer(offset);
+        entry.end();
     }
-    let end = format!("],\n\"correction_incomplete\":{}}}\n", graph.is_correction_incomplete());
-    out.write_all(end.as_bytes())
+    corrections.end();
+    lists.member("correction_incomplete").boolean(graph.is_correction_incomplete());
+    lists.end();
+    text.push(b'\n');
+    out.write_all(&text)
+}
+
+/// Writes out what is in a buffer.
+fn hand_on(text: &mut Vec<u8>, out: &mut dyn Write) -> io::Result<()> {
+    out.write_all(text)?;
+    text.clear();
+    Ok(())
 }
 
 /// End of an edge: identifier of the operation and its chain.
 type End = (Option<Identifier>, Option<u32>);
 
-/// Appends an edge to a list.
-fn write_edge(
-    out: &mut dyn Write,
-    text: &mut Vec<u8>,
-    separator: &mut &str,
-    from: End,
-    to: End,
-    kind: Option<CauseKind>,
-) -> io::Result<()> {
-    text.clear();
-    text.extend_from_slice(separator.as_bytes());
-    *separator = ",\n";
-    for (open, key, (id, chain)) in [("{", "from", from), (",", "to", to)] {
-        text.extend_from_slice(format!("{open}\"{key}\":").as_bytes());
-        push_string(text, &id.map_or_else(String::new, |id| id.to_string()));
-        push_chain(text, if key == "from" { "from_chain" } else { "to_chain" }, chain);
+fn write_edge(place: ValueWriter<'_>, from: End, to: End, kind: Option<CauseKind>) {
+    let mut entry = place.object();
+    for (key, chain_key, (id, chain)) in [("from", "from_chain", from), ("to", "to_chain", to)] {
+        match id {
+            Some(id) => entry.member(key).display(id),
+            None => entry.member(key).string(""),
+        }
+        write_chain(&mut entry, chain_key, chain);
     }
-    if let Some(kind) = kind {
-        text.extend_from_slice(format!(",\"kind\":\"{}\"", Meaning::Cause(kind).name()).as_bytes());
-    }
-    text.push(b'}');
-    out.write_all(text)
+    entry.string("kind", kind.map(|kind| Meaning::Cause(kind).name()));
+    entry.end();
 }
 
-fn push_chain(text: &mut Vec<u8>, key: &str, chain: Option<u32>) {
-    if let Some(chain) = chain {
-        text.extend_from_slice(format!(",\"{key}\":{chain}").as_bytes());
-    }
+fn write_chain(entry: &mut ObjectWriter<'_>, key: &'static str, chain: Option<u32>) {
+    entry.unsigned(key, chain.map(u64::from));
 }

@@ -339,10 +339,8 @@ fn note_pair(nodes: &[&Node], field: &str, noting: &mut Noting<'_>) {
     let mut noted: Vec<&str> = Vec::new();
     for node in nodes {
         let what = match &node.class.kind {
-            FieldKind::Structure { .. } | FieldKind::Array { .. } | FieldKind::Union { .. } => {
-                "structure or array -> arguments of its parts"
-            }
             FieldKind::Optional { .. } | FieldKind::Variant { .. } => "optional or variant -> what is in it",
+            _ if node.class.is_compound() => "structure or array -> arguments of its parts",
             FieldKind::BitArray(_) | FieldKind::BitMap { .. } => "bits -> text",
             FieldKind::VariableLength { value: VariableLengthValue::BitArray, .. } => "bits -> text",
             FieldKind::Blob { .. } => "BLOB -> text",
@@ -387,28 +385,21 @@ struct LeafKinds {
 /// Returns the possible types of arguments with exactly the member's name.
 fn leaf_kinds(nodes: &[&Node]) -> LeafKinds {
     let mut kinds = LeafKinds::default();
-    let is_compound = |node: &&Node| {
-        matches!(
-            &node.class.kind,
-            FieldKind::Structure { .. } | FieldKind::Array { .. } | FieldKind::Union { .. }
-        )
-    };
+    let is_choice =
+        |node: &Node| matches!(node.class.kind, FieldKind::Optional { .. } | FieldKind::Variant { .. });
     // Its members have other names.
-    if nodes.first().is_some_and(is_compound) {
+    if nodes.first().is_some_and(|node| node.class.is_compound() && !is_choice(node)) {
         return kinds;
     }
     for node in nodes {
         match &node.class.kind {
-            FieldKind::Optional { .. } | FieldKind::Variant { .. } => {}
+            _ if is_choice(node) => {}
             FieldKind::Float(_) | FieldKind::Boolean(_) | FieldKind::Null { .. } => {}
             FieldKind::VariableLength { value: VariableLengthValue::Boolean, .. } => {}
-            kind => match node.class.integer() {
+            _ => match node.class.integer() {
                 Some(integer) => {
                     kinds.unsigned |= !integer.signed;
-                    let is_wide = match kind {
-                        FieldKind::Integer { bits, .. } => bits.length > 64,
-                        _ => true,
-                    };
+                    let is_wide = node.class.bits().is_none_or(|bits| bits.length > 64);
                     kinds.text |= is_wide || integer.mappings.is_some();
                 }
                 None => kinds.text = true,
@@ -420,13 +411,10 @@ fn leaf_kinds(nodes: &[&Node]) -> LeafKinds {
 
 /// Returns `true` if a field only serves decoding, provided that everything in it does.
 fn is_hidden(node: &Node) -> bool {
-    match &node.class.kind {
-        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => !members.is_empty(),
-        FieldKind::Variant { options, .. } => !options.is_empty(),
-        FieldKind::Array { .. } | FieldKind::Optional { .. } => true,
-        FieldKind::Padding(_) => true,
-        _ => !node.roles.is_empty() && !node.is_needed(),
+    if node.class.is_compound() {
+        return node.class.children().next().is_some();
     }
+    node.class.is_padding() || !node.roles.is_empty() && !node.is_needed()
 }
 
 /// Notes losses of data outside of the events of a data stream, except for fields of packets and event record

@@ -63,6 +63,19 @@ fn latencies_are_found_by_key() {
 }
 
 #[test]
+fn threads_are_found_by_path_and_by_meaning() {
+    // Debian's `babeltrace2` shows as many events with each `vtid`.
+    let bar = "#".repeat(40);
+    let out = run("histogram_by_thread", &["examples/hello-lttng"]);
+    let expected: Vec<String> =
+        (11296..=11298).map(|thread| format!("   {thread}       60 {bar}\n")).collect();
+    assert_eq!(out, expected.concat());
+    // The eighth event has no thread.
+    let out = run("histogram_by_thread", &["examples/hello-fuchsia"]);
+    assert_eq!(out, format!("    1105        7 {bar}\n"));
+}
+
+#[test]
 fn own_sinks_see_all_events() {
     let out = run("own_sink", &["examples/hello-ctf2"]);
     assert!(out.contains("sample ") && out.contains("state="), "{out}");

@@ -9,6 +9,14 @@ mod create_log;
 mod damaged;
 #[cfg(feature = "ctf")]
 mod examples;
+#[cfg(all(
+    feature = "ctf",
+    feature = "fuchsia-log",
+    feature = "jsonl",
+    feature = "nettrace",
+    feature = "xtrace"
+))]
+mod fields;
 mod formats;
 #[cfg(all(
     feature = "ctf",

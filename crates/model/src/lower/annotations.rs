@@ -177,35 +177,8 @@ pub fn apply_annotations(class: &mut TraceClass) {
     }
 }
 
-/// Direct inner classes of a class.
-fn inner(class: &FieldClass) -> Vec<&Arc<FieldClass>> {
-    match &class.kind {
-        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
-            members.iter().map(|member| &member.class).collect()
-        }
-        FieldKind::Array { element, .. } => vec![element],
-        FieldKind::Optional { field, .. } => vec![field],
-        FieldKind::Variant { options, .. } => options.iter().map(|option| &option.class).collect(),
-        _ => Vec::new(),
-    }
-}
-
-/// Direct inner classes of a class, mutable.
-fn inner_mut(class: &mut FieldClass) -> Vec<&mut Arc<FieldClass>> {
-    match &mut class.kind {
-        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
-            members.iter_mut().map(|member| &mut member.class).collect()
-        }
-        FieldKind::Array { element, .. } => vec![element],
-        FieldKind::Optional { field, .. } => vec![field],
-        FieldKind::Variant { options, .. } => options.iter_mut().map(|option| &mut option.class).collect(),
-        _ => Vec::new(),
-    }
-}
-
-/// Searches recursively: classes are no deeper than [`Limits::depth`](crate::Limits::depth) allows.
 fn has_annotations(class: &FieldClass) -> bool {
-    class.attributes.get(NAMESPACE).is_some() || inner(class).into_iter().any(|class| has_annotations(class))
+    class.exists(&mut |class| class.attributes.get(NAMESPACE).is_some())
 }
 
 fn apply_to_fields(class: &mut Arc<FieldClass>) {
@@ -225,7 +198,7 @@ fn apply_to_fields(class: &mut Arc<FieldClass>) {
         let absence = own.get("absence").and_then(Value::as_text);
         known.hides_absence = is_optional && absence == Some("hidden");
     }
-    inner_mut(known).into_iter().for_each(apply_to_fields);
+    known.children_mut().for_each(apply_to_fields);
 }
 
 /// Kind of a field before lowering, if its bits can be read as that.
@@ -369,7 +342,7 @@ fn take_from_fields(class: &mut Arc<FieldClass>, path: &[Value], take: &mut dyn 
     if let Some(value) = known.attributes.remove(NAMESPACE) {
         take(path.to_vec(), value);
     }
-    for (index, class) in inner_mut(known).into_iter().enumerate() {
+    for (index, class) in known.children_mut().enumerate() {
         take_from_fields(class, &[path, &[Value::Integer(index as i128)]].concat(), take);
     }
 }
@@ -408,7 +381,7 @@ fn put(class: &mut TraceClass, path: &[Value], value: Value) -> Option<()> {
     }?;
     for index in path {
         let index = usize::try_from(index.as_integer()?).ok()?;
-        field = inner_mut(Arc::make_mut(field)).into_iter().nth(index)?;
+        field = Arc::make_mut(field).children_mut().nth(index)?;
     }
     Arc::make_mut(field).attributes.set(NAMESPACE, value);
     Some(())

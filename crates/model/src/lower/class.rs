@@ -12,8 +12,8 @@ use super::names::UniqueNames;
 use super::prefix_member::{PrefixMember, option_names};
 use crate::plan::steps::{NodeId, Op, Plan, align};
 use crate::{
-    Attributes, DisplayBase, FieldClass, FieldKind, FieldLocation, IntegerRange, Length, LocationStep,
-    Member, RangeSet, Role, Scope, VariantOption,
+    Attributes, FieldClass, FieldKind, FieldLocation, IntegerRange, Length, LocationStep, Member, RangeSet,
+    Role, Scope, VariantOption,
 };
 
 impl<'a> ClassLowerer<'a> {
@@ -185,54 +185,6 @@ impl<'a> ClassLowerer<'a> {
         self.moves[at].target = target;
         self.moves[at].kind = MoveKind::Same;
         let kind = match &source.kind {
-            FieldKind::BitArray(bits) if self.capabilities.bit_arrays => {
-                FieldKind::BitArray(self.bits(*bits))
-            }
-            FieldKind::BitMap { bits, flags } if flags.is_empty() && !self.capabilities.empty_bit_maps => {
-                if self.capabilities.bit_arrays {
-                    self.lowered(Fit::SameBits, source, "bit array");
-                    self.moves[at].kind = MoveKind::BitArray;
-                    FieldKind::BitArray(self.bits(*bits))
-                } else {
-                    self.unsigned(at, source, *bits, DisplayBase::Hexadecimal)
-                }
-            }
-            FieldKind::BitMap { bits, flags } if self.capabilities.bit_maps => {
-                FieldKind::BitMap { bits: self.bits(*bits), flags: flags.clone() }
-            }
-            FieldKind::Boolean(bits) if self.capabilities.booleans => FieldKind::Boolean(self.bits(*bits)),
-            FieldKind::BitArray(bits) | FieldKind::BitMap { bits, .. } => {
-                self.unsigned(at, source, *bits, DisplayBase::Hexadecimal)
-            }
-            FieldKind::Boolean(bits) => self.unsigned(at, source, *bits, DisplayBase::Decimal),
-            FieldKind::Integer { bits, integer } => {
-                let integer = self.integer(integer, Some(bits.length));
-                FieldKind::Integer { bits: self.bits(*bits), integer }
-            }
-            FieldKind::Float(bits) => FieldKind::Float(self.bits(*bits)),
-            FieldKind::VariableLength { value, alignment } => {
-                self.variable_length(at, source, value, *alignment)
-            }
-            FieldKind::String { encoding, length, alignment } => {
-                self.string(at, source, *encoding, length, *alignment, location)
-            }
-            FieldKind::Blob { length, media_type, alignment } => {
-                let alignment = self.byte_alignment(*alignment);
-                let length = self.length(id, length, location);
-                if self.capabilities.blobs {
-                    FieldKind::Blob { length, media_type: media_type.clone(), alignment }
-                } else {
-                    self.lowered(Fit::SameBits, source, "array of bytes");
-                    self.bytes(at, length, alignment)
-                }
-            }
-            FieldKind::Guid { alignment } if self.capabilities.guids => {
-                FieldKind::Guid { alignment: *alignment }
-            }
-            FieldKind::Guid { alignment } => {
-                self.lowered(Fit::SameBits, source, "16 bytes");
-                self.bytes_or_blob(at, 16, *alignment)
-            }
             FieldKind::Structure { minimum_alignment, .. } => {
                 let mut members = Vec::new();
                 let mut names = UniqueNames::default();
@@ -324,15 +276,7 @@ impl<'a> ClassLowerer<'a> {
                 self.lowered(fit, source, "its bytes");
                 self.bytes_or_blob(at, bytes, aligned)
             }
-            FieldKind::Null { alignment } if self.capabilities.nulls => {
-                FieldKind::Null { alignment: *alignment }
-            }
-            FieldKind::Null { alignment } => {
-                self.lowered(Fit::SameBits, source, "structure without members");
-                self.moves[at].kind = MoveKind::NullAsStructure;
-                FieldKind::Structure { members: Vec::new(), minimum_alignment: *alignment }
-            }
-            FieldKind::Padding(bits) => FieldKind::Padding(self.bits(*bits)),
+            _ => self.single(id, source, location),
         };
         self.finish(source, kind)
     }

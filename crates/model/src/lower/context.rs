@@ -5,9 +5,7 @@ use std::sync::Arc;
 use super::capabilities::Capabilities;
 use crate::plan::Plan;
 use crate::plan::steps::Op;
-use crate::{
-    EventRecordClass, FieldClass, FieldKind, FieldLocation, Length, LocationStep, Scope, StringLength,
-};
+use crate::{EventRecordClass, FieldClass, FieldKind, LocationStep, Scope, StringLength};
 
 /// Returns `true` if the specific context of a class has to become a part of the payload, because other
 /// fields need its fields and the format does not allow that.
@@ -23,9 +21,9 @@ pub(super) fn joins_payload(
     if !is_structure(context) || !payload.is_none_or(is_structure) {
         return false;
     }
-    let needs_any = |plan: &Plan| plan.nodes().any(|node| needs_field(&node.class.kind));
+    let needs_any = |plan: &Plan| plan.nodes().any(|node| needs_field(&node.class));
     let needs_context = |plan: &Plan| {
-        let locations = plan.nodes().filter_map(|node| location_of(&node.class.kind));
+        let locations = plan.nodes().filter_map(|node| node.class.needed_location());
         locations.into_iter().any(|location| location.origin == Some(Scope::SpecificContext))
     };
     if !needs_any(context) && !payload.is_some_and(needs_context) {
@@ -45,7 +43,7 @@ pub(super) fn joins_payload(
         .into_iter()
         .flatten()
         .flat_map(Plan::nodes)
-        .filter_map(|node| location_of(&node.class.kind));
+        .filter_map(|node| node.class.needed_location());
     let clashes: Vec<&String> = own.iter().filter(|name| others.contains(name)).collect();
     clashes.is_empty()
         || !locations.any(|location| {
@@ -56,19 +54,7 @@ pub(super) fn joins_payload(
 }
 
 /// Returns `true` if a field of this kind needs another one, or gets one that is written before it.
-fn needs_field(kind: &FieldKind) -> bool {
-    location_of(kind).is_some()
-        || matches!(kind, FieldKind::String { length: StringLength::Prefixed { .. }, .. })
-}
-
-/// Location of the field that a field of this kind needs.
-fn location_of(kind: &FieldKind) -> Option<&FieldLocation> {
-    match kind {
-        FieldKind::String { length: StringLength::Dynamic(location), .. }
-        | FieldKind::Blob { length: Length::Dynamic(location), .. }
-        | FieldKind::Array { length: Length::Dynamic(location), .. }
-        | FieldKind::Optional { selector: location, .. }
-        | FieldKind::Variant { selector: location, .. } => Some(location),
-        _ => None,
-    }
+fn needs_field(class: &FieldClass) -> bool {
+    class.needed_location().is_some()
+        || matches!(class.kind, FieldKind::String { length: StringLength::Prefixed { .. }, .. })
 }

@@ -6,7 +6,7 @@ use super::annotations::strip;
 use super::capabilities::{Capabilities, Environment};
 use super::loss_table::{LossEntry, LossKind, LossTable};
 use super::names::{UniqueNames, identifier};
-use crate::{ClockOrigin, EventRecordClass, FieldClass, FieldKind, Member, TraceClass, Value};
+use crate::{ClockOrigin, EventRecordClass, FieldClass, FieldKind, TraceClass, Value};
 
 /// Lowers everything but field classes and event record classes.
 pub(super) fn lower_objects(class: &mut TraceClass, capabilities: &Capabilities, losses: &mut LossTable) {
@@ -144,35 +144,19 @@ fn strip_members(class: &mut Arc<FieldClass>) -> bool {
         if depth > 1000 {
             return false;
         }
-        match &class.kind {
-            FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => members
-                .iter()
-                .any(|member| !member.attributes.is_empty() || has_any(&member.class, depth + 1)),
-            FieldKind::Array { element, .. } => has_any(element, depth + 1),
-            FieldKind::Optional { field, .. } => has_any(field, depth + 1),
-            FieldKind::Variant { options, .. } => options
-                .iter()
-                .any(|option| !option.attributes.is_empty() || has_any(&option.class, depth + 1)),
-            _ => false,
-        }
+        class.children().any(|child| {
+            child.attributes().is_some_and(|attributes| !attributes.is_empty())
+                || has_any(child.class(), depth + 1)
+        })
     }
     fn stripped(class: &Arc<FieldClass>) -> Arc<FieldClass> {
-        let mut class = (**class).clone();
-        let members = |members: &mut Vec<Member>| {
-            for member in members {
-                strip(&mut member.attributes);
-                member.class = stripped(&member.class);
-            }
-        };
+        let mut class = (**class).clone().map_children(stripped);
         match &mut class.kind {
-            FieldKind::Structure { members: own, .. } | FieldKind::Union { members: own, .. } => members(own),
-            FieldKind::Array { element, .. } => *element = stripped(element),
-            FieldKind::Optional { field, .. } => *field = stripped(field),
+            FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
+                members.iter_mut().for_each(|member| _ = strip(&mut member.attributes));
+            }
             FieldKind::Variant { options, .. } => {
-                for option in options {
-                    strip(&mut option.attributes);
-                    option.class = stripped(&option.class);
-                }
+                options.iter_mut().for_each(|option| _ = strip(&mut option.attributes));
             }
             _ => {}
         }

@@ -12,6 +12,67 @@ use crate::{
 };
 
 impl ClassLowerer<'_> {
+    /// Lowers a field without nested fields. `location` is that of the field before it, if there is one.
+    pub(super) fn single(
+        &mut self,
+        id: NodeId,
+        source: &FieldClass,
+        location: Option<FieldLocation>,
+    ) -> FieldKind {
+        let at = id as usize;
+        match &source.kind {
+            FieldKind::BitMap { bits, flags } if flags.is_empty() && !self.capabilities.empty_bit_maps => {
+                if self.capabilities.bit_arrays {
+                    self.lowered(Fit::SameBits, source, "bit array");
+                    self.moves[at].kind = MoveKind::BitArray;
+                    FieldKind::BitArray(self.bits(*bits))
+                } else {
+                    self.unsigned(at, source, *bits, DisplayBase::Hexadecimal)
+                }
+            }
+            FieldKind::BitArray(bits) if !self.capabilities.bit_arrays => {
+                self.unsigned(at, source, *bits, DisplayBase::Hexadecimal)
+            }
+            FieldKind::BitMap { bits, .. } if !self.capabilities.bit_maps => {
+                self.unsigned(at, source, *bits, DisplayBase::Hexadecimal)
+            }
+            FieldKind::Boolean(bits) if !self.capabilities.booleans => {
+                self.unsigned(at, source, *bits, DisplayBase::Decimal)
+            }
+            FieldKind::Integer { bits, integer } => {
+                let integer = self.integer(integer, Some(bits.length));
+                FieldKind::Integer { bits: self.bits(*bits), integer }
+            }
+            FieldKind::VariableLength { value, alignment } => {
+                self.variable_length(at, source, value, *alignment)
+            }
+            FieldKind::String { encoding, length, alignment } => {
+                self.string(at, source, *encoding, length, *alignment, location)
+            }
+            FieldKind::Blob { length, media_type, alignment } => {
+                let alignment = self.byte_alignment(*alignment);
+                let length = self.length(id, length, location);
+                if self.capabilities.blobs {
+                    FieldKind::Blob { length, media_type: media_type.clone(), alignment }
+                } else {
+                    self.lowered(Fit::SameBits, source, "array of bytes");
+                    self.bytes(at, length, alignment)
+                }
+            }
+            FieldKind::Guid { alignment } if !self.capabilities.guids => {
+                self.lowered(Fit::SameBits, source, "16 bytes");
+                self.bytes_or_blob(at, 16, *alignment)
+            }
+            FieldKind::Null { alignment } if !self.capabilities.nulls => {
+                self.lowered(Fit::SameBits, source, "structure without members");
+                self.moves[at].kind = MoveKind::NullAsStructure;
+                FieldKind::Structure { members: Vec::new(), minimum_alignment: *alignment }
+            }
+            // The output has the same kind.
+            kind => kind.clone().with_bits(|bits| self.bits(bits)),
+        }
+    }
+
     /// Makes an unsigned integer of the same bits.
     pub(super) fn unsigned(
         &mut self,

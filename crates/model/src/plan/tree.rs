@@ -48,7 +48,7 @@ impl Plan {
             parent,
             is_option: false,
         });
-        let mut alignment = 1;
+        let mut alignment = class.declared_alignment();
         let mut child = |plan: &mut Self, name: Option<&str>, class: &Arc<FieldClass>| {
             plan.add(name, class, Some(id), budget, depth, limits)
         };
@@ -62,65 +62,37 @@ impl Plan {
             })
         };
         let op = match &class.kind {
-            FieldKind::BitArray(layout) => {
-                alignment = layout.alignment;
-                bits(layout, BitsKind::BitArray)
-            }
-            FieldKind::BitMap { bits: layout, .. } => {
-                alignment = layout.alignment;
-                bits(layout, BitsKind::BitMap)
-            }
-            FieldKind::Boolean(layout) => {
-                alignment = layout.alignment;
-                bits(layout, BitsKind::Boolean)
-            }
+            FieldKind::BitArray(layout) => bits(layout, BitsKind::BitArray),
+            FieldKind::BitMap { bits: layout, .. } => bits(layout, BitsKind::BitMap),
+            FieldKind::Boolean(layout) => bits(layout, BitsKind::Boolean),
             FieldKind::Integer { bits: layout, integer } => {
-                alignment = layout.alignment;
                 bits(layout, if integer.signed { BitsKind::Signed } else { BitsKind::Unsigned })
             }
-            FieldKind::Float(layout) => {
-                alignment = layout.alignment;
-                bits(layout, BitsKind::Real)
-            }
-            FieldKind::Padding(layout) => {
-                alignment = layout.alignment;
-                bits(layout, BitsKind::Padding)
-            }
-            FieldKind::VariableLength { value, alignment: a } => {
-                alignment = *a;
-                Op::Variable(match value {
-                    VariableLengthValue::BitArray => VariableOp::BitArray,
-                    VariableLengthValue::Boolean => VariableOp::Boolean,
-                    VariableLengthValue::Integer(integer) if integer.signed => VariableOp::Signed,
-                    VariableLengthValue::Integer(_) => VariableOp::Unsigned,
-                })
-            }
-            FieldKind::String { encoding, length, alignment: a } => {
-                alignment = *a;
-                match length {
-                    StringLength::NullTerminated => Op::NullTerminated(*encoding),
-                    StringLength::Static(length) => Op::StaticText(*encoding, *length),
-                    StringLength::Dynamic(_) => Op::DynamicText(*encoding, NO_SLOT),
-                    StringLength::Prefixed { length, gap } => {
-                        let prefix = TextPrefix {
-                            length: length.length.clamp(1, 64),
-                            big_endian: length.byte_order == ByteOrder::BigEndian,
-                            reversed: length.is_reversed(),
-                            text: length.length.clamp(1, 64).saturating_add(*gap),
-                        };
-                        Op::PrefixedText(*encoding, prefix)
-                    }
+            FieldKind::Float(layout) => bits(layout, BitsKind::Real),
+            FieldKind::Padding(layout) => bits(layout, BitsKind::Padding),
+            FieldKind::VariableLength { value, .. } => Op::Variable(match value {
+                VariableLengthValue::BitArray => VariableOp::BitArray,
+                VariableLengthValue::Boolean => VariableOp::Boolean,
+                VariableLengthValue::Integer(integer) if integer.signed => VariableOp::Signed,
+                VariableLengthValue::Integer(_) => VariableOp::Unsigned,
+            }),
+            FieldKind::String { encoding, length, .. } => match length {
+                StringLength::NullTerminated => Op::NullTerminated(*encoding),
+                StringLength::Static(length) => Op::StaticText(*encoding, *length),
+                StringLength::Dynamic(_) => Op::DynamicText(*encoding, NO_SLOT),
+                StringLength::Prefixed { length, gap } => {
+                    let prefix = TextPrefix {
+                        length: length.length.clamp(1, 64),
+                        big_endian: length.byte_order == ByteOrder::BigEndian,
+                        reversed: length.is_reversed(),
+                        text: length.length.clamp(1, 64).saturating_add(*gap),
+                    };
+                    Op::PrefixedText(*encoding, prefix)
                 }
-            }
-            FieldKind::Blob { length, alignment: a, .. } => {
-                alignment = *a;
-                match length {
-                    Length::Static(length) => Op::StaticBlob(*length),
-                    Length::Dynamic(_) => Op::DynamicBlob(NO_SLOT),
-                }
-            }
-            FieldKind::Structure { members, minimum_alignment } => {
-                alignment = *minimum_alignment;
+            },
+            FieldKind::Blob { length: Length::Static(length), .. } => Op::StaticBlob(*length),
+            FieldKind::Blob { length: Length::Dynamic(_), .. } => Op::DynamicBlob(NO_SLOT),
+            FieldKind::Structure { members, .. } => {
                 let mut ids = Vec::with_capacity(members.len());
                 for member in members {
                     let member = child(self, Some(&member.name), &member.class)?;
@@ -129,9 +101,8 @@ impl Plan {
                 }
                 Op::Structure { members: ids, steps: Vec::new() }
             }
-            FieldKind::Array { element, length, minimum_alignment, element_aligns } => {
+            FieldKind::Array { element, length, element_aligns, .. } => {
                 let element = child(self, None, element)?;
-                alignment = *minimum_alignment;
                 if *element_aligns {
                     alignment = alignment.max(self.node(element).alignment);
                 }
@@ -144,8 +115,7 @@ impl Plan {
                 let field = child(self, None, field)?;
                 Op::Optional { field, selector: NO_SLOT, ranges: ranges.clone() }
             }
-            FieldKind::Variant { options, alignment: a, .. } => {
-                alignment = *a;
+            FieldKind::Variant { options, .. } => {
                 let mut nodes = Vec::with_capacity(options.len());
                 for option in options {
                     let node = child(self, option.name.as_deref(), &option.class)?;
@@ -156,22 +126,15 @@ impl Plan {
                 let selector = NO_SLOT;
                 Op::Variant(Box::new(VariantOp { options: nodes, selectors, selector, choices: Vec::new() }))
             }
-            FieldKind::Union { members, alignment: a } => {
-                alignment = *a;
+            FieldKind::Union { members, .. } => {
                 let mut ids = Vec::with_capacity(members.len());
                 for member in members {
                     ids.push(child(self, Some(&member.name), &member.class)?);
                 }
                 Op::Union { members: ids }
             }
-            FieldKind::Guid { alignment: a } => {
-                alignment = (*a).max(8);
-                Op::Guid
-            }
-            FieldKind::Null { alignment: a } => {
-                alignment = *a;
-                Op::Null
-            }
+            FieldKind::Guid { .. } => Op::Guid,
+            FieldKind::Null { .. } => Op::Null,
         };
         let node = &mut self.nodes[id as usize];
         node.alignment = alignment.max(1);

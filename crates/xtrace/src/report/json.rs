@@ -5,6 +5,8 @@ use core::ops::Range;
 use alloc::format;
 use alloc::vec::Vec;
 
+use ichnos_json::read::{Error, Reader, RelaxedString, Result as Parsed};
+
 use super::line_buffer::LineBuffer;
 use super::rule::{ReportFault, ReportRule};
 
@@ -17,8 +19,10 @@ const REPORTS: &[u8] = b"reports";
 const VERSION: &[u8] = b"version";
 const ANY_HEAD: &[u8] = b"X-Trace Report ver ";
 
-/// Maximum nesting of lists and objects around reports, and in values.
+/// Maximum nesting of lists and objects around reports.
 const MOST_NESTED: usize = 64;
+/// Maximum nesting of lists and objects in values.
+const MAX_VALUE_DEPTH: u32 = 64;
 
 /// Number of bytes that can be read again before the first report.
 const FIRST_CREDIT: usize = 64 << 10;
@@ -69,15 +73,6 @@ enum Around {
     /// An object with reports.
     Task,
 }
-
-/// A syntax error: its position, and the expected syntax.
-#[derive(Clone, Copy, Debug)]
-struct Wrong {
-    at: usize,
-    expected: &'static str,
-}
-
-type Parsed<T> = Result<T, Wrong>;
 
 impl JsonReports {
     /// Starts at the beginning of JSON.
@@ -139,20 +134,24 @@ impl JsonReports {
         self.odd_value = None;
         self.is_in_report = false;
         let begin = self.at;
-        match self.find(json, lines) {
+        let mut reader = Reader::new(json);
+        reader.seek(begin);
+        let found = self.find(&mut reader, lines);
+        self.at = reader.offset();
+        match found {
             Ok(Some(_)) if lines.is_cut() => {
                 let rule = ReportRule::ReportSize;
                 let fault = ReportFault::new(rule, self.report, rule.statement());
                 Some(Err(fault.skipping(self.at - self.report)))
             }
             Ok(found) => found.map(Ok),
-            Err(wrong) => Some(Err(self.resume(json, begin, wrong))),
+            Err(error) => Some(Err(self.resume(json, begin, error))),
         }
     }
 
     /// Continues after an error; `begin` is the start of this call of [`JsonReports::next`].
-    fn resume(&mut self, json: &[u8], begin: usize, Wrong { at, expected }: Wrong) -> ReportFault {
-        let at = at.min(json.len());
+    fn resume(&mut self, json: &[u8], begin: usize, error: Error) -> ReportFault {
+        let (at, expected) = (error.offset.min(json.len()), error.kind.expected());
         let found = match json.get(at) {
             None => "the end".into(),
             Some(byte) if byte.is_ascii_graphic() => format!("`{}`", char::from(*byte)),
@@ -183,47 +182,42 @@ impl JsonReports {
         ReportFault::new(rule, at, statement).skipping(self.at - at)
     }
 
-    fn find(&mut self, json: &[u8], lines: &mut LineBuffer) -> Parsed<Option<bool>> {
-        if self.at == 0 && json.starts_with(BYTE_ORDER_MARK) {
-            self.at = BYTE_ORDER_MARK.len();
+    fn find(&mut self, json: &mut Reader<'_, [u8]>, lines: &mut LineBuffer) -> Parsed<Option<bool>> {
+        if json.offset() == 0 && json.text().starts_with(BYTE_ORDER_MARK) {
+            json.seek(BYTE_ORDER_MARK.len());
         }
         loop {
-            self.at = skip_blanks(json, self.at);
-            let wrong = |at, expected| Err(Wrong { at, expected });
             let around = self.open.last().copied();
-            match (json.get(self.at), around) {
+            match (json.peek(), around) {
                 (None, None) => return Ok(None),
-                (None, Some(_)) if self.open.is_empty() => return Ok(None),
                 (None, Some(_)) => {
                     // The end is only reported once.
                     self.open.clear();
-                    return wrong(self.at, "the end of a list");
+                    return json.error("`]`");
                 }
                 (Some(b','), Some(_)) if self.is_behind_value => {
-                    self.at += 1;
+                    json.take(b',');
                     self.is_behind_value = false;
                 }
                 (Some(b']'), Some(Around::List)) => {
-                    self.at += 1;
+                    json.take(b']');
                     self.open.pop();
                     self.is_behind_value = true;
                     if self.open.last() == Some(&Around::Task) {
                         // Members after the reports are dropped.
-                        self.at = skip_members(json, self.at)?;
+                        skip_members(json)?;
                         self.open.pop();
                     }
                 }
-                (Some(_), Some(_)) if self.is_behind_value => {
-                    return wrong(self.at, "a comma or the end of a list");
-                }
+                (Some(_), Some(_)) if self.is_behind_value => return json.error("`,` or `]`"),
                 (Some(b'['), _) if self.open.len() < MOST_NESTED => {
-                    self.at += 1;
+                    json.take(b'[');
                     self.open.push(Around::List);
                     self.is_behind_value = false;
                 }
-                (Some(b'{'), _) => match find_reports(json, self.at)? {
+                (Some(b'{'), _) => match find_reports(json.clone()) {
                     Some(reports) if self.open.len() + 1 < MOST_NESTED => {
-                        self.at = reports + 1;
+                        json.seek(reports + 1);
                         self.open.extend([Around::Task, Around::List]);
                         self.is_behind_value = false;
                     }
@@ -233,28 +227,23 @@ impl JsonReports {
                         return Ok(Some(is_report));
                     }
                 },
-                _ => return wrong(self.at, "an object"),
+                _ => return json.error("an object"),
             }
         }
     }
 
     /// Reads an object as the lines of a report; returns `true` if it has a first line.
-    fn read_report(&mut self, json: &[u8], lines: &mut LineBuffer) -> Parsed<bool> {
-        (self.report, self.is_in_report) = (self.at, true);
-        let mut is_report = false;
-        let mut at = skip_blanks(json, self.at + 1);
-        if json.get(at) == Some(&b'}') {
-            self.at = at + 1;
-            return Ok(false);
-        }
-        loop {
+    fn read_report(&mut self, json: &mut Reader<'_, [u8]>, lines: &mut LineBuffer) -> Parsed<bool> {
+        (self.report, self.is_in_report) = (json.offset(), true);
+        json.take(b'{');
+        let (mut is_first, mut is_report) = (true, false);
+        while json.member(&mut is_first)? {
             lines.begin_key();
-            at = read_string(json, at, "a key", lines)?;
+            push_string(json.relaxed_string("a key")?, lines)?;
             let key = lines.end_key();
-            at = expect(json, at, b':', "a colon")?;
-            at = skip_blanks(json, at);
+            json.expect(b':', "`:`")?;
             let before = lines.len();
-            at = self.read_value(json, at, &key, lines)?;
+            self.read_value(json, &key, lines)?;
             if lines.text(&key) == VERSION
                 && lines.len() == before + 1
                 && lines.lines().next_back().is_some_and(|line| line.value.starts_with(ANY_HEAD))
@@ -262,73 +251,55 @@ impl JsonReports {
                 lines.truncate(before);
                 is_report = true;
             }
-            at = skip_blanks(json, at);
-            match json.get(at) {
-                Some(b',') => at = skip_blanks(json, at + 1),
-                Some(b'}') => break,
-                _ => return Err(Wrong { at, expected: "a comma or the end of an object" }),
-            }
         }
-        self.at = at + 1;
-        self.credit = self.credit.saturating_add(self.at - self.report);
+        self.credit = self.credit.saturating_add(json.offset() - self.report);
         Ok(is_report)
     }
 
-    /// Reads a value as a line, or a list of values as one line each; returns its end.
+    /// Reads a value as a line, or a list of values as one line each.
     fn read_value(
         &mut self,
-        json: &[u8],
-        at: usize,
+        json: &mut Reader<'_, [u8]>,
         key: &Range<usize>,
         lines: &mut LineBuffer,
-    ) -> Parsed<usize> {
-        if json.get(at) != Some(&b'[') {
-            return self.read_scalar(json, at, key, lines);
+    ) -> Parsed<()> {
+        if !json.take(b'[') {
+            return self.read_scalar(json, key, lines);
         }
-        let mut at = skip_blanks(json, at + 1);
-        if json.get(at) == Some(&b']') {
-            return Ok(at + 1);
+        let mut is_first = true;
+        while json.element(&mut is_first)? {
+            self.read_scalar(json, key, lines)?;
         }
-        loop {
-            at = skip_blanks(json, self.read_scalar(json, at, key, lines)?);
-            match json.get(at) {
-                Some(b',') => at = skip_blanks(json, at + 1),
-                Some(b']') => return Ok(at + 1),
-                _ => return Err(Wrong { at, expected: "a comma or the end of a list" }),
-            }
-        }
+        Ok(())
     }
 
     fn read_scalar(
         &mut self,
-        json: &[u8],
-        at: usize,
+        json: &mut Reader<'_, [u8]>,
         key: &Range<usize>,
         lines: &mut LineBuffer,
-    ) -> Parsed<usize> {
+    ) -> Parsed<()> {
         let begin = lines.bytes().len();
-        let end = match json.get(at) {
-            Some(b'"') => read_string(json, at, "a string", lines)?,
-            Some(first) => {
-                let end = skip_value(json, at)?;
-                let text = json.get(at..end).unwrap_or_default();
-                if text == b"null" {
-                    return Ok(end);
-                }
-                if matches!(first, b'{' | b'[' | b't' | b'f') {
-                    self.odd_value = self.odd_value.or(Some(at));
-                }
-                if lines.has_room(text.len()) {
-                    lines.bytes().extend_from_slice(text);
-                }
-                end
+        let first = json.peek();
+        let at = json.offset();
+        if first == Some(b'"') {
+            push_string(json.relaxed_string("a string")?, lines)?;
+        } else {
+            let text = json.skip_relaxed(MAX_VALUE_DEPTH)?;
+            if text == b"null" {
+                return Ok(());
             }
-            None => return Err(Wrong { at, expected: "a value" }),
-        };
+            if matches!(first, Some(b'{' | b'[' | b't' | b'f')) {
+                self.odd_value = self.odd_value.or(Some(at));
+            }
+            if lines.has_room(text.len()) {
+                lines.bytes().extend_from_slice(text);
+            }
+        }
         if lines.has_room(0) {
             lines.end_value(key, begin, at);
         }
-        Ok(end)
+        Ok(())
     }
 }
 
@@ -347,181 +318,37 @@ fn next_in_list(json: &[u8], begin: usize, end: usize) -> Option<usize> {
 }
 
 /// Finds the list in the member `reports` of an object.
-fn find_reports(json: &[u8], begin: usize) -> Parsed<Option<usize>> {
-    let mut at = skip_blanks(json, begin + 1);
-    if json.get(at) == Some(&b'}') {
-        return Ok(None);
-    }
-    loop {
-        let key = at;
-        // Errors in a report are found when it is read.
-        let Ok(end) = skip_string(json, key, "a key") else { return Ok(None) };
-        let name = json.get(key + 1..end - 1).unwrap_or_default();
-        let Ok(value) = expect(json, end, b':', "a colon") else { return Ok(None) };
-        let value = skip_blanks(json, value);
-        if name == REPORTS && json.get(value) == Some(&b'[') {
-            return Ok(Some(value));
+fn find_reports(mut json: Reader<'_, [u8]>) -> Option<usize> {
+    json.take(b'{');
+    let mut is_first = true;
+    // Errors in a report are found when it is read.
+    while json.member(&mut is_first).ok()? {
+        let name = json.relaxed_string("a key").ok()?.raw;
+        json.expect(b':', "`:`").ok()?;
+        if name == REPORTS && json.peek() == Some(b'[') {
+            return Some(json.offset());
         }
         // A key of a report: an object with reports has none of these before them.
         if is_telling(name) || name == VERSION {
-            return Ok(None);
+            return None;
         }
-        let Ok(end) = skip_value(json, value) else { return Ok(None) };
-        at = skip_blanks(json, end);
-        if json.get(at) != Some(&b',') {
-            return Ok(None);
-        }
-        at = skip_blanks(json, at + 1);
+        json.skip_relaxed(MAX_VALUE_DEPTH).ok()?;
     }
+    None
 }
 
 /// Skips the remaining members of an object, and its end.
-fn skip_members(json: &[u8], mut at: usize) -> Parsed<usize> {
-    loop {
-        at = skip_blanks(json, at);
-        match json.get(at) {
-            Some(b'}') => return Ok(at + 1),
-            Some(b',') => {
-                at = skip_string(json, skip_blanks(json, at + 1), "a key")?;
-                at = expect(json, at, b':', "a colon")?;
-                at = skip_value(json, skip_blanks(json, at))?;
-            }
-            _ => return Err(Wrong { at, expected: "a comma or the end of an object" }),
-        }
+fn skip_members(json: &mut Reader<'_, [u8]>) -> Parsed<()> {
+    while json.member(&mut false)? {
+        json.relaxed_string("a key")?;
+        json.expect(b':', "`:`")?;
+        json.skip_relaxed(MAX_VALUE_DEPTH)?;
     }
+    Ok(())
 }
 
-fn skip_blanks(json: &[u8], mut at: usize) -> usize {
-    while let Some(b' ' | b'\n' | b'\r' | b'\t') = json.get(at) {
-        at += 1;
-    }
-    at
-}
-
-fn expect(json: &[u8], at: usize, byte: u8, expected: &'static str) -> Parsed<usize> {
-    let at = skip_blanks(json, at);
-    if json.get(at) == Some(&byte) { Ok(at + 1) } else { Err(Wrong { at, expected }) }
-}
-
-/// Returns the end of a string.
-fn skip_string(json: &[u8], at: usize, expected: &'static str) -> Parsed<usize> {
-    if json.get(at) != Some(&b'"') {
-        return Err(Wrong { at, expected });
-    }
-    let mut at = at + 1;
-    loop {
-        let rest = json.get(at..).unwrap_or_default();
-        match memchr::memchr3(b'"', b'\\', b'\n', rest) {
-            Some(found) if rest[found] == b'"' => return Ok(at + found + 1),
-            Some(found) if rest[found] == b'\\' => at += found + 2,
-            // An unterminated string would include everything after it.
-            Some(found) => return Err(Wrong { at: at + found, expected: "the end of a string" }),
-            None => return Err(Wrong { at: json.len(), expected: "the end of a string" }),
-        }
-    }
-}
-
-/// Appends the contents of a string; returns its end.
-fn read_string(json: &[u8], at: usize, expected: &'static str, lines: &mut LineBuffer) -> Parsed<usize> {
-    let end = skip_string(json, at, expected)?;
+/// Appends the contents of a string.
+fn push_string(string: RelaxedString<'_>, lines: &mut LineBuffer) -> Parsed<()> {
     // The escaped form is never shorter than the contents.
-    if !lines.has_room(end - at) {
-        return Ok(end);
-    }
-    let out = lines.bytes();
-    let mut rest = json.get(at + 1..end - 1).unwrap_or_default();
-    let wrong = |rest: &[u8]| Wrong { at: end - 1 - rest.len(), expected: "an escape" };
-    while let Some(found) = memchr::memchr(b'\\', rest) {
-        let (plain, escape) = rest.split_at(found);
-        out.extend_from_slice(plain);
-        let (byte, length) = match escape.get(1) {
-            Some(byte @ (b'"' | b'\\' | b'/')) => (*byte, 2),
-            Some(b'b') => (8, 2),
-            Some(b'f') => (12, 2),
-            Some(b'n') => (b'\n', 2),
-            Some(b'r') => (b'\r', 2),
-            Some(b't') => (b'\t', 2),
-            Some(b'u') => {
-                let (character, length) = code_point(escape).ok_or_else(|| wrong(escape))?;
-                out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-                rest = escape.get(length..).unwrap_or_default();
-                continue;
-            }
-            _ => return Err(wrong(escape)),
-        };
-        out.push(byte);
-        rest = escape.get(length..).unwrap_or_default();
-    }
-    out.extend_from_slice(rest);
-    Ok(end)
-}
-
-/// Returns the character of `\u` and four digits, or of a surrogate pair, and the number of bytes. Half of a
-/// pair becomes U+FFFD.
-fn code_point(escape: &[u8]) -> Option<(char, usize)> {
-    let unit = |escape: &[u8]| -> Option<u32> {
-        let [b'\\', b'u', digits @ ..] = escape else { return None };
-        let digits = digits.get(..4)?;
-        digits.iter().try_fold(0, |sum, digit| Some(sum * 16 + char::from(*digit).to_digit(16)?))
-    };
-    let first = unit(escape)?;
-    if let 0xD800..=0xDBFF = first
-        && let Some(second @ 0xDC00..=0xDFFF) = escape.get(6..).and_then(unit)
-    {
-        let code = 0x1_0000 + (first - 0xD800) * 0x400 + (second - 0xDC00);
-        return Some((char::from_u32(code)?, 12));
-    }
-    Some((char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER), 6))
-}
-
-/// Returns the end of a value of any kind, without checking the syntax between brackets.
-fn skip_value(json: &[u8], at: usize) -> Parsed<usize> {
-    const EXPECTED: &str = "a value";
-    match json.get(at) {
-        Some(b'"') => skip_string(json, at, EXPECTED),
-        Some(b'[' | b'{') => {
-            let mut open = [false; MOST_NESTED];
-            let mut depth = 0;
-            let mut at = at;
-            loop {
-                match json.get(at) {
-                    Some(b'"') => {
-                        at = skip_string(json, at, EXPECTED)?;
-                        continue;
-                    }
-                    Some(byte @ (b'[' | b'{')) => {
-                        *open.get_mut(depth).ok_or(Wrong { at, expected: "less nesting" })? = *byte == b'{';
-                        depth += 1;
-                    }
-                    Some(byte @ (b']' | b'}')) => {
-                        depth -= 1;
-                        if open[depth] != (*byte == b'}') {
-                            return Err(Wrong { at, expected: "the end of what is open" });
-                        }
-                        if depth == 0 {
-                            return Ok(at + 1);
-                        }
-                    }
-                    Some(_) => {}
-                    None => return Err(Wrong { at, expected: "the end of what is open" }),
-                }
-                at += 1;
-            }
-        }
-        _ => {
-            let rest = json.get(at..).unwrap_or_default();
-            let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.');
-            let length = rest.iter().position(|byte| !is_part(byte)).unwrap_or(rest.len());
-            let text = rest.get(..length).unwrap_or_default();
-            let is_number = text.iter().any(u8::is_ascii_digit)
-                && text
-                    .iter()
-                    .all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E'));
-            if is_number || matches!(text, b"null" | b"true" | b"false") {
-                Ok(at + length)
-            } else {
-                Err(Wrong { at, expected: EXPECTED })
-            }
-        }
-    }
+    if lines.has_room(string.raw.len() + 2) { string.push_to(lines.bytes()) } else { Ok(()) }
 }

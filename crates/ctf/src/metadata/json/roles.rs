@@ -167,19 +167,5 @@ pub(super) fn check_scope(class: &FieldClass, scope: Scope, position: TextPositi
             refuse_scope(role, "", Some(scope), &scopes, position, problems);
         }
     }
-    match &class.kind {
-        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
-            for member in members {
-                check_scope(&member.class, scope, position, problems);
-            }
-        }
-        FieldKind::Array { element, .. } => check_scope(element, scope, position, problems),
-        FieldKind::Optional { field, .. } => check_scope(field, scope, position, problems),
-        FieldKind::Variant { options, .. } => {
-            for option in options {
-                check_scope(&option.class, scope, position, problems);
-            }
-        }
-        _ => {}
-    }
+    class.children().for_each(|child| check_scope(child.class(), scope, position, problems));
 }

@@ -2,37 +2,21 @@
 
 use std::collections::HashSet;
 
-use ichnos_model::{
-    DataStreamClass, FieldClass, FieldKind, FieldLocation, Length, LocationStep, Role, Scope, StringLength,
-    TextPosition,
-};
+use ichnos_model::{DataStreamClass, FieldClass, FieldKind, LocationStep, Role, Scope, TextPosition};
 
 use crate::metadata::Problems;
-
-/// Returns the classes directly within a class.
-fn inner(class: &FieldClass) -> Vec<&FieldClass> {
-    match &class.kind {
-        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
-            members.iter().map(|member| &*member.class).collect()
-        }
-        FieldKind::Array { element, .. } => vec![element],
-        FieldKind::Optional { field, .. } => vec![field],
-        FieldKind::Variant { options, .. } => options.iter().map(|option| &*option.class).collect(),
-        _ => Vec::new(),
-    }
-}
 
 /// Returns the position of the class with a role: the class itself or one within.
 pub(super) fn place_of_role(class: &FieldClass, role: Role) -> Option<TextPosition> {
     if class.roles.has(role) {
         return Some(class.declared_at.0);
     }
-    inner(class).into_iter().find_map(|class| place_of_role(class, role))
+    class.children().find_map(|child| place_of_role(child.class(), role))
 }
 
 /// Returns `true` if a class or one within has a role.
 pub(in crate::metadata) fn has_role(class: &FieldClass, role: Role) -> bool {
-    class.roles.has(role) || inner(class).into_iter().any(|class| has_role(class, role))
+    class.exists(&mut |class| class.roles.has(role))
 }
 
 /// Checks that the magic number is the very first field of a packet header (CTF2-SPEC-2.0, "Roles" of the
@@ -41,9 +25,10 @@ pub(super) fn check_magic_first(header: &FieldClass, problems: &mut Problems) {
     let FieldKind::Structure { members, .. } = &header.kind else { return };
     for (index, member) in members.iter().enumerate() {
         let position = match index {
-            0 => inner(&member.class)
-                .into_iter()
-                .find_map(|class| place_of_role(class, Role::PacketMagicNumber)),
+            0 => member
+                .class
+                .children()
+                .find_map(|child| place_of_role(child.class(), Role::PacketMagicNumber)),
             _ => place_of_role(&member.class, Role::PacketMagicNumber),
         };
         if let Some(position) = position {
@@ -92,19 +77,12 @@ pub(super) fn of_stream(stream: &DataStreamClass) -> impl Iterator<Item = &Field
 
 /// Collects the names of fields on which others depend, in any scope.
 fn collect_needed<'c>(class: &'c FieldClass, needed: &mut HashSet<&'c str>) {
-    let location: Option<&FieldLocation> = match &class.kind {
-        FieldKind::String { length: StringLength::Dynamic(location), .. }
-        | FieldKind::Blob { length: Length::Dynamic(location), .. }
-        | FieldKind::Array { length: Length::Dynamic(location), .. } => Some(location),
-        FieldKind::Optional { selector, .. } | FieldKind::Variant { selector, .. } => Some(selector),
-        _ => None,
-    };
-    if let Some(LocationStep::Member(name)) = location.and_then(|location| location.path.last()) {
+    if let Some(LocationStep::Member(name)) =
+        class.needed_location().and_then(|location| location.path.last())
+    {
         needed.insert(name);
     }
-    for class in inner(class) {
-        collect_needed(class, needed);
-    }
+    class.children().for_each(|child| collect_needed(child.class(), needed));
 }
 
 fn user_field<'c>(

@@ -5,6 +5,7 @@
 
 use std::rc::Rc;
 
+use ichnos_json::read::{Error, ErrorKind, Reader};
 use ichnos_model::memory::{allocated, size};
 use ichnos_model::{Diagnostic, Limits, TextPosition, Value};
 
@@ -131,16 +132,41 @@ enum Open {
 /// Reads JSON values one after the other.
 pub(super) struct Parser<'t> {
     text: &'t [u8],
-    /// End of reading: the end of the text, or the next record separator.
-    end: usize,
-    offset: usize,
-    line: u32,
-    line_start: usize,
+    /// Reader of the text up to its end or the next record separator.
+    reader: Reader<'t, [u8]>,
+    lines: LineCounter,
     depth: usize,
     /// Some names of properties found before: most names are repeated often.
     names: Vec<Option<Rc<str>>>,
     /// Memory of the values that were read since [`Parser::release`].
     charged: u64,
+}
+
+/// Converts offsets to lines and columns.
+#[derive(Default)]
+struct LineCounter {
+    /// End of the text whose line breaks are counted.
+    offset: usize,
+    /// Number of line breaks before `offset`.
+    breaks: u32,
+    line_start: usize,
+}
+
+impl LineCounter {
+    /// Returns the line and column of an offset.
+    fn position(&mut self, text: &[u8], offset: usize) -> TextPosition {
+        if offset < self.line_start {
+            *self = Self::default();
+        }
+        let passed = text.get(self.offset..offset).unwrap_or_default();
+        for at in memchr::memchr_iter(b'\n', passed) {
+            self.breaks = self.breaks.saturating_add(1);
+            self.line_start = self.offset + at + 1;
+        }
+        self.offset = self.offset.max(offset);
+        let column = u32::try_from(offset - self.line_start).unwrap_or(u32::MAX).saturating_add(1);
+        TextPosition { line: self.breaks.saturating_add(1), column, offset: offset as u64 }
+    }
 }
 
 /// Memory of a value, and of a property without its value: uses of a name share its counters.
@@ -159,101 +185,104 @@ type Failure = Option<Box<Diagnostic>>;
 impl<'t> Parser<'t> {
     /// Creates a parser at the beginning of `text`.
     pub(super) fn new(text: &'t [u8], limits: &Limits) -> Self {
-        let mut parser = Self {
+        let mut reader = Reader::new(text);
+        if text.starts_with(b"\xef\xbb\xbf") {
+            // A byte order mark: JSON forbids writing one and allows ignoring it.
+            reader.seek(3);
+        }
+        Self {
             text,
-            end: text.len(),
-            offset: 0,
-            line: 1,
-            line_start: 0,
+            reader,
+            lines: LineCounter::default(),
             depth: json_depth(limits),
             names: vec![None; NAMES],
             charged: 0,
-        };
-        if text.starts_with(b"\xef\xbb\xbf") {
-            // A byte order mark: JSON forbids writing one and allows ignoring it.
-            parser.offset = 3;
         }
-        parser
     }
 
     /// Returns the current position.
-    pub(super) fn position(&self) -> TextPosition {
-        let column = self.offset.saturating_sub(self.line_start) + 1;
-        TextPosition {
-            line: self.line,
-            column: u32::try_from(column).unwrap_or(u32::MAX),
-            offset: self.offset as u64,
-        }
+    pub(super) fn position(&mut self) -> TextPosition {
+        self.position_of(self.reader.offset())
     }
 
-    fn peek(&self) -> Option<u8> {
-        if self.offset < self.end { self.text.get(self.offset).copied() } else { None }
+    fn position_of(&mut self, offset: usize) -> TextPosition {
+        self.lines.position(self.text, offset)
     }
 
-    /// Skips white space; newlines occur only there, because strings must escape theirs.
+    /// Skips white space.
     pub(super) fn skip_space(&mut self) {
-        while let Some(byte) = self.peek() {
-            match byte {
-                b' ' | b'\t' | b'\r' => self.offset += 1,
-                b'\n' => {
-                    self.offset += 1;
-                    self.line = self.line.saturating_add(1);
-                    self.line_start = self.offset;
-                }
-                _ => return,
-            }
-        }
+        self.reader.peek();
     }
 
     /// Returns `true` if only white space is left before the end or the next record separator.
     pub(super) fn at_end(&mut self) -> bool {
-        self.skip_space();
-        self.peek().is_none()
+        self.reader.peek().is_none()
     }
 
     /// Moves to the text after the next record separator without checking the skipped bytes. Returns `false`
     /// if there is none.
     pub(super) fn next_record(&mut self) -> bool {
-        self.end = self.text.len();
-        while let Some(byte) = self.peek() {
-            self.offset += 1;
-            match byte {
-                b'\n' => {
-                    self.line = self.line.saturating_add(1);
-                    self.line_start = self.offset;
-                }
-                RECORD_SEPARATOR => {
-                    let rest = self.text.get(self.offset..).unwrap_or_default();
-                    let length = rest.iter().position(|byte| *byte == RECORD_SEPARATOR);
-                    self.end = self.offset + length.unwrap_or(rest.len());
-                    return true;
-                }
-                _ => {}
-            }
-        }
-        false
+        let offset = self.reader.offset();
+        let rest = self.text.get(offset..).unwrap_or_default();
+        let Some(separator) = memchr::memchr(RECORD_SEPARATOR, rest) else {
+            self.read_from(self.text.len(), self.text.len());
+            return false;
+        };
+        let begin = offset + separator + 1;
+        self.read_from(begin, begin);
+        self.stop_at_separator();
+        true
     }
 
     /// Stops reading at the next record separator from here on, if any.
     pub(super) fn stop_at_separator(&mut self) {
-        let rest = self.text.get(self.offset..).unwrap_or_default();
-        if let Some(length) = rest.iter().position(|byte| *byte == RECORD_SEPARATOR) {
-            self.end = self.offset + length;
-        }
+        let offset = self.reader.offset();
+        let rest = self.text.get(offset..).unwrap_or_default();
+        let end = memchr::memchr(RECORD_SEPARATOR, rest).map_or(self.text.len(), |length| offset + length);
+        self.read_from(offset, end);
     }
 
-    fn failure(&self, message: impl Into<String>) -> Failure {
-        Some(Box::new(Diagnostic::error(self.position(), message)))
+    /// Continues at an offset, up to an end.
+    fn read_from(&mut self, offset: usize, end: usize) {
+        self.reader = Reader::new(self.text.get(..end).unwrap_or(self.text));
+        self.reader.seek(offset);
     }
 
-    fn unexpected(&self, expected: &str) -> Failure {
-        let found = match self.peek() {
+    fn failure(&mut self, offset: usize, message: impl Into<String>) -> Failure {
+        Some(Box::new(Diagnostic::error(self.position_of(offset), message)))
+    }
+
+    /// Returns the failure of an unexpected byte at the current position.
+    fn unexpected(&mut self, expected: &str) -> Failure {
+        self.reader.peek();
+        self.unexpected_at(self.reader.offset(), expected)
+    }
+
+    fn unexpected_at(&mut self, offset: usize, expected: &str) -> Failure {
+        let found = match self.reader.text().get(offset) {
             None => "the end of the text".to_owned(),
-            Some(byte @ 0x21..=0x7e) => format!("`{}`", char::from(byte)),
+            Some(byte @ 0x21..=0x7e) => format!("`{}`", char::from(*byte)),
             Some(byte) => format!("the byte 0x{byte:02x}"),
         };
-        let error = Diagnostic::error(self.position(), "the text is not valid JSON");
+        let error = Diagnostic::error(self.position_of(offset), "the text is not valid JSON");
         Some(Box::new(error.expected(expected, found)))
+    }
+
+    /// Converts an error of the JSON reader; `begin` is the offset of the token.
+    fn failure_of(&mut self, begin: usize, Error { offset, kind }: Error) -> Failure {
+        match kind {
+            ErrorKind::ControlCharacter(control) => {
+                let message = format!("a string must escape the control character 0x{control:02x}");
+                self.failure(offset, message)
+            }
+            ErrorKind::UnclosedString => self.failure(begin, "a string has no closing quote"),
+            ErrorKind::InvalidUtf8 => self.failure(offset, "a string is not valid UTF-8"),
+            ErrorKind::LoneSurrogate(unit) => {
+                self.failure(offset, format!("`\\u{unit:04x}` is an unpaired surrogate"))
+            }
+            ErrorKind::LeadingZero => self.failure(offset, "a number has needless leading zeros"),
+            kind => self.unexpected_at(offset, kind.expected()),
+        }
     }
 
     /// Reads the next value; trailing commas are reported as warnings. Not recursive: the input determines
@@ -287,19 +316,17 @@ impl<'t> Parser<'t> {
     fn read_value(&mut self, problems: &mut Problems) -> Result<Node, Failure> {
         let mut stack: Vec<Open> = Vec::new();
         loop {
-            self.skip_space();
+            let first = self.reader.peek();
             let position = self.position();
-            let byte = self.peek();
-            let mut node = match byte {
+            let mut node = match first {
                 Some(b'[' | b'{') if stack.len() >= self.depth => {
                     let message = format!("values nest deeper than {} levels, the limit", self.depth);
-                    return Err(self.failure(message).map(|failure| Box::new(failure.limit("depth"))));
+                    let failure = self.failure(self.reader.offset(), message);
+                    return Err(failure.map(|failure| Box::new(failure.limit("depth"))));
                 }
                 Some(b'[') => {
-                    self.offset += 1;
-                    self.skip_space();
-                    if self.peek() == Some(b']') {
-                        self.offset += 1;
+                    self.reader.take(b'[');
+                    if self.reader.take(b']') {
                         Node { position, property: None, json: Json::Array(Vec::new()) }
                     } else {
                         stack.push(Open::Array(position, Vec::new()));
@@ -307,10 +334,8 @@ impl<'t> Parser<'t> {
                     }
                 }
                 Some(b'{') => {
-                    self.offset += 1;
-                    self.skip_space();
-                    if self.peek() == Some(b'}') {
-                        self.offset += 1;
+                    self.reader.take(b'{');
+                    if self.reader.take(b'}') {
                         Node { position, property: None, json: Json::Object(Vec::new()) }
                     } else {
                         let name = self.name("a property name or `}`", problems)?;
@@ -318,12 +343,7 @@ impl<'t> Parser<'t> {
                         continue;
                     }
                 }
-                Some(b'"') => Node { position, property: None, json: Json::Text(self.string()?) },
-                Some(b'-' | b'0'..=b'9') => Node { position, property: None, json: self.number()? },
-                Some(b't') => self.word(position, "true", Json::Boolean(true))?,
-                Some(b'f') => self.word(position, "false", Json::Boolean(false))?,
-                Some(b'n') => self.word(position, "null", Json::Null)?,
-                _ => return Err(self.unexpected("a value")),
+                _ => Node { position, property: None, json: self.scalar(first)? },
             };
             let text = match &node.json {
                 Json::Text(text) | Json::Number(text) | Json::BigInteger(text) => memory::of_text(text),
@@ -337,75 +357,58 @@ impl<'t> Parser<'t> {
                     None => return Ok(node),
                     Some(Open::Array(position, mut values)) => {
                         push(&mut values, node);
-                        match self.separator(b']', "`,` or `]`", problems)? {
-                            true => {
-                                fit(&mut values);
-                                self.charge(NODE + LIST, problems)?;
-                                node = Node { position, property: None, json: Json::Array(values) };
-                            }
-                            false => {
-                                stack.push(Open::Array(position, values));
-                                break;
-                            }
+                        if self.separator(b']', problems)? {
+                            stack.push(Open::Array(position, values));
+                            break;
                         }
+                        fit(&mut values);
+                        self.charge(NODE + LIST, problems)?;
+                        node = Node { position, property: None, json: Json::Array(values) };
                     }
                     Some(Open::Object(position, mut properties, (name, name_position))) => {
                         self.charge(PROPERTY, problems)?;
                         node.property = Some(name.clone());
                         push(&mut properties, Property { name, name_position, value: node });
-                        match self.separator(b'}', "`,` or `}`", problems)? {
-                            true => {
-                                fit(&mut properties);
-                                self.charge(NODE + LIST, problems)?;
-                                node = Node { position, property: None, json: Json::Object(properties) };
-                            }
-                            false => {
-                                let name = self.name("a property name", problems)?;
-                                stack.push(Open::Object(position, properties, name));
-                                break;
-                            }
+                        if self.separator(b'}', problems)? {
+                            let name = self.name("a property name", problems)?;
+                            stack.push(Open::Object(position, properties, name));
+                            break;
                         }
+                        fit(&mut properties);
+                        self.charge(NODE + LIST, problems)?;
+                        node = Node { position, property: None, json: Json::Object(properties) };
                     }
                 }
             }
         }
     }
 
-    /// Reads a comma (`false`) or the closing bracket (`true`); a trailing comma is a warning.
-    fn separator(&mut self, close: u8, expected: &str, problems: &mut Problems) -> Result<bool, Failure> {
-        match self.peek() {
-            Some(byte) if byte == close => {
-                self.offset += 1;
-                Ok(true)
-            }
-            Some(b',') => {
-                let comma = self.position();
-                self.offset += 1;
-                self.skip_space();
-                if self.peek() == Some(close) {
-                    self.offset += 1;
-                    problems
-                        .warning(comma, format!("a comma before `{}` is not valid JSON", char::from(close)));
-                    return Ok(true);
-                }
-                Ok(false)
-            }
-            _ => Err(self.unexpected(expected)),
+    /// Reads a comma (`true`) or the closing bracket (`false`); a trailing comma is a warning.
+    fn separator(&mut self, close: u8, problems: &mut Problems) -> Result<bool, Failure> {
+        let begin = self.reader.offset();
+        let next = match close {
+            b'}' => self.reader.member(&mut false),
+            _ => self.reader.element(&mut false),
+        };
+        if !next.map_err(|error| self.failure_of(begin, error))? {
+            return Ok(false);
         }
+        let comma = self.reader.offset() - 1;
+        if self.reader.take(close) {
+            let comma = self.position_of(comma);
+            problems.warning(comma, format!("a comma before `{}` is not valid JSON", char::from(close)));
+            return Ok(false);
+        }
+        Ok(true)
     }
 
     fn name(&mut self, expected: &str, problems: &mut Problems) -> Result<(Rc<str>, TextPosition), Failure> {
-        self.skip_space();
-        let position = self.position();
-        if self.peek() != Some(b'"') {
+        if self.reader.peek() != Some(b'"') {
             return Err(self.unexpected(expected));
         }
-        let name = self.string()?;
-        self.skip_space();
-        if self.peek() != Some(b':') {
-            return Err(self.unexpected("`:`"));
-        }
-        self.offset += 1;
+        let begin = self.reader.offset();
+        let position = self.position();
+        let name = self.reader.name().map_err(|error| self.failure_of(begin, error))?.text();
         let bytes = name.as_bytes();
         let ends = bytes.first().zip(bytes.last()).map_or(0, |(a, b)| usize::from(*a) + 7 * usize::from(*b));
         let slot = (ends + 31 * bytes.len()) % NAMES;
@@ -422,153 +425,21 @@ impl<'t> Parser<'t> {
         Ok((name, position))
     }
 
-    fn word(&mut self, position: TextPosition, word: &str, json: Json) -> Result<Node, Failure> {
-        let rest = self.text.get(self.offset..self.end).unwrap_or_default();
-        if !rest.starts_with(word.as_bytes()) {
-            return Err(self.unexpected("a value"));
-        }
-        self.offset += word.len();
-        if self.peek().is_some_and(|byte| byte.is_ascii_alphanumeric()) {
-            return Err(self.unexpected("a value"));
-        }
-        Ok(Node { position, property: None, json })
-    }
-
-    fn digits(&mut self) -> Result<(), Failure> {
-        if !self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
-            return Err(self.unexpected("a digit"));
-        }
-        while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
-            self.offset += 1;
-        }
-        Ok(())
-    }
-
-    fn number(&mut self) -> Result<Json, Failure> {
-        let position = self.position();
-        let start = self.offset;
-        if self.peek() == Some(b'-') {
-            self.offset += 1;
-        }
-        let first = self.peek();
-        let digits = self.offset;
-        self.digits()?;
-        if first == Some(b'0') && self.offset - digits > 1 {
-            let message = "a number has needless leading zeros";
-            return Err(Some(Box::new(Diagnostic::error(position, message))));
-        }
-        let mut whole = true;
-        if self.peek() == Some(b'.') {
-            whole = false;
-            self.offset += 1;
-            self.digits()?;
-        }
-        if matches!(self.peek(), Some(b'e' | b'E')) {
-            whole = false;
-            self.offset += 1;
-            if matches!(self.peek(), Some(b'+' | b'-')) {
-                self.offset += 1;
-            }
-            self.digits()?;
-        }
-        let written = self.text.get(start..self.offset).unwrap_or_default();
-        let written = String::from_utf8_lossy(written).into_owned();
-        Ok(match written.parse() {
-            Ok(integer) if whole => Json::Integer(integer),
-            _ if whole => Json::BigInteger(written),
-            _ => Json::Number(written),
-        })
-    }
-
-    /// Reads a string; the parser is at its opening quote.
-    fn string(&mut self) -> Result<String, Failure> {
-        let opening = self.position();
-        self.offset += 1;
-        let mut bytes: Vec<u8> = Vec::new();
-        loop {
-            let run = self.text.get(self.offset..self.end).unwrap_or_default();
-            let length =
-                run.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f)).unwrap_or(run.len());
-            let run = run.get(..length).unwrap_or_default();
-            if let Err(error) = std::str::from_utf8(run) {
-                self.offset += error.valid_up_to();
-                return Err(self.failure("a string is not valid UTF-8"));
-            }
-            bytes.extend_from_slice(run);
-            self.offset += length;
-            match self.peek() {
-                Some(b'"') => {
-                    self.offset += 1;
-                    return match String::from_utf8(bytes) {
-                        Ok(text) => Ok(text),
-                        Err(_) => Err(self.failure("a string is not valid UTF-8")),
-                    };
-                }
-                Some(b'\\') => {
-                    let character = self.escape()?;
-                    bytes.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-                }
-                Some(control) => {
-                    let message = format!("a string must escape the control character 0x{control:02x}");
-                    return Err(self.failure(message));
-                }
-                None => {
-                    return Err(Some(Box::new(Diagnostic::error(opening, "a string has no closing quote"))));
-                }
-            }
-        }
-    }
-
-    /// Reads the character of an escape sequence; the parser is at its backslash.
-    fn escape(&mut self) -> Result<char, Failure> {
-        let backslash = self.position();
-        self.offset += 1;
-        let byte = self.peek();
-        let simple = match byte {
-            Some(b'"') => '"',
-            Some(b'\\') => '\\',
-            Some(b'/') => '/',
-            Some(b'b') => '\u{8}',
-            Some(b'f') => '\u{c}',
-            Some(b'n') => '\n',
-            Some(b'r') => '\r',
-            Some(b't') => '\t',
-            Some(b'u') => {
-                self.offset += 1;
-                let unit = self.hexadecimal()?;
-                let code = match unit {
-                    0xd800..=0xdbff
-                        if self.text.get(self.offset..self.end).unwrap_or_default().starts_with(b"\\u") =>
-                    {
-                        self.offset += 2;
-                        match self.hexadecimal()? {
-                            low @ 0xdc00..=0xdfff => 0x1_0000 + ((unit - 0xd800) << 10) + (low - 0xdc00),
-                            _ => unit,
-                        }
-                    }
-                    _ => unit,
-                };
-                // Remaining surrogates are no characters.
-                return char::from_u32(code).ok_or_else(|| {
-                    let message = format!("`\\u{unit:04x}` is an unpaired surrogate");
-                    Some(Box::new(Diagnostic::error(backslash, message)))
-                });
-            }
-            _ => return Err(self.unexpected("one of `\"\\/bfnrtu` after a backslash")),
+    /// Reads a value that is neither an array nor an object.
+    fn scalar(&mut self, first: Option<u8>) -> Result<Json, Failure> {
+        let begin = self.reader.offset();
+        let read = match first {
+            Some(b'"') => self.reader.string().map(|text| Json::Text(text.text().into_owned())),
+            _ if self.reader.literal("true") => Ok(Json::Boolean(true)),
+            _ if self.reader.literal("false") => Ok(Json::Boolean(false)),
+            _ if self.reader.literal("null") => Ok(Json::Null),
+            _ => self.reader.number().map(|digits| match digits.parse() {
+                Ok(integer) => Json::Integer(integer),
+                Err(_) if digits.contains(['.', 'e', 'E']) => Json::Number(digits.to_owned()),
+                Err(_) => Json::BigInteger(digits.to_owned()),
+            }),
         };
-        self.offset += 1;
-        Ok(simple)
-    }
-
-    fn hexadecimal(&mut self) -> Result<u32, Failure> {
-        let mut unit = 0;
-        for _ in 0..4 {
-            let digit = self.peek().and_then(|byte| char::from(byte).to_digit(16));
-            let Some(digit) = digit else { return Err(self.unexpected("a hexadecimal digit")) };
-            unit = unit * 16 + digit;
-            self.offset += 1;
-        }
-        Ok(unit)
+        read.map_err(|error| self.failure_of(begin, error))
     }
 }
 

@@ -97,10 +97,7 @@ impl<'c> ClassWriter<'c> {
     fn kind(&mut self, class: &'c FieldClass, object: &mut Object) {
         match &class.kind {
             FieldKind::BitArray(bits) => self.bits("fixed-length-bit-array", *bits, object),
-            FieldKind::BitMap { bits, flags } => {
-                if !self.is_spec2() {
-                    return self.refuse("a bit map");
-                }
+            FieldKind::BitMap { bits, flags } if self.is_spec2() => {
                 self.bits("fixed-length-bit-map", *bits, object);
                 self.refusals.refuse_if(flags.is_empty(), "a bit map without flags");
                 let flags = self.mappings(flags, &[], "flag");
@@ -135,7 +132,6 @@ impl<'c> ClassWriter<'c> {
                 self.length("blob", length, object);
                 object.set_unless("media-type", media_type.as_str(), ANY_BYTES);
             }
-            FieldKind::Guid { .. } => self.refuse("a GUID"),
             FieldKind::Structure { members, minimum_alignment } => {
                 object.set("type", "structure");
                 object.set_unless("minimum-alignment", *minimum_alignment, 1);
@@ -167,10 +163,7 @@ impl<'c> ClassWriter<'c> {
                 let options = self.options(options);
                 object.set("options", options);
             }
-            FieldKind::Union { .. } => self.refuse("a union"),
-            FieldKind::Null { .. } => self.refuse("a null field"),
-            FieldKind::Padding(_) => self.refuse("padding"),
-            _ => self.refuse(format!("a {}", class.describe())),
+            _ => self.refusals.refuse_kind(class),
         }
     }
 

@@ -125,7 +125,9 @@ impl<'c> Writer<'c> {
             refusals.refuse_if(!names.insert(name), "a duplicate name");
             let is_right = match value {
                 Value::Integer(_) | Value::Text(_) => true,
-                Value::Number(digits) => json::is_number(digits) && !digits.contains(['.', 'e', 'E']),
+                Value::Number(digits) => {
+                    ichnos_json::read::is_number(digits) && !digits.contains(['.', 'e', 'E'])
+                }
                 _ => false,
             };
             refusals.refuse_if(!is_right, "a value that is neither an integer nor a string");

@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
+use ichnos_json::read::is_number;
+use ichnos_json::write::write_printable;
 use ichnos_model::{Attributes, Value};
 
 use super::unsupported::Refusals;
@@ -121,24 +123,6 @@ pub(super) fn check(value: &Value, depth: u32, refusals: &mut Refusals) {
     }
 }
 
-/// Returns `true` if a text is a number of JSON (RFC 8259, section 6).
-pub(super) fn is_number(text: &str) -> bool {
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
-        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
-        None => (text, None),
-    };
-    let (whole, fraction) = match mantissa.split_once('.') {
-        Some((whole, fraction)) => (whole, Some(fraction)),
-        None => (mantissa, None),
-    };
-    let whole = whole.strip_prefix('-').unwrap_or(whole);
-    digits(whole)
-        && (whole == "0" || !whole.starts_with('0'))
-        && fraction.is_none_or(digits)
-        && exponent.is_none_or(|exponent| digits(exponent.strip_prefix(['+', '-']).unwrap_or(exponent)))
-}
-
 /// Metadata stream of JSON, built fragment by fragment.
 pub(super) struct Fragments {
     text: String,
@@ -187,7 +171,7 @@ pub(super) fn write(out: &mut String, value: &Value, indent: usize) {
             let _ = write!(out, "{value}");
         }
         Value::Number(digits) => out.push_str(digits),
-        Value::Text(text) => write_text(out, text),
+        Value::Text(text) => push_text(out, text),
         Value::Array(values) => {
             let is_short = is_line(value);
             list(out, ['[', ']'], values.iter(), indent, is_short, |out, value, indent| {
@@ -197,7 +181,7 @@ pub(super) fn write(out: &mut String, value: &Value, indent: usize) {
         Value::Map(entries) => {
             let is_short = is_line(value);
             list(out, ['{', '}'], entries.iter(), indent, is_short, |out, (name, value), indent| {
-                write_text(out, name);
+                push_text(out, name);
                 out.push_str(": ");
                 write(out, value, indent);
             });
@@ -246,46 +230,19 @@ fn list<T>(
     out.push(close);
 }
 
+fn push_text(out: &mut String, text: &str) {
+    // Writing to a text cannot fail.
+    let _ = write_printable(out, text);
+}
+
 fn new_line(out: &mut String, indent: usize) {
     out.push('\n');
     out.extend(std::iter::repeat_n("  ", indent));
 }
 
-fn write_text(out: &mut String, text: &str) {
-    out.push('"');
-    for character in text.chars() {
-        match character {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            // Beyond JSON's own rules: control characters of terminals, and line ends of some readers.
-            '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' => {
-                // Writing to a text cannot fail.
-                let _ = write!(out, "\\u{:04x}", u32::from(character));
-            }
-            _ => out.push(character),
-        }
-    }
-    out.push('"');
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_those_of_json() {
-        for text in
-            ["0", "-0", "10", "1.5", "-1.50e+3", "2E9", "1e-9", "340282366920938463463374607431768211456"]
-        {
-            assert!(is_number(text), "{text}");
-        }
-        for text in ["", "-", "01", "1.", ".5", "1e", "1e+", "+1", "0x1", "1 ", "NaN", "1,0", "\"1\""] {
-            assert!(!is_number(text), "{text}");
-        }
-    }
 
     #[test]
     fn texts_are_escaped_and_values_indented() {

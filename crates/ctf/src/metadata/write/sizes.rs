@@ -3,9 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ichnos_model::{
-    DataStreamClass, EventRecordClass, FieldClass, FieldKind, Length, Mappings, StringLength, TraceClass,
-};
+use ichnos_model::{DataStreamClass, EventRecordClass, FieldClass, FieldKind, Mappings, Member, TraceClass};
 
 use super::places::RootClasses;
 use crate::metadata::{Dialect, memory};
@@ -64,12 +62,8 @@ impl Sizes {
 
     /// Returns `true` if a class is used several times and large enough to be written only once.
     pub(super) fn is_shared(&self, class: &Arc<FieldClass>) -> bool {
-        let is_large = match &class.kind {
-            FieldKind::Structure { members, .. } => !members.is_empty(),
-            FieldKind::Variant { .. } | FieldKind::BitMap { .. } => true,
-            FieldKind::Array { .. } | FieldKind::Optional { .. } | FieldKind::Union { .. } => true,
-            _ => class.integer().is_some_and(|integer| integer.mappings.is_some()),
-        };
+        let is_empty = matches!(&class.kind, FieldKind::Structure { members, .. } if members.is_empty());
+        let is_large = class.is_compound() && !is_empty || class.mappings().is_some();
         is_large && self.known.get(&Arc::as_ptr(class)).is_some_and(|size| size.uses > 1)
     }
 
@@ -95,15 +89,7 @@ impl Sizes {
                 size.labels = size.labels.saturating_add(inner.labels);
                 size.has_relative |= inner.has_relative;
             };
-            match &class.kind {
-                FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
-                    members.iter().for_each(|member| add(&member.class));
-                }
-                FieldKind::Array { element, .. } => add(element),
-                FieldKind::Optional { field, .. } => add(field),
-                FieldKind::Variant { options, .. } => options.iter().for_each(|option| add(&option.class)),
-                _ => {}
-            }
+            class.children().for_each(|child| add(child.class()));
         }
         size.depth = size.depth.saturating_add(1);
         self.own_labels = self.own_labels.saturating_add(labels);
@@ -117,31 +103,16 @@ fn own_memory(class: &FieldClass) -> (u64, u64) {
     let of_names = |mappings: &Mappings| -> u64 {
         mappings.iter().map(|label| memory::of_label(label.name, label.ranges.len())).sum()
     };
-    let labels = match &class.kind {
-        FieldKind::BitMap { flags, .. } => of_names(flags),
-        _ => class.integer().and_then(|integer| integer.mappings.as_ref()).map_or(0, of_names),
-    };
-    let members = match &class.kind {
-        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => members
-            .iter()
-            .map(|member| memory::of_member(&member.name) + memory::of_attributes(&member.attributes))
-            .sum(),
-        _ => 0,
-    };
+    let labels = class.mappings().map_or(0, of_names);
+    let of_member =
+        |member: &Member| memory::of_member(&member.name) + memory::of_attributes(&member.attributes);
+    let members: u64 = class.members().unwrap_or_default().iter().map(of_member).sum();
     (memory::of_field_class() + memory::of_attributes(&class.attributes) + members, labels)
 }
 
 /// Returns `true` if a class has a relative field location itself.
 fn is_relative(class: &FieldClass) -> bool {
-    let location = match &class.kind {
-        FieldKind::String { length: StringLength::Dynamic(location), .. }
-        | FieldKind::Blob { length: Length::Dynamic(location), .. }
-        | FieldKind::Array { length: Length::Dynamic(location), .. }
-        | FieldKind::Optional { selector: location, .. }
-        | FieldKind::Variant { selector: location, .. } => location,
-        _ => return false,
-    };
-    location.origin.is_none()
+    class.needed_location().is_some_and(|location| location.origin.is_none())
 }
 
 /// Returns the classes of all root fields.

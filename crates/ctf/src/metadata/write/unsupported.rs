@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ichnos_model::Diagnostic;
+use ichnos_model::{Diagnostic, FieldClass};
 
 /// Something that a dialect cannot express.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +59,11 @@ impl Refusals {
     /// Notes a part that cannot be expressed.
     pub(super) fn refuse(&mut self, what: impl Into<String>) {
         self.add(Unsupported { path: self.path.clone(), what: what.into() });
+    }
+
+    /// Notes a field class whose kind the dialect does not have.
+    pub(super) fn refuse_kind(&mut self, class: &FieldClass) {
+        self.refuse(class.kind_with_article());
     }
 
     /// Notes a part that cannot be expressed, if `is` is `true`.

@@ -81,7 +81,6 @@ impl<'c> TypeWriter<'c> {
     fn kind(&mut self, class: &'c FieldClass, object: &mut Object) {
         match &class.kind {
             FieldKind::BitArray(bits) => self.bits("bitarray", *bits, object),
-            FieldKind::BitMap { .. } => self.refuse("a bit map"),
             FieldKind::Boolean(bits) => self.bits("bool", *bits, object),
             FieldKind::Integer { bits, integer } => {
                 let name = if integer.mappings.is_some() { "enum" } else { "int" };
@@ -114,8 +113,6 @@ impl<'c> TypeWriter<'c> {
                 self.refusals.refuse_if(media_type != ANY_BYTES, "the media type of a BLOB");
                 self.bytes_of_uuid(*alignment, object);
             }
-            FieldKind::Blob { .. } => self.refuse("a BLOB"),
-            FieldKind::Guid { .. } => self.refuse("a GUID"),
             FieldKind::Structure { members, minimum_alignment } => {
                 object.set("field-type", "struct");
                 object.set_unless("alignment", *minimum_alignment, 1);
@@ -159,9 +156,7 @@ impl<'c> TypeWriter<'c> {
                 object.set("field-type", "null");
                 object.set_unless("alignment", *alignment, 1);
             }
-            FieldKind::Optional { .. } => self.refuse("an optional"),
-            FieldKind::Padding(_) => self.refuse("padding"),
-            _ => self.refuse(format!("a {}", class.describe())),
+            _ => self.refusals.refuse_kind(class),
         }
     }
 

@@ -188,17 +188,7 @@ impl<'c> TypeWriter<'c> {
                 self.refusals.refuse_if(*alignment != 1, "an alignment of a variant");
                 self.variant(options, selector, indent);
             }
-            FieldKind::BitArray(_) => self.refusals.refuse("a bit array"),
-            FieldKind::BitMap { .. } => self.refusals.refuse("a bit map"),
-            FieldKind::Boolean(_) => self.refusals.refuse("a boolean"),
-            FieldKind::VariableLength { .. } => self.refusals.refuse("a variable-length field"),
-            FieldKind::Blob { .. } => self.refusals.refuse("a BLOB"),
-            FieldKind::Guid { .. } => self.refusals.refuse("a GUID"),
-            FieldKind::Optional { .. } => self.refusals.refuse("an optional"),
-            FieldKind::Union { .. } => self.refusals.refuse("a union"),
-            FieldKind::Null { .. } => self.refusals.refuse("a null field"),
-            FieldKind::Padding(_) => self.refusals.refuse("padding"),
-            _ => self.refusals.refuse(format!("a {}", class.describe())),
+            _ => self.refusals.refuse_kind(class),
         }
     }
 

@@ -1,9 +1,9 @@
 //! Properties of the fields of a scope, computed once.
 
+use ichnos_json::write::push_string;
 use ichnos_model::plan::{Node, Plan};
 use ichnos_model::{Field, FieldKind, IntegerProperties, Mappings, VariableLengthValue};
 
-use super::fields::push_string;
 use crate::block::Block;
 
 /// Text before a field, and its kind.

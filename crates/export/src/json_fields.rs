@@ -1,10 +1,13 @@
 //! Fields as JSON.
 
+use ichnos_json::write::{ValueWriter, is_plain, push_plain, push_string, push_utf8};
 use ichnos_model::{Field, FieldKind, Real, StringEncoding, Text, Uuid, VariableLengthValue, Visitor, Wide};
 
-use super::keys::{Keys, mappings};
+mod keys;
+
 use crate::number;
 use crate::time::push_date;
+pub(crate) use keys::{Keys, mappings};
 
 /// Container of the value that is being written.
 #[derive(Clone, Copy, Debug)]
@@ -106,14 +109,7 @@ impl<'a> FieldWriter<'a> {
     }
 
     fn names<'n>(&mut self, names: impl Iterator<Item = &'n str>) {
-        self.out.push(b'[');
-        for (i, name) in names.enumerate() {
-            if i > 0 {
-                self.out.push(b',');
-            }
-            push_string(self.out, name);
-        }
-        self.out.push(b']');
+        ValueWriter::new(self.out).strings(names);
     }
 
     /// Appends a value as a date in a string. Returns `false` if it is not a date.
@@ -293,10 +289,8 @@ impl Visitor for FieldWriter<'_> {
 
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
         self.lead(field);
-        if value.encoding == StringEncoding::Utf8 && is_plain(value.bytes) {
-            self.out.push(b'"');
-            self.out.extend_from_slice(value.bytes);
-            return self.out.push(b'"');
+        if value.encoding == StringEncoding::Utf8 && push_plain(self.out, value.bytes) {
+            return;
         }
         if let Some(text) = value.as_str() {
             return push_string(self.out, text);
@@ -397,89 +391,4 @@ fn is_integer(field: Field<'_>) -> bool {
         &field.class().kind,
         FieldKind::Integer { .. } | FieldKind::VariableLength { value: VariableLengthValue::Integer(_), .. }
     )
-}
-
-/// `true` for bytes that are escaped in strings.
-static ESCAPED: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut byte = 0;
-    while byte < 32 {
-        table[byte] = true;
-        byte += 1;
-    }
-    table[b'"' as usize] = true;
-    table[b'\\' as usize] = true;
-    table
-};
-
-/// `true` if a text is ASCII and contains nothing to escape.
-#[inline]
-fn is_plain(text: &[u8]) -> bool {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    let is_plain = |word: u64| {
-        // Each leaves the top bit set in a matching byte, or in one after a match.
-        let zero = |word: u64| word.wrapping_sub(ONES) & !word;
-        let control = word.wrapping_sub(ONES * 0x20);
-        let found = word | control | zero(word ^ (ONES * b'"' as u64)) | zero(word ^ (ONES * b'\\' as u64));
-        found & (ONES << 7) == 0
-    };
-    let (words, rest) = text.as_chunks();
-    words.iter().all(|word| is_plain(u64::from_le_bytes(*word)))
-        && match text.last_chunk() {
-            Some(last) => rest.is_empty() || is_plain(u64::from_le_bytes(*last)),
-            None => rest.iter().all(|byte| byte.is_ascii() && !ESCAPED[usize::from(*byte)]),
-        }
-}
-
-/// Appends a JSON string.
-pub(crate) fn push_string(out: &mut Vec<u8>, text: &str) {
-    push_utf8(out, text.as_bytes());
-}
-
-/// Appends a JSON string of bytes that are UTF-8.
-#[inline]
-pub(crate) fn push_utf8(out: &mut Vec<u8>, text: &[u8]) {
-    out.push(b'"');
-    push_escaped(out, text);
-    out.push(b'"');
-}
-
-/// Appends the content of a JSON string, without quotation marks, from UTF-8 bytes.
-#[inline]
-pub(crate) fn push_escaped(out: &mut Vec<u8>, mut text: &[u8]) {
-    while let Some(at) = text.iter().position(|byte| ESCAPED[usize::from(*byte)]) {
-        out.extend_from_slice(&text[..at]);
-        let byte = text[at];
-        match byte {
-            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            b'\r' => out.extend_from_slice(b"\\r"),
-            b'\t' => out.extend_from_slice(b"\\t"),
-            _ => {
-                out.extend_from_slice(b"\\u00");
-                number::push_hex_bytes(out, &[byte]);
-            }
-        }
-        text = &text[at + 1..];
-    }
-    out.extend_from_slice(text);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{ESCAPED, is_plain};
-
-    #[test]
-    fn plain_texts_are_told_from_others() {
-        for length in 0..20 {
-            for place in 0..length {
-                for byte in 0..=255 {
-                    let mut text = vec![b' '; length];
-                    text[place] = byte;
-                    let expected = byte.is_ascii() && !ESCAPED[usize::from(byte)];
-                    assert_eq!(is_plain(&text), expected, "{text:?}");
-                }
-            }
-        }
-    }
 }

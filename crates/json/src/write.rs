@@ -1,0 +1,382 @@
+//! A writer of JSON text: appends to a buffer that the caller owns.
+//!
+//! A [`ValueWriter`] is the place of one value. [`ObjectWriter`] and [`ArrayWriter`] write the separators between their
+//! members and elements, and give out the places of their values:
+//!
+//! ```
+//! use ichnos_json::write::ValueWriter;
+//!
+//! let mut out = Vec::new();
+//! let mut object = ValueWriter::new(&mut out).object();
+//! object.member("name").string("caf\u{e9} \"x\"");
+//! let mut list = object.member("list").array();
+//! list.element().unsigned(1);
+//! list.element().signed(-1);
+//! list.element().object().end();
+//! list.end();
+//! object.member("none").null();
+//! object.end();
+//! assert_eq!(String::from_utf8_lossy(&out), r#"{"name":"café \"x\"","list":[1,-1,{}],"none":null}"#);
+//! ```
+//!
+//! Values are escaped. So are names given to [`ObjectWriter::named`], which can be any text; [`ObjectWriter::member`] is
+//! for the fixed names of a format. Functions whose names begin with `push` append a single token, for writers that keep
+//! track of separators themselves.
+//!
+//! # Escapes
+//! Quotes, backslashes and control characters are escaped, as RFC 8259 demands, and nothing else:
+//! `\"`, `\\`, `\n`, `\r`, `\t`, otherwise `\u001f`. [`write_printable`] also escapes what terminals obey and what some
+//! readers take for line ends.
+//!
+//! # Integers
+//! Integers are written with all their digits. Readers that keep only 53 bits of a number round them.
+
+use alloc::vec::Vec;
+use core::fmt::{self, Write as _};
+
+use crate::scan::{is_plain_ascii, plain_length};
+
+mod decimal;
+
+pub use decimal::{eight_digits, push_integer, push_signed, push_unsigned};
+
+/// Appends a string in quotes.
+#[inline]
+pub fn push_string(out: &mut Vec<u8>, text: &str) {
+    push_utf8(out, text.as_bytes());
+}
+
+/// Appends a string in quotes, given as bytes that are UTF-8.
+#[inline]
+pub fn push_utf8(out: &mut Vec<u8>, text: &[u8]) {
+    out.push(b'"');
+    push_escaped(out, text);
+    out.push(b'"');
+}
+
+/// Appends the inside of a string, given as bytes that are UTF-8.
+#[inline]
+pub fn push_escaped(out: &mut Vec<u8>, text: &[u8]) {
+    let length = plain_length(text);
+    let (plain, rest) = text.split_at_checked(length).unwrap_or((text, &[]));
+    out.extend_from_slice(plain);
+    if !rest.is_empty() {
+        push_special(out, rest);
+    }
+}
+
+/// Appends the inside of a string from its first special byte on.
+#[inline(never)]
+fn push_special(out: &mut Vec<u8>, mut text: &[u8]) {
+    while let Some((byte, rest)) = text.split_first() {
+        match byte {
+            b'"' | b'\\' => out.extend_from_slice(&[b'\\', *byte]),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            _ => {
+                let digit = |value: u8| value + if value < 10 { b'0' } else { b'a' - 10 };
+                out.extend_from_slice(b"\\u00");
+                out.extend_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
+            }
+        }
+        let length = plain_length(rest);
+        let (plain, behind) = rest.split_at_checked(length).unwrap_or((rest, &[]));
+        out.extend_from_slice(plain);
+        text = behind;
+    }
+}
+
+/// Appends a string in quotes if it is ASCII without escapes; returns `false` and appends nothing otherwise.
+///
+/// Bytes of a string that may not be UTF-8 need no other check then.
+#[inline]
+pub fn push_plain(out: &mut Vec<u8>, text: &[u8]) -> bool {
+    if !is_plain_ascii(text) {
+        return false;
+    }
+    out.push(b'"');
+    out.extend_from_slice(text);
+    out.push(b'"');
+    true
+}
+
+/// Returns `true` if the inside of a string is ASCII without escapes.
+#[inline]
+#[must_use]
+pub fn is_plain(text: &[u8]) -> bool {
+    is_plain_ascii(text)
+}
+
+/// Writes a string in quotes for people. Escapes U+007F to U+009F, which terminals can obey, and
+/// U+2028 and U+2029, which some readers take for line ends, too.
+///
+/// # Errors
+/// If `out` cannot be written to.
+pub fn write_printable(out: &mut impl fmt::Write, text: &str) -> fmt::Result {
+    out.write_char('"')?;
+    for c in text.chars() {
+        match c {
+            '"' => out.write_str("\\\"")?,
+            '\\' => out.write_str("\\\\")?,
+            '\n' => out.write_str("\\n")?,
+            '\r' => out.write_str("\\r")?,
+            '\t' => out.write_str("\\t")?,
+            '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' => {
+                write!(out, "\\u{:04x}", u32::from(c))?;
+            }
+            _ => out.write_char(c)?,
+        }
+    }
+    out.write_char('"')
+}
+
+/// Appends what is formatted to the inside of a string.
+#[derive(Debug)]
+pub struct Escaped<'o>(pub &'o mut Vec<u8>);
+
+impl fmt::Write for Escaped<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        push_escaped(self.0, text.as_bytes());
+        Ok(())
+    }
+}
+
+/// The place of one value.
+#[derive(Debug)]
+#[must_use = "a value is missing until it is written"]
+pub struct ValueWriter<'o> {
+    out: &'o mut Vec<u8>,
+}
+
+impl<'o> ValueWriter<'o> {
+    /// Place at the end of a buffer.
+    #[inline]
+    pub fn new(out: &'o mut Vec<u8>) -> Self {
+        Self { out }
+    }
+
+    /// The buffer, for a value that is written by other means. Exactly one value must be appended.
+    #[inline]
+    #[must_use]
+    pub fn raw(self) -> &'o mut Vec<u8> {
+        self.out
+    }
+
+    /// Writes a string.
+    #[inline]
+    pub fn string(self, text: &str) {
+        push_string(self.out, text);
+    }
+
+    /// Writes a string, given as bytes that are UTF-8.
+    #[inline]
+    pub fn utf8(self, text: &[u8]) {
+        push_utf8(self.out, text);
+    }
+
+    /// Writes what is formatted as a string.
+    pub fn display(self, text: impl fmt::Display) {
+        self.out.push(b'"');
+        // A `Vec` can always be written to.
+        let _ = write!(Escaped(self.out), "{text}");
+        self.out.push(b'"');
+    }
+
+    /// Writes an unsigned integer.
+    #[inline]
+    pub fn unsigned(self, value: u64) {
+        push_unsigned(self.out, value);
+    }
+
+    /// Writes a signed integer.
+    #[inline]
+    pub fn signed(self, value: i64) {
+        push_signed(self.out, value);
+    }
+
+    /// Writes an integer of up to 128 bits.
+    #[inline]
+    pub fn integer(self, value: i128) {
+        push_integer(self.out, value);
+    }
+
+    /// Writes the text of a number.
+    #[inline]
+    pub fn number(self, text: &str) {
+        self.out.extend_from_slice(text.as_bytes());
+    }
+
+    /// Writes `true` or `false`.
+    #[inline]
+    pub fn boolean(self, value: bool) {
+        self.out.extend_from_slice(if value { b"true" } else { b"false" });
+    }
+
+    /// Writes `null`.
+    #[inline]
+    pub fn null(self) {
+        self.out.extend_from_slice(b"null");
+    }
+
+    /// Begins an object.
+    #[inline]
+    pub fn object(self) -> ObjectWriter<'o> {
+        self.out.push(b'{');
+        ObjectWriter { out: self.out, layout: Layout::Compact, has_members: false }
+    }
+
+    /// Begins an object with each member but the first one at the beginning of a line.
+    pub fn object_of_lines(self) -> ObjectWriter<'o> {
+        ObjectWriter { layout: Layout::Lines, ..self.object() }
+    }
+
+    /// Begins an array.
+    #[inline]
+    pub fn array(self) -> ArrayWriter<'o> {
+        self.out.push(b'[');
+        ArrayWriter { out: self.out, layout: Layout::Compact, has_elements: false }
+    }
+
+    /// Begins an array with each element at the beginning of a line.
+    pub fn array_of_lines(self) -> ArrayWriter<'o> {
+        ArrayWriter { layout: Layout::Lines, ..self.array() }
+    }
+
+    /// Writes an array of strings.
+    pub fn strings<S: AsRef<str>>(self, texts: impl IntoIterator<Item = S>) {
+        let mut array = self.array();
+        for text in texts {
+            array.element().string(text.as_ref());
+        }
+        array.end();
+    }
+}
+
+/// White space between members or elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Layout {
+    /// No white space.
+    Compact,
+    /// A line for each, except for the first member of an object.
+    Lines,
+}
+
+/// An object that is being written.
+#[derive(Debug)]
+#[must_use = "an object is incomplete until its `end`"]
+pub struct ObjectWriter<'o> {
+    out: &'o mut Vec<u8>,
+    layout: Layout,
+    has_members: bool,
+}
+
+impl<'o> ObjectWriter<'o> {
+    /// Continues an object that was begun by other means.
+    #[inline]
+    pub fn resume(out: &'o mut Vec<u8>, has_members: bool) -> Self {
+        Self { out, layout: Layout::Compact, has_members }
+    }
+
+    /// Writes a name that needs no escapes; returns the place of its value.
+    #[inline]
+    pub fn member(&mut self, name: &'static str) -> ValueWriter<'_> {
+        debug_assert!(is_plain_ascii(name.as_bytes()), "the name {name:?} needs escapes");
+        self.begin_name();
+        self.out.extend_from_slice(name.as_bytes());
+        self.out.extend_from_slice(b"\":");
+        ValueWriter { out: self.out }
+    }
+
+    /// Writes a name with its escapes; returns the place of its value.
+    #[inline]
+    pub fn named(&mut self, name: &str) -> ValueWriter<'_> {
+        self.begin_name();
+        push_escaped(self.out, name.as_bytes());
+        self.out.extend_from_slice(b"\":");
+        ValueWriter { out: self.out }
+    }
+
+    /// Appends the separator and the opening quote of a name.
+    #[inline]
+    fn begin_name(&mut self) {
+        match (core::mem::replace(&mut self.has_members, true), self.layout) {
+            (false, _) => self.out.push(b'"'),
+            (true, Layout::Compact) => self.out.extend_from_slice(b",\""),
+            (true, Layout::Lines) => self.out.extend_from_slice(b",\n\""),
+        }
+    }
+
+    /// Writes a member with a string if there is one.
+    #[inline]
+    pub fn string(&mut self, name: &'static str, text: Option<&str>) {
+        if let Some(text) = text {
+            self.member(name).string(text);
+        }
+    }
+
+    /// Writes a member with an unsigned integer if there is one.
+    #[inline]
+    pub fn unsigned(&mut self, name: &'static str, value: Option<u64>) {
+        if let Some(value) = value {
+            self.member(name).unsigned(value);
+        }
+    }
+
+    /// Returns `true` if the object has members.
+    #[inline]
+    #[must_use]
+    pub fn has_members(&self) -> bool {
+        self.has_members
+    }
+
+    /// The buffer. Complete members are handed on, or are appended with their commas.
+    #[inline]
+    pub fn buffer(&mut self) -> &mut Vec<u8> {
+        self.out
+    }
+
+    /// Ends the object.
+    #[inline]
+    pub fn end(self) {
+        self.out.push(b'}');
+    }
+}
+
+/// An array that is being written.
+#[derive(Debug)]
+#[must_use = "an array is incomplete until its `end`"]
+pub struct ArrayWriter<'o> {
+    out: &'o mut Vec<u8>,
+    layout: Layout,
+    has_elements: bool,
+}
+
+impl ArrayWriter<'_> {
+    /// Returns the place of the next element.
+    #[inline]
+    pub fn element(&mut self) -> ValueWriter<'_> {
+        if core::mem::replace(&mut self.has_elements, true) {
+            self.out.push(b',');
+        }
+        if self.layout == Layout::Lines {
+            self.out.push(b'\n');
+        }
+        ValueWriter { out: self.out }
+    }
+
+    /// The buffer, to hand on the elements that are complete.
+    #[inline]
+    pub fn buffer(&mut self) -> &mut Vec<u8> {
+        self.out
+    }
+
+    /// Ends the array.
+    #[inline]
+    pub fn end(self) {
+        self.out.push(b']');
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,116 @@
+//! Faults in lines, and values read as a whole.
+
+use std::borrow::Cow;
+
+use ichnos_json::read::{self, ErrorKind, MAX_DEPTH, Reader};
+use ichnos_model::Value;
+
+/// Maximum number of values of a line read as a whole, each of up to 64 bytes of memory and two of text.
+pub(crate) const MOST_VALUES: u64 = 1 << 20;
+
+/// Reason why a line cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    /// Offset in the line in bytes.
+    pub(crate) at: usize,
+    pub(crate) expected: Cow<'static, str>,
+}
+
+impl From<read::Error> for Fault {
+    fn from(error: read::Error) -> Self {
+        Self { at: error.offset, expected: error.kind.expected().into() }
+    }
+}
+
+pub(crate) type Parsed<T> = Result<T, Fault>;
+
+/// Returns the fault that the text at the position of a reader is unexpected.
+pub(crate) fn fault<T>(json: &Reader<'_>, expected: impl Into<Cow<'static, str>>) -> Parsed<T> {
+    Err(Fault { at: json.offset(), expected: expected.into() })
+}
+
+/// Checks that only white space follows.
+pub(crate) fn end(json: &mut Reader<'_>) -> Parsed<()> {
+    if json.peek().is_none() { Ok(()) } else { fault(json, "the end of the line") }
+}
+
+/// Reads a value as a whole, for the few lines that describe something.
+pub(crate) fn value(json: &mut Reader<'_>) -> Parsed<Value> {
+    value_within(json, &mut { MOST_VALUES })
+}
+
+/// Reads a value that consists of at most `left` values, and subtracts their number.
+pub(crate) fn value_within(json: &mut Reader<'_>, left: &mut u64) -> Parsed<Value> {
+    Ok(nested_value(json, MAX_DEPTH, left)?)
+}
+
+fn nested_value(json: &mut Reader<'_>, depth: u32, left: &mut u64) -> read::Result<Value> {
+    let mut is_first = true;
+    let first = json.peek();
+    let Some(fewer) = left.checked_sub(1) else {
+        return Err(read::Error { offset: json.offset(), kind: ErrorKind::Values });
+    };
+    *left = fewer;
+    Ok(match first {
+        Some(b'{') => {
+            let depth = json.enter(depth)?;
+            let mut members = Vec::new();
+            while let Some(key) = json.key(&mut is_first)? {
+                members.push((key.text().into_owned(), nested_value(json, depth, left)?));
+            }
+            Value::Map(members)
+        }
+        Some(b'[') => {
+            let depth = json.enter(depth)?;
+            let mut elements = Vec::new();
+            while json.element(&mut is_first)? {
+                elements.push(nested_value(json, depth, left)?);
+            }
+            Value::Array(elements)
+        }
+        Some(b'"') => Value::Text(json.string()?.text().into_owned()),
+        _ if json.literal("true") => Value::Boolean(true),
+        _ if json.literal("false") => Value::Boolean(false),
+        _ if json.literal("null") => Value::Null,
+        _ => {
+            let number = json.number()?;
+            match number.parse() {
+                // Kept as written, also "-0".
+                Ok(integer) if number != "-0" => Value::Integer(integer),
+                _ => Value::Number(number.to_owned()),
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_a_line_are_bounded() {
+        let list = |count: u64| {
+            let text = format!("[{}0]", "0,".repeat(count as usize - 2));
+            value(&mut Reader::new(&text))
+        };
+        assert!(list(MOST_VALUES).is_ok());
+        assert_eq!(list(MOST_VALUES + 1).unwrap_err().expected, "fewer values");
+    }
+
+    #[test]
+    fn values_are_kept_as_they_were_written() {
+        let text = r#"{"a": [-0, 1.50, 1e3, 170141183460469231731687303715884105728], "a": [true, false, null, "\n"], "i": -5}"#;
+        let number = |text: &str| Value::Number(text.to_owned());
+        let numbers = ["-0", "1.50", "1e3", "170141183460469231731687303715884105728"].map(number);
+        let others = [Value::Boolean(true), Value::Boolean(false), Value::Null, Value::Text("\n".to_owned())];
+        let expected = [
+            ("a".to_owned(), Value::Array(numbers.into())),
+            ("a".to_owned(), Value::Array(others.into())),
+            ("i".to_owned(), Value::Integer(-5)),
+        ];
+        let mut json = Reader::new(text);
+        assert_eq!(value(&mut json), Ok(Value::Map(expected.into())));
+        assert_eq!(end(&mut json), Ok(()));
+        assert_eq!(end(&mut Reader::new("]")).unwrap_err().expected, "the end of the line");
+    }
+}

@@ -1,0 +1,63 @@
+//! Values kept for each event record class.
+
+use crate::{DataStream, Event};
+
+/// A value for each event record class of a data stream class: for all that the trace declares, and for some
+/// of the dynamic ones, which can be very many.
+#[derive(Clone, Debug)]
+pub struct EventClassTable<E> {
+    by_index: Vec<Option<Box<E>>>,
+    /// Number of classes that the trace declares.
+    declared: usize,
+    /// Number of dynamic classes with a value.
+    dynamic: usize,
+    /// Value for the last event whose class is not one of the trace's.
+    other: Option<Box<E>>,
+}
+
+/// Maximum number of dynamic classes with a value; beyond it, all are made again.
+const MOST_DYNAMIC: usize = 512;
+
+impl<E> EventClassTable<E> {
+    /// Makes an empty table for the event record classes of the class of a data stream.
+    #[must_use]
+    pub fn new(stream: &DataStream) -> Self {
+        let declared = stream.class().event_records.len();
+        Self { by_index: Vec::new(), declared, dynamic: 0, other: None }
+    }
+
+    /// Returns the value for the class of an event, made if it is missing. The event must be of the data
+    /// stream class of the table.
+    #[inline]
+    pub fn of(&mut self, event: &Event<'_>, make: impl FnOnce() -> E) -> &E {
+        let place = match event.class_index() {
+            Some(index) => {
+                if self.by_index.get(index).is_none_or(Option::is_none) {
+                    self.make_room(index);
+                }
+                &mut self.by_index[index]
+            }
+            None => {
+                self.other = None;
+                &mut self.other
+            }
+        };
+        place.get_or_insert_with(|| Box::new(make()))
+    }
+
+    /// Makes room for the value of the class with this index.
+    #[cold]
+    fn make_room(&mut self, index: usize) {
+        if self.by_index.len() <= index {
+            self.by_index.resize_with(index + 1, || None);
+        }
+        if index < self.declared {
+            return;
+        }
+        if self.dynamic >= MOST_DYNAMIC {
+            self.by_index.iter_mut().skip(self.declared).for_each(|part| *part = None);
+            self.dynamic = 0;
+        }
+        self.dynamic += 1;
+    }
+}
