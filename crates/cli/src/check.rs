@@ -19,7 +19,7 @@ use crate::selected::Selected;
 use crate::selection::Selection;
 use crate::style::{Paint, count, grouped, safe};
 use crate::text_check::TextCheck;
-use crate::{applicable, input, limits, output, scan, unmatched};
+use crate::{check_args, input, limits, no_match_help, output, scan};
 
 pub(crate) fn run(args: &Check, global: &Global, report: Report) -> Result<Exit, Failure> {
     if args.fails_on(FailOn::Never) && args.fail_on.len() > 1 {
@@ -29,12 +29,12 @@ pub(crate) fn run(args: &Check, global: &Global, report: Report) -> Result<Exit,
     let mut found = Findings { most_damages: args.reading.limits().report.damage, ..Findings::default() };
     match input::try_open(&args.reading, Arithmetic::Exact, true, scan::progress(global.progress, report))? {
         Ok(session) => {
-            applicable::check_reading(&args.reading, &session, report)?;
+            check_args::check_reading(&args.reading, &session, report)?;
             let mut selected = Selected::new(&session, selection, report)?;
             let mut progress = Progress::new(global.progress, &session, false, report);
             found.session(&session, args, &mut selected, &mut progress);
             if !args.metadata_only {
-                unmatched::explain(&session, &selected.selection, selected.window, found.events, report);
+                no_match_help::explain(&session, &selected.selection, selected.window, found.events, report);
             }
             input::print_notices(&session, report);
             input::report_empty_traces(&session, report);
@@ -92,14 +92,14 @@ struct Findings {
     packets: u64,
     events: u64,
     /// Events and packets discarded by the tracers.
-    lost: Loss,
+    lost: DiscardedCounts,
     /// `true` if a path could not be read completely.
     is_incomplete: bool,
 }
 
 /// Events and packets discarded by tracers.
 #[derive(Clone, Copy, Default)]
-struct Loss {
+struct DiscardedCounts {
     events: u64,
     packets: u64,
     /// `true` if an unknown number of events was lost.
@@ -110,7 +110,7 @@ struct Loss {
 struct Checking<'c, 'p> {
     findings: &'c mut Findings,
     trace: &'c str,
-    lost: Loss,
+    lost: DiscardedCounts,
     /// `None` if texts are not checked.
     texts: Option<TextCheck>,
     progress: &'p mut Progress,
@@ -152,7 +152,7 @@ impl PassHandler for Checking<'_, '_> {
     }
 }
 
-impl Loss {
+impl DiscardedCounts {
     fn is_some(self) -> bool {
         self.events > 0 || self.packets > 0 || self.is_unknown
     }
@@ -361,7 +361,7 @@ impl Findings {
         let mut checking = Checking {
             findings: self,
             trace,
-            lost: Loss::default(),
+            lost: DiscardedCounts::default(),
             texts: check_texts.then(TextCheck::default),
             progress,
         };

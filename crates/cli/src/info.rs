@@ -23,7 +23,7 @@ use crate::selection::Selection;
 use crate::style::{Paint, count, safe, size};
 use crate::time::{show, show_seconds};
 use crate::tree::Branch;
-use crate::{input, output, scan, unmatched};
+use crate::{input, no_match_help, output, scan};
 
 pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, Failure> {
     let selection = Selection::new(&args.selecting, None)?;
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, 
     let is_nothing = selected.selection.is_some()
         && (if counted { events == 0 } else { traces.iter().all(|trace| trace.number == 0) });
     let known = if counted { events } else { 1 };
-    unmatched::explain(&session, &selected.selection, selected.window, known, report);
+    no_match_help::explain(&session, &selected.selection, selected.window, known, report);
     input::report_empty_traces(&session, report);
     if args.report.json {
         let document = document(&traces, &session, counted, args.time);

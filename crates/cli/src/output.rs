@@ -6,7 +6,7 @@ use ichnos::export::{Integers, TerminalText, TerminalWriter};
 use ichnos::io::Output;
 use serde_json::Value as Json;
 
-use crate::charset::{self, Encoder};
+use crate::charset::{self, CharsetWriter};
 use crate::json::{self, Object};
 use crate::json_indenter::JsonIndenter;
 use crate::style::Paint;
@@ -15,14 +15,14 @@ use crate::tree::Branch;
 /// Destination of data. A terminal only receives printable characters.
 pub(crate) enum Destination {
     Plain(Output),
-    Terminal(TerminalWriter<Encoder<Output>>),
+    Terminal(TerminalWriter<CharsetWriter<Output>>),
 }
 
 impl Destination {
     /// Writes text of a kind.
     pub(crate) fn new(output: Output, text: TerminalText) -> Self {
         if output.is_terminal() {
-            Self::Terminal(TerminalWriter::new(Encoder::new(output, text), text))
+            Self::Terminal(TerminalWriter::new(CharsetWriter::new(output, text), text))
         } else {
             Self::Plain(output)
         }

@@ -15,7 +15,7 @@ use crate::report::Report;
 use crate::selected::Selected;
 use crate::selection::Selection;
 use crate::style::Paint;
-use crate::{input, output, scan, unmatched, written_schema};
+use crate::{input, no_match_help, output, scan, written_schema};
 use json::trace_json;
 use text::trace_tree;
 
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &args::Schema, global: &Global, report: Report) -> Resul
     let mut records =
         classes.iter().flat_map(|class| &class.data_streams).map(|class| class.event_records.len());
     let is_nothing = selected.selection.is_some() && records.all(|count| count == 0);
-    unmatched::explain(&session, &selected.selection, selected.window, u64::from(!is_nothing), report);
+    no_match_help::explain(&session, &selected.selection, selected.window, u64::from(!is_nothing), report);
     if let Some(language) = &args.language {
         written_schema::print(language, &session, &classes, args.reading.limits().model, report)?;
     } else if args.report.json {

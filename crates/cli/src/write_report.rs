@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use ichnos::io::WriteReport;
 use ichnos::model::Damage;
-use ichnos::model::lower::{Loss, LossKind};
+use ichnos::model::lower::{LossEntry, LossKind};
 use serde_json::Value as Json;
 
 use crate::args::Writing;
@@ -107,7 +107,7 @@ pub(crate) fn warn_of_missing_events(written: &WriteReport, part: &str, report: 
 }
 
 /// Returns a line of the table of losses.
-fn line_of(loss: &Loss, count: u64) -> String {
+fn line_of(loss: &LossEntry, count: u64) -> String {
     let place = match (loss.class.as_str(), loss.field.as_str()) {
         ("", "") => "trace".to_owned(),
         ("", field) => field.to_owned(),

@@ -1,14 +1,14 @@
 //! Statistics as JSON; `docs/cli-json.md` describes it.
 
 use ichnos::export::{
-    Distribution, Gap, GroupValue, LongestGaps, Loss, Number, PowerBin, StatsRow, Timeline,
+    Distribution, Gap, GroupValue, LongestGaps, Number, PowerBin, ReportedLosses, StatsRow, Timeline,
 };
 use serde_json::Value as Json;
 
-use super::rows::{Found, Numbers, Row, name_of};
+use super::rows::{NumberQuantiles, Row, StatsResults, name_of};
 use crate::json::{Object, document as new_document, integer};
 
-pub(super) fn document(found: &Found<'_>, events: u64, damages: u64) -> Object {
+pub(super) fn document(found: &StatsResults<'_>, events: u64, damages: u64) -> Object {
     let mut object = new_document("stats");
     object.put("events", events);
     // Pairs only have these counts.
@@ -22,7 +22,11 @@ pub(super) fn document(found: &Found<'_>, events: u64, damages: u64) -> Object {
         object.put("pairs", pairs_json(found));
         object.put("exact", pairs.missed() == 0);
     } else {
-        put_numbers(&mut object, "histogram", found.all.numbers.as_deref().map(Numbers::new).as_ref());
+        put_numbers(
+            &mut object,
+            "histogram",
+            found.all.numbers.as_deref().map(NumberQuantiles::new).as_ref(),
+        );
         object.put_some("timeline", found.all.timeline.as_deref().map(timeline));
         object.put_some("gaps", found.all.gaps.as_deref().map(gaps));
         object.put("exact", found.missed == 0);
@@ -69,7 +73,7 @@ fn put_times(object: &mut Object, row: &StatsRow) {
     object.put_integer("largest_gap_begin_ns", gap.map(|gap| gap.begin));
 }
 
-fn put_loss(object: &mut Object, loss: Loss) {
+fn put_loss(object: &mut Object, loss: ReportedLosses) {
     object.put("discarded_events", loss.events);
     if loss.unknown_events {
         object.put("discarded_events_of_unknown_number", true);
@@ -77,11 +81,11 @@ fn put_loss(object: &mut Object, loss: Loss) {
     object.put("discarded_packets", loss.packets);
 }
 
-fn put_numbers(object: &mut Object, name: &str, numbers: Option<&Numbers<'_>>) {
+fn put_numbers(object: &mut Object, name: &str, numbers: Option<&NumberQuantiles<'_>>) {
     object.put_some(name, numbers.map(|numbers| numbers_json(numbers).json()));
 }
 
-fn numbers_json(numbers: &Numbers<'_>) -> Object {
+fn numbers_json(numbers: &NumberQuantiles<'_>) -> Object {
     let distribution: &Distribution = numbers.distribution;
     let mut object = Object::default();
     object.put("count", distribution.count());
@@ -123,11 +127,11 @@ fn gaps(gaps: &LongestGaps) -> Vec<Json> {
     gaps.gaps().iter().map(gap).collect()
 }
 
-fn pairs_json(found: &Found<'_>) -> Json {
+fn pairs_json(found: &StatsResults<'_>) -> Json {
     let mut object = Object::default();
     let Some(pairs) = found.pairs else { return Json::Null };
     object.put("key", found.key.clone());
-    object.put("latency_ns", numbers_json(&Numbers::new(pairs.latencies())).json());
+    object.put("latency_ns", numbers_json(&NumberQuantiles::new(pairs.latencies())).json());
     let unpaired = pairs.unpaired();
     let mut counts = Object::default();
     for (name, count) in [

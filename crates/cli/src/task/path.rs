@@ -8,10 +8,10 @@ use super::{find, graph, read};
 use crate::args::{Global, TaskPathArgs};
 use crate::exit::{Exit, Failure};
 use crate::json::{Object, document, integer};
-use crate::nearest::list as list_of;
 use crate::output;
 use crate::report::Report;
 use crate::style::{Paint, count, safe};
+use crate::suggest::list as list_of;
 
 pub(super) fn run(args: &TaskPathArgs, global: &Global, report: Report) -> Result<Exit, Failure> {
     let found = match read(&args.choice.input, &[&args.choice.id], None, false, global, report)? {
