@@ -116,7 +116,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     let mut anchors = None;
     if let Some(around) = edit.around {
         let mut anchor = selection.clone();
-        anchor.events = None;
+        anchor.select_events(None);
         anchor.filter_option = "--around";
         anchor.filter = Some(filtering::parse(around.expression, anchor.filter_option)?);
         anchors = Some((around, anchor));
