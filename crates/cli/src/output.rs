@@ -7,7 +7,7 @@ use ichnos::io::Output;
 use serde_json::Value as Json;
 
 use crate::charset::{self, CharsetWriter};
-use crate::json::{self, Object};
+use crate::json::{self, JsonObject};
 use crate::json_indenter::JsonIndenter;
 use crate::style::Paint;
 use crate::tree::Branch;
@@ -97,7 +97,7 @@ pub(crate) fn print_json(document: &Json, integers: Integers) -> io::Result<()> 
 
 /// Prints a JSON document whose last member is a list, element by element.
 pub(crate) fn print_json_list(
-    document: Object,
+    document: JsonObject,
     name: &str,
     elements: impl Iterator<Item = Json>,
     integers: Integers,
@@ -115,7 +115,7 @@ pub(crate) fn print_json_list(
 
 /// Prints a JSON document whose last member is written bit by bit, as JSON with any blanks.
 pub(crate) fn print_json_member(
-    document: Object,
+    document: JsonObject,
     name: &str,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     integers: Integers,

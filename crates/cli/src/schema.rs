@@ -10,7 +10,7 @@ use ichnos::model::*;
 use crate::args::{self, Arithmetic, Global};
 use crate::classes;
 use crate::exit::{Exit, Failure};
-use crate::json::{self as js, Object};
+use crate::json::{self as js, JsonObject};
 use crate::report::Report;
 use crate::selected::Selected;
 use crate::selection::Selection;
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &args::Schema, global: &Global, report: Report) -> Resul
     } else if args.report.json {
         let mut object = js::document("schema");
         let traces = session.traces().iter().zip(&classes).map(|(trace, class)| {
-            let mut object = Object::default();
+            let mut object = JsonObject::default();
             object.put("path", trace.path());
             object.put("format", trace.format());
             object.append(&mut trace_json(class));

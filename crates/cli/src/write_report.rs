@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 use crate::args::Writing;
 use crate::exit::Failure;
 use crate::info::damage_json;
-use crate::json::{self, Object};
+use crate::json::{self, JsonObject};
 use crate::output;
 use crate::report::Report;
 use crate::style::{Paint, count, grouped, safe};
@@ -119,7 +119,7 @@ fn line_of(loss: &LossEntry, count: u64) -> String {
 
 fn document(written: &WriteReport, read: &InputReport<'_>) -> Json {
     let losses = written.losses.iter().map(|(loss, count)| {
-        let mut object = Object::default();
+        let mut object = JsonObject::default();
         object.put("kind", loss.kind.name());
         object.put("class", loss.class.as_str());
         object.put("field", loss.field.as_str());
