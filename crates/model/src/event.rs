@@ -5,16 +5,7 @@ use crate::decode::{
 };
 use crate::event_values::Recorder;
 use crate::plan::{EventRecordPlans, Node, Plan};
-use crate::{DataStream, EventRecordClass, EventValues, Scope, Visitor};
-
-/// A value of a clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ClockValue {
-    /// Nanoseconds from the origin of the clock.
-    pub nanoseconds: i128,
-    /// Cycles as recorded, without the offset of the clock class.
-    pub cycles: u64,
-}
+use crate::{ClockValue, DataStream, EventRecordClass, EventValues, Scope, Visitor};
 
 /// Positions or values of the scopes of a packet and of an event record in it.
 #[derive(Clone, Copy, Debug)]

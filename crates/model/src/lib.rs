@@ -64,7 +64,7 @@ mod wide_integer;
 pub use activity_path::ActivityPaths;
 pub use attribute::{Attributes, Value};
 pub use class_tree::Child;
-pub use clock::{ClockArithmetic, ClockClass, ClockOffsets, ClockOrigin};
+pub use clock::{ClockArithmetic, ClockClass, ClockOffsets, ClockOrigin, ClockValue};
 pub use cost::Cost;
 pub use cursor::{
     BoxedCursor, Checkpoint, Cursor, Drained, ExcludedClasses, FastCursor, MessageHandler, StreamCursor,
@@ -75,7 +75,7 @@ pub use digest::{
     ChangeText, ClassDigest, EventHash, EventHashFn, ScopeVisitor, StreamDigest, TraceDigest, hash_of_packet,
 };
 pub use dynamic_classes::{DynamicClass, DynamicClasses};
-pub use event::{ClockValue, Event, Packet, Scopes};
+pub use event::{Event, Packet, Scopes};
 pub use event_builder::{BuildError, EventBuilder};
 pub use event_class_table::EventClassTable;
 pub use event_counts::EventCounts;
